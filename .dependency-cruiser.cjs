@@ -1,0 +1,83 @@
+// Who may import whom (the table in ARCHITECTURE.md, checked). Tests are exempt: a test beside a core module may well
+// need a store.
+
+const test = "[.]test[.]ts$";
+
+/** Files of `folder` may import, among our own sources, only what `allowed` matches. */
+const only = (folder, allowed, why) => ({
+  name: `${folder}-imports`,
+  comment: why,
+  severity: "error",
+  from: { path: `^src/${folder}/`, pathNot: test },
+  to: { path: "^src/", pathNot: [`^src/${folder}/`, ...allowed] },
+});
+
+const core = "^src/core/";
+const define = "^src/define/";
+const storeInterface = "^src/store/store[.]ts$";
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: "core-is-pure",
+      comment: "core/ has no I/O, clock or randomness: it imports nothing but itself, not even Node.",
+      severity: "error",
+      from: { path: core, pathNot: test },
+      to: { pathNot: core },
+    },
+    only("define", [core], "An authoring style only makes definitions; it knows neither stores nor workers."),
+    only("store", [core], "A store keeps rows and has no opinion about workflows."),
+    only("worker", [core, define, storeInterface], "A worker sees a store only through its interface, and no client."),
+    only("client", [core, define, storeInterface], "A client sees a store only through its interface, and no worker."),
+    {
+      name: "shells-are-leaves",
+      comment: "cli and dashboard are shells around the library: nothing imports them (the cli starts the dashboard).",
+      severity: "error",
+      from: { path: "^src/", pathNot: ["^src/(cli|dashboard)/", test] },
+      to: { path: "^src/(cli|dashboard)/" },
+    },
+    {
+      name: "dashboard-does-not-import-cli",
+      comment: "The cli starts the dashboard, never the other way round.",
+      severity: "error",
+      from: { path: "^src/dashboard/", pathNot: test },
+      to: { path: "^src/cli/" },
+    },
+    {
+      // Looked for in the compiled files (scripts/check.mjs puts them in .check): type-only imports have vanished
+      // there, and in the sources swc cannot tell them from the others.
+      name: "no-cycles",
+      comment: "A cycle of imports has no first file to read. Type-only imports do not count.",
+      severity: "error",
+      from: { path: "^[.]check/" },
+      to: { circular: true },
+    },
+    {
+      name: "no-dev-dependencies",
+      comment: "The published library has no dependencies but the optional drivers; not even its types may need more.",
+      severity: "error",
+      from: { path: "^src/", pathNot: test },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"], dependencyTypesNot: ["npm-peer"] },
+    },
+    {
+      name: "resolvable",
+      comment: "An import that leads nowhere would slip past every rule above.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    // TypeScript 7 has no compiler API for dependency-cruiser to read .ts files with: it would find no import at all
+    // and report success. swc reads them instead.
+    parser: "swc",
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default", "types"],
+      extensions: [".ts", ".js", ".json"],
+    },
+  },
+};

@@ -1,0 +1,110 @@
+// `npm test [-- --without=postgres,mysql] [vitest arguments]`
+//
+// Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
+// The last line is `N passed, N failed`.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { install } from "./install.mjs";
+import { run, tool } from "./run.mjs";
+
+await install();
+// Only now: it needs the drivers.
+const { engines, findDatabase } = await import("./databases.mjs");
+
+const { without, vitestArguments } = readArguments(process.argv.slice(2));
+const databases = [];
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUpAndExit);
+
+try {
+  const env = await prepareDatabases();
+  await build();
+  const { passed, failed } = await runVitest(env);
+  await cleanUp();
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+} catch (error) {
+  console.error(error.message);
+  await cleanUp();
+  process.exitCode = 1;
+}
+
+function readArguments(args) {
+  const flag = args.findLast((arg) => arg.startsWith("--without="));
+  const named = flag?.slice("--without=".length) ?? process.env.PAWL_TEST_WITHOUT ?? "";
+  const without = named.split(",").filter(Boolean);
+  const unknown = without.filter((name) => !engines.some((engine) => engine.name === name));
+  if (unknown.length > 0) {
+    console.error(
+      `There is no store ${unknown.join(", ")} to leave out: ${engines.map(({ name }) => name).join(", ")}.`,
+    );
+    process.exit(1);
+  }
+  return { without, vitestArguments: args.filter((arg) => !arg.startsWith("--without=")) };
+}
+
+/** One database per store; the environment that tells the tests where they are. */
+async function prepareDatabases() {
+  const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(",") };
+  for (const engine of engines) {
+    if (without.includes(engine.name)) {
+      delete env[engine.urlVariable];
+      console.log(`${engine.label}: LEFT OUT, as PAWL_TEST_WITHOUT asks. Nothing is tested against it.`);
+      continue;
+    }
+    const database = await findDatabase(engine);
+    databases.push(database);
+    env[engine.urlVariable] = database.url;
+    console.log(`${engine.label}: ${database.description}`);
+  }
+  return env;
+}
+
+/** Some tests start processes of the built library and kill them. */
+async function build() {
+  const code = await run(tool("tsc"), ["-p", "tsconfig.build.json"]);
+  if (code !== 0) throw new Error("The library does not compile, so no test was run.");
+}
+
+async function runVitest(env) {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
+  const report = join(folder, "report.json");
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  try {
+    const code = await run(tool("vitest"), ["run", ...reporters, ...vitestArguments], { env, wholeGroup: true });
+    return count(report, code);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Vitest's report counts tests; a file that did not even load, or an error outside any test, must count as well. */
+function count(report, code) {
+  const { numPassedTests, numFailedTests, numPendingTests, testResults } = readReport(report);
+  const brokenFiles = testResults.filter(
+    ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+  );
+  const failed = numFailedTests + brokenFiles.length;
+  if (numPendingTests > 0) console.log(`Skipped tests: ${numPendingTests}`);
+  return { passed: numPassedTests, failed: code === 0 ? failed : Math.max(failed, 1) };
+}
+
+function readReport(report) {
+  try {
+    return JSON.parse(readFileSync(report, "utf8"));
+  } catch {
+    return { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, testResults: [] };
+  }
+}
+
+async function cleanUp() {
+  for (const database of databases.splice(0)) {
+    await database.close().catch((error) => console.error(`A test database was left behind: ${error.message}`));
+  }
+}
+
+async function cleanUpAndExit() {
+  await cleanUp();
+  process.exit(130);
+}

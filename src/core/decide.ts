@@ -1,0 +1,277 @@
+/**
+ * What happens to a run next, given what has happened and what is asked of it. Pure: data in, events out.
+ *
+ * The owner of a run decides about everything in its inbox at once; a client decides about one command on a run that
+ * nobody owns. Both come here, so both mean the same. No workflow code is needed: the state is data.
+ */
+import { InvalidStateError } from "./errors.js";
+import { event, type NewEvent } from "./event.js";
+import type { Failure } from "./failure.js";
+import type { MapOp, Op, RunState, Signal, WaitOp } from "./state.js";
+import { statusOf } from "./state.js";
+
+export type Command =
+  | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
+  | { readonly type: "pause"; readonly reason: string | null }
+  /** `output` (encoded) stands in for the result of the step that the run is stuck at. */
+  | { readonly type: "resume"; readonly output: string | null }
+  /** Passes over the step that the run is stuck at. */
+  | { readonly type: "skip" }
+  | { readonly type: "cancel"; readonly reason: string | null }
+  | {
+      readonly type: "child";
+      readonly node: string;
+      /** Its place in a map; null for a single child. */
+      readonly index: number | null;
+      readonly status: "completed" | "failed" | "canceled";
+      readonly output: string | null;
+      readonly error: Failure | null;
+      readonly reason: string | null;
+    };
+
+export interface Received {
+  readonly command: Command;
+  /** When it came: a signal that came before a deadline beats the timeout, one that came later does not. */
+  readonly at: number;
+  /** Refuse what makes no sense with an InvalidStateError (a client is told), or pass over it (nobody is there to tell). */
+  readonly strict: boolean;
+}
+
+/**
+ * Decides about messages in the order they came, about waits that can be satisfied and about time that has passed.
+ * `nextSeq` is the number that the first of the returned events will have.
+ */
+export function decide(state: RunState, received: readonly Received[], now: number, nextSeq = state.seq + 1): NewEvent[] {
+  const decision = new Decision(state, nextSeq);
+  decision.matchWaits();
+  for (const { command, at, strict } of received) {
+    decision.passTime(at);
+    try {
+      decision.obey(command);
+    } catch (error) {
+      if (strict || !(error instanceof InvalidStateError)) throw error;
+    }
+  }
+  decision.finishMaps();
+  decision.passTime(now);
+  return decision.events;
+}
+
+type OpenWait = { readonly key: string; readonly op: WaitOp };
+
+/** The state with the events decided so far laid over it: they are not stamped yet, so they cannot be folded in. */
+class Decision {
+  readonly events: NewEvent[] = [];
+  readonly #state: RunState;
+  readonly #nextSeq: number;
+  readonly #waits: OpenWait[] = [];
+  readonly #timers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
+  readonly #signals: Signal[];
+  readonly #keys: Set<string>;
+  readonly #settled = new Map<string, { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }>();
+  #paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
+  #cancelRequested: boolean;
+  #ended: boolean;
+
+  constructor(state: RunState, nextSeq: number) {
+    this.#state = state;
+    this.#nextSeq = nextSeq;
+    this.#signals = [...state.signals];
+    this.#keys = new Set();
+    this.#paused = state.paused;
+    this.#cancelRequested = state.cancel !== null;
+    this.#ended = state.ending !== null;
+    for (const [key, op] of state.ops) this.#note(key, op);
+    this.#timers.sort((a, b) => a.dueAt - b.dueAt);
+  }
+
+  #note(key: string, op: Op): void {
+    if (op.kind === "timer" && op.phase === "open") this.#timers.push({ key, dueAt: op.dueAt, wait: null });
+    if (op.kind === "wait" && op.phase === "open") {
+      const wait = { key, op };
+      this.#waits.push(wait);
+      if (op.dueAt !== null) this.#timers.push({ key, dueAt: op.dueAt, wait });
+    }
+  }
+
+  obey(command: Command): void {
+    if (this.#ended) return this.#afterTheEnd(command);
+    switch (command.type) {
+      case "signal":
+        return this.#signal(command);
+      case "pause":
+        return this.#pause(command.reason);
+      case "resume":
+        return this.#resume(command.output);
+      case "skip":
+        return this.#skip();
+      case "cancel":
+        return this.#cancel(command.reason);
+      case "child":
+        return this.#childEnded(command);
+    }
+  }
+
+  /** A terminal run never changes; only cancelling what is canceled is taken as said already. */
+  #afterTheEnd(command: Command): void {
+    const status = statusOf(this.#state);
+    if (command.type === "cancel" && status === "canceled") return;
+    throw new InvalidStateError(`The run is ${status} and cannot take "${command.type}".`);
+  }
+
+  #signal({ name, payload, key }: Extract<Command, { type: "signal" }>): void {
+    if (key !== null) {
+      if (this.#state.signalKeys.has(key) || this.#keys.has(key)) return;
+      this.#keys.add(key);
+    }
+    const seq = this.#nextSeq + this.events.length;
+    const received = event("signal.received", {}, key === null ? { name } : { name, key }, { payload });
+    this.events.push(received);
+    this.#signals.push({ seq, name, at: 0, data: received.data });
+    this.matchWaits();
+    if (this.#paused?.resumeOn === name) this.#resumeBy("signal");
+  }
+
+  /** Gives buffered signals to the waits that want them, oldest wait and oldest signal first. */
+  matchWaits(): void {
+    for (let index = 0; index < this.#waits.length && this.#signals.length > 0; ) {
+      const wait = this.#waits[index] as OpenWait;
+      const signals = this.#matching(wait.op);
+      if (signals === null) {
+        index += 1;
+        continue;
+      }
+      this.#waits.splice(index, 1);
+      for (const signal of signals) this.#signals.splice(this.#signals.indexOf(signal), 1);
+      this.events.push(event("wait.completed", { node: wait.key }, { signals: signals.map((signal) => signal.seq) }));
+    }
+  }
+
+  #matching({ names, mode }: WaitOp): Signal[] | null {
+    if (mode === "any") {
+      const signal = this.#signals.find((candidate) => names.includes(candidate.name));
+      return signal === undefined ? null : [signal];
+    }
+    const chosen: Signal[] = [];
+    for (const name of names) {
+      const signal = this.#signals.find((candidate) => candidate.name === name && !chosen.includes(candidate));
+      if (signal === undefined) return null;
+      chosen.push(signal);
+    }
+    return chosen;
+  }
+
+  #pause(reason: string | null): void {
+    if (this.#paused !== null) throw new InvalidStateError("The run is paused already.");
+    this.#paused = { resumeOn: null, recheckAt: null, node: null };
+    this.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
+  }
+
+  #resume(output: string | null): void {
+    if (this.#paused === null) throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
+    if (output !== null) {
+      const { key, attempt } = this.#stuckStep();
+      this.events.push(event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }));
+    }
+    this.#resumeBy("operator");
+  }
+
+  #skip(): void {
+    const { key, attempt } = this.#stuckStep();
+    this.events.push(event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }));
+    if (this.#paused !== null) this.#resumeBy("operator");
+  }
+
+  #stuckStep(): { readonly key: string; readonly attempt: number } {
+    if (this.#paused?.node != null) {
+      const op = this.#state.ops.get(this.#paused.node);
+      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again")) return { key: this.#paused.node, attempt: op.attempt };
+    } else {
+      for (const [key, op] of this.#state.ops) if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt };
+    }
+    throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
+  }
+
+  #resumeBy(by: "operator" | "signal" | "recheck"): void {
+    this.#paused = null;
+    this.events.push(event("run.resumed", {}, { by }));
+  }
+
+  /** With children to reach, the run's next owner does it; without, a run that nobody owns ends here and now. */
+  #cancel(reason: string | null): void {
+    if (this.#cancelRequested) return;
+    this.#cancelRequested = true;
+    if (this.#paused !== null) this.#resumeBy("operator");
+    this.events.push(event("run.cancel_requested", {}, reason === null ? {} : { reason }));
+  }
+
+  #childEnded({ node, index, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
+    const op = this.#state.ops.get(node);
+    if (op?.kind === "map" && index !== null) return this.#mapChildEnded(node, op, index, status);
+    if (op?.kind !== "child" || op.phase !== "open") return;
+    if (status === "completed") this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
+    else if (status === "failed") this.events.push(event("child.failed", { node }, { error: error as Failure }));
+    else this.events.push(event("child.canceled", { node }, reason === null ? {} : { reason }));
+  }
+
+  #mapChildEnded(node: string, op: MapOp, index: number, status: "completed" | "failed" | "canceled"): void {
+    let settled = this.#settled.get(node);
+    if (settled === undefined) this.#settled.set(node, (settled = { completed: [], failed: [], ended: new Set() }));
+    if (op.ended.has(index) || settled.ended.has(index)) return;
+    settled.ended.add(index);
+    (status === "completed" ? settled.completed : settled.failed).push(index);
+  }
+
+  /** One event per map and decision, however many children have ended. */
+  finishMaps(): void {
+    for (const [node, { completed, failed }] of this.#settled) {
+      if (completed.length + failed.length === 0) continue;
+      this.events.push(event("map.settled", { node }, { completed: ranges(completed), failed: ranges(failed) }));
+    }
+  }
+
+  /** Fires what is due, in the order in which it became due. Time stands still for a paused run, but for its recheck. */
+  passTime(now: number): void {
+    if (this.#ended || this.#cancelRequested) return;
+    if (this.#paused !== null) {
+      if (this.#paused.recheckAt === null || this.#paused.recheckAt > now) return;
+      this.#resumeBy("recheck");
+    }
+    for (let timer = this.#timers[0]; timer !== undefined && timer.dueAt <= now; timer = this.#timers[0]) {
+      this.#timers.shift();
+      if (timer.wait === null) {
+        this.events.push(event("timer.fired", { node: timer.key }));
+      } else if (this.#waits.includes(timer.wait)) {
+        this.#waits.splice(this.#waits.indexOf(timer.wait), 1);
+        this.events.push(event("wait.timed_out", { node: timer.key }));
+      }
+    }
+    this.#failIfOverdue(now);
+  }
+
+  #failIfOverdue(now: number): void {
+    const { deadlineAt, startedAt } = this.#state;
+    if (deadlineAt === null || deadlineAt > now) return;
+    this.#ended = true;
+    const allowed = deadlineAt - (startedAt ?? deadlineAt);
+    const error: Failure = { name: "TimeoutError", code: "TIMEOUT", message: `The run did not finish within its time limit of ${allowed} ms.` };
+    this.events.push(event("run.failed", {}, { error }));
+  }
+}
+
+/** Sorted numbers as ranges: [1,2,3,7] → [[1,3],[7,7]]. */
+export function ranges(numbers: number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const number of numbers.sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last !== undefined && number === last[1] + 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found;
+}
+
+/** Whether cancelling has to reach further than the run itself. */
+export function hasOpenChildren(state: RunState): boolean {
+  for (const op of state.ops.values()) if ((op.kind === "child" || op.kind === "map") && op.phase === "open") return true;
+  return false;
+}

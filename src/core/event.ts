@@ -1,0 +1,111 @@
+/**
+ * The vocabulary of the log. An event says what happened, in the past tense; the log of events is the truth about a run.
+ *
+ * `data` stays text on its way through the engine: it is decoded only by whoever needs to look inside. User values enter
+ * it as fragments that were encoded once and are never encoded again.
+ */
+import { decode, encode } from "./codec.js";
+import type { Failure } from "./failure.js";
+
+/** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
+export interface StoredEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly node: string | null;
+  readonly attempt: number | null;
+  readonly outcome: string | null;
+  readonly data: string | null;
+  readonly at: number;
+}
+
+/** An event before the store has given it its number and stamped it. */
+export type NewEvent = Omit<StoredEvent, "seq" | "at">;
+
+/** How a step execution ended. */
+export type Outcome =
+  | "success"
+  | "reattempted"
+  | "continued"
+  | "skipped_by_flow_control"
+  | "reattempted_by_exception"
+  | "failed_by_exception"
+  | "paused_by_exception"
+  | "timed_out"
+  | "abandoned";
+
+/** What each type of event carries. Values of the user are `unknown`; instants are relative (`…Ms`), see `at`. */
+export interface EventData {
+  /** Code began to run for the first time. */
+  "run.started": { timeoutMs?: number };
+  /** A worker took the run over from one that died: executions that had begun are abandoned. */
+  "run.recovered": { deliveries: number };
+  "run.paused": { reason: string; error?: Failure; node?: string; resumeOn?: string; recheckMs?: number };
+  "run.resumed": { by: "operator" | "signal" | "recheck" };
+  "run.cancel_requested": { reason?: string };
+  /** The handler asked to run again later; with `rewind` it forgets what it had done. */
+  "run.reattempted": { waitMs: number; rewind: boolean };
+  "run.completed": { output?: unknown };
+  "run.failed": { error: Failure };
+  "run.canceled": { reason?: string };
+
+  "step.started": Record<string, never>;
+  "step.completed": { output?: unknown; input?: unknown; ms?: number; by?: "operator" };
+  /** With `retryMs` the step runs again that much later; without, this is its end. */
+  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
+  /** Flow control: again after `waitMs`, without that being a failure. */
+  "step.reattempted": { waitMs: number; ms?: number };
+  "step.skipped": { by?: "operator" };
+
+  "timer.started": { ms?: number; until?: number };
+  "timer.fired": Record<string, never>;
+  "signal.received": { name: string; payload?: unknown; key?: string };
+  "wait.started": { names: string[]; mode: "any" | "all"; timeoutMs?: number };
+  /** `signals` are the numbers of the `signal.received` events that were consumed, in the order of `names` for "all". */
+  "wait.completed": { signals: number[] };
+  "wait.timed_out": Record<string, never>;
+  /** A timer or wait lost a race and is not waited for any more. */
+  "wait.withdrawn": Record<string, never>;
+
+  "child.started": { runId: string; workflow: string };
+  "child.completed": { output?: unknown };
+  "child.failed": { error: Failure };
+  "child.canceled": { reason?: string };
+  "map.started": { workflow: string; count: number; concurrency: number; tolerate: number; spawned: number };
+  "map.spawned": { spawned: number };
+  /** Index ranges [first, last] of the children that ended since the last such event, and how those that failed did. */
+  "map.settled": { completed: [number, number][]; failed: [number, number][] };
+
+  "branch.chosen": { choice: string };
+  "patch.applied": Record<string, never>;
+}
+
+export type EventType = keyof EventData;
+
+interface Place {
+  readonly node?: string;
+  readonly attempt?: number;
+  readonly outcome?: Outcome;
+}
+
+/** Makes an event. `raw` are user values that are encoded already; they join `data` under their names. */
+export function event<T extends EventType>(type: T, place: Place, data?: EventData[T], raw?: Record<string, string>): NewEvent {
+  return {
+    type,
+    node: place.node ?? null,
+    attempt: place.attempt ?? null,
+    outcome: place.outcome ?? null,
+    data: data === undefined && raw === undefined ? null : splice(data ?? {}, raw),
+  };
+}
+
+function splice(data: object, raw: Record<string, string> | undefined): string {
+  const text = encode(data, { what: "event", limit: Number.POSITIVE_INFINITY });
+  if (raw === undefined) return text;
+  let joined = text.slice(0, -1);
+  for (const name in raw) joined += `${joined.length > 1 ? "," : ""}"${name}":${raw[name]}`;
+  return `${joined}}`;
+}
+
+export function dataOf<T extends EventType>(of: { readonly data: string | null }, _type: T): EventData[T] {
+  return (of.data === null ? {} : decode(of.data)) as EventData[T];
+}

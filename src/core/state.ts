@@ -1,0 +1,403 @@
+/**
+ * What a log says about its run. `evolve` folds one event into the state; everything Pawl shows or decides about a run
+ * comes from here. It is deterministic and does no I/O; it changes the state it is given and returns it, because a log
+ * of 10,000 events must not copy 10,000 maps.
+ */
+import type { EventData, Outcome, StoredEvent } from "./event.js";
+import { dataOf } from "./event.js";
+import type { Failure } from "./failure.js";
+
+export interface Signal {
+  readonly seq: number;
+  readonly name: string;
+  readonly at: number;
+  /** The `signal.received` event's data, decoded when it is delivered. */
+  readonly data: string | null;
+}
+
+/** A step: a piece of user code whose result is recorded. */
+export interface StepOp {
+  readonly kind: "step";
+  /** The latest attempt that the log knows of. */
+  attempt: number;
+  /** Failures that count against the retry policy. */
+  failures: number;
+  /** Failures, countable or not: what the backoff grows with. */
+  setbacks: number;
+  phase: "started" | "again" | "completed" | "failed" | "skipped";
+  /** When the next attempt is due, in phase "again". */
+  dueAt: number | null;
+  /** The data of the event that ended it, decoded when it is delivered. */
+  data: string | null;
+}
+
+interface TimerOp {
+  readonly kind: "timer";
+  phase: "open" | "fired" | "withdrawn";
+  readonly dueAt: number;
+}
+
+export interface WaitOp {
+  readonly kind: "wait";
+  phase: "open" | "completed" | "timed out" | "withdrawn";
+  readonly names: readonly string[];
+  readonly mode: "any" | "all";
+  readonly dueAt: number | null;
+  signals: readonly Signal[];
+}
+
+interface ChildOp {
+  readonly kind: "child";
+  phase: "open" | "completed" | "failed" | "canceled";
+  readonly runId: string;
+  readonly workflow: string;
+  data: string | null;
+}
+
+export interface MapOp {
+  readonly kind: "map";
+  phase: "open" | "settled" | "failed";
+  readonly workflow: string;
+  readonly count: number;
+  readonly concurrency: number;
+  readonly tolerate: number;
+  /** Children that exist, those among them that may run, those that have ended. */
+  spawned: number;
+  settled: number;
+  failed: number[];
+  /** By index, which children have ended: a message may come twice. */
+  readonly ended: Set<number>;
+}
+
+interface BranchOp {
+  readonly kind: "branch";
+  readonly choice: string;
+}
+
+interface PatchOp {
+  readonly kind: "patch";
+}
+
+export type Op = StepOp | TimerOp | WaitOp | ChildOp | MapOp | BranchOp | PatchOp;
+
+export interface Pause {
+  readonly reason: string;
+  readonly at: number;
+  readonly error: Failure | null;
+  readonly node: string | null;
+  readonly resumeOn: string | null;
+  readonly recheckAt: number | null;
+}
+
+export interface Ending {
+  readonly status: "completed" | "failed" | "canceled";
+  readonly at: number;
+  readonly data: string | null;
+}
+
+export interface RunState {
+  /** How many events have been folded. */
+  seq: number;
+  /** What the calls of user code led to, by their key. */
+  readonly ops: Map<string, Op>;
+  /** The calls that have an answer, in the order of the log: user code gets them in this order, live and on replay. */
+  readonly answered: { readonly key: string; readonly at: number }[];
+  /** Signals that came and were not consumed, in order. */
+  readonly signals: Signal[];
+  readonly signalKeys: Set<string>;
+  startedAt: number | null;
+  deadlineAt: number | null;
+  paused: Pause | null;
+  cancel: { readonly reason: string | null } | null;
+  /** When the handler asked to be run again. */
+  reattemptAt: number | null;
+  ending: Ending | null;
+  /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
+  news: number;
+}
+
+export function initialState(): RunState {
+  return {
+    seq: 0,
+    ops: new Map(),
+    answered: [],
+    signals: [],
+    signalKeys: new Set(),
+    startedAt: null,
+    deadlineAt: null,
+    paused: null,
+    cancel: null,
+    reattemptAt: null,
+    ending: null,
+    news: 0,
+  };
+}
+
+export function fold(events: Iterable<StoredEvent>, state: RunState = initialState()): RunState {
+  for (const event of events) evolve(state, event);
+  return state;
+}
+
+export function evolve(state: RunState, event: StoredEvent): RunState {
+  if (event.seq !== state.seq + 1) throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
+  state.seq = event.seq;
+  // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
+  folders[event.type as keyof EventData]?.(state, event);
+  return state;
+}
+
+type Folder = (state: RunState, event: StoredEvent) => void;
+
+const folders: { readonly [type in keyof EventData]: Folder } = {
+  "run.started": (state, event) => {
+    const { timeoutMs } = dataOf(event, "run.started");
+    state.startedAt = event.at;
+    if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
+  },
+  "run.recovered": (state) => {
+    state.news += 1;
+  },
+  "run.paused": (state, event) => {
+    const { reason, error, node, resumeOn, recheckMs } = dataOf(event, "run.paused");
+    state.paused = {
+      reason,
+      at: event.at,
+      error: error ?? null,
+      node: node ?? null,
+      resumeOn: resumeOn ?? null,
+      recheckAt: recheckMs === undefined ? null : event.at + recheckMs,
+    };
+  },
+  "run.resumed": (state, event) => {
+    const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
+    if (stuck?.kind === "step" && stuck.phase === "started") {
+      // It had begun when its worker died, and was held because of `onCrash: "pause"`: now it may run again.
+      stuck.phase = "again";
+      stuck.dueAt = event.at;
+    }
+    state.paused = null;
+    state.news += 1;
+  },
+  "run.cancel_requested": (state, event) => {
+    state.cancel = { reason: dataOf(event, "run.cancel_requested").reason ?? null };
+    state.news += 1;
+  },
+  "run.reattempted": (state, event) => {
+    const { waitMs, rewind } = dataOf(event, "run.reattempted");
+    state.reattemptAt = event.at + waitMs;
+    if (!rewind) return;
+    state.ops.clear();
+    state.answered.length = 0;
+  },
+  "run.completed": end("completed"),
+  "run.failed": end("failed"),
+  "run.canceled": end("canceled"),
+
+  "step.started": (state, event) => {
+    const op = stepOf(state, event);
+    op.phase = "started";
+    op.dueAt = null;
+  },
+  "step.completed": (state, event) => endStep(state, event, "completed"),
+  "step.skipped": (state, event) => endStep(state, event, "skipped"),
+  "step.failed": (state, event) => {
+    const { retryMs, transient } = dataOf(event, "step.failed");
+    const op = stepOf(state, event);
+    op.setbacks += 1;
+    if (transient !== true) op.failures += 1;
+    if (retryMs === undefined) return endStep(state, event, "failed");
+    op.phase = "again";
+    op.dueAt = event.at + retryMs;
+  },
+  "step.reattempted": (state, event) => {
+    const op = stepOf(state, event);
+    op.phase = "again";
+    op.dueAt = event.at + dataOf(event, "step.reattempted").waitMs;
+  },
+
+  "timer.started": (state, event) => {
+    const { ms, until } = dataOf(event, "timer.started");
+    state.ops.set(keyOf(event), { kind: "timer", phase: "open", dueAt: until ?? event.at + (ms ?? 0) });
+  },
+  "timer.fired": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "timer") op.phase = "fired";
+    answer(state, event);
+  },
+  "signal.received": (state, event) => {
+    const { name, key } = dataOf(event, "signal.received");
+    state.signals.push({ seq: event.seq, name, at: event.at, data: event.data });
+    if (key !== undefined) state.signalKeys.add(key);
+  },
+  "wait.started": (state, event) => {
+    const { names, mode, timeoutMs } = dataOf(event, "wait.started");
+    const dueAt = timeoutMs === undefined ? null : event.at + timeoutMs;
+    state.ops.set(keyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
+  },
+  "wait.completed": (state, event) => {
+    const consumed = dataOf(event, "wait.completed").signals.map((seq) => takeSignal(state, seq));
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind !== "wait") return;
+    op.phase = "completed";
+    op.signals = consumed;
+    answer(state, event);
+  },
+  "wait.timed_out": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "wait") op.phase = "timed out";
+    answer(state, event);
+  },
+  "wait.withdrawn": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if ((op?.kind === "wait" || op?.kind === "timer") && op.phase === "open") op.phase = "withdrawn";
+  },
+
+  "child.started": (state, event) => {
+    const { runId, workflow } = dataOf(event, "child.started");
+    state.ops.set(keyOf(event), { kind: "child", phase: "open", runId, workflow, data: null });
+  },
+  "child.completed": (state, event) => endChild(state, event, "completed"),
+  "child.failed": (state, event) => endChild(state, event, "failed"),
+  "child.canceled": (state, event) => endChild(state, event, "canceled"),
+  "map.started": (state, event) => {
+    const { workflow, count, concurrency, tolerate, spawned } = dataOf(event, "map.started");
+    const op: MapOp = { kind: "map", phase: "open", workflow, count, concurrency, tolerate, spawned, settled: 0, failed: [], ended: new Set() };
+    state.ops.set(keyOf(event), op);
+    settleMap(state, event, op);
+  },
+  "map.spawned": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "map") op.spawned = dataOf(event, "map.spawned").spawned;
+  },
+  "map.settled": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind !== "map") return;
+    const { completed, failed } = dataOf(event, "map.settled");
+    for (const index of indexes(completed)) op.ended.add(index);
+    for (const index of indexes(failed)) {
+      op.ended.add(index);
+      op.failed.push(index);
+    }
+    op.settled = op.ended.size;
+    settleMap(state, event, op);
+  },
+
+  "branch.chosen": (state, event) => {
+    state.ops.set(keyOf(event), { kind: "branch", choice: dataOf(event, "branch.chosen").choice });
+    answer(state, event);
+  },
+  "patch.applied": (state, event) => {
+    state.ops.set(keyOf(event), { kind: "patch" });
+  },
+};
+
+const keyOf = (event: StoredEvent): string => event.node ?? "";
+
+function answer(state: RunState, event: StoredEvent): void {
+  state.answered.push({ key: keyOf(event), at: event.at });
+  state.news += 1;
+}
+
+function end(status: Ending["status"]): Folder {
+  return (state, event) => {
+    // One terminal outcome per run: whatever came second is not an ending.
+    state.ending ??= { status, at: event.at, data: event.data };
+    state.paused = null;
+  };
+}
+
+function stepOf(state: RunState, event: StoredEvent): StepOp {
+  const key = keyOf(event);
+  let op = state.ops.get(key);
+  if (op?.kind !== "step") {
+    op = { kind: "step", attempt: 0, failures: 0, setbacks: 0, phase: "started", dueAt: null, data: null };
+    state.ops.set(key, op);
+  }
+  op.attempt = event.attempt ?? op.attempt;
+  return op;
+}
+
+function endStep(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "skipped"): void {
+  const op = stepOf(state, event);
+  // At most one recorded result per step: the first stands.
+  if (op.phase === "completed" || op.phase === "failed" || op.phase === "skipped") return;
+  op.phase = phase;
+  op.dueAt = null;
+  op.data = event.data;
+  answer(state, event);
+}
+
+function endChild(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "canceled"): void {
+  const op = state.ops.get(keyOf(event));
+  if (op?.kind !== "child" || op.phase !== "open") return;
+  op.phase = phase;
+  op.data = event.data;
+  answer(state, event);
+}
+
+function settleMap(state: RunState, event: StoredEvent, op: MapOp): void {
+  if (op.phase !== "open") return;
+  if (op.failed.length > op.tolerate) op.phase = "failed";
+  else if (op.settled === op.count) op.phase = "settled";
+  else return;
+  answer(state, event);
+}
+
+function takeSignal(state: RunState, seq: number): Signal {
+  const index = state.signals.findIndex((signal) => signal.seq === seq);
+  const [signal] = index < 0 ? [] : state.signals.splice(index, 1);
+  if (signal === undefined) throw new RangeError(`The log consumes signal ${seq}, which it never received.`);
+  return signal;
+}
+
+export function* indexes(ranges: readonly (readonly [number, number])[]): Generator<number> {
+  for (const [first, last] of ranges) for (let index = first; index <= last; index += 1) yield index;
+}
+
+/** The status that belongs in the run's row while nobody owns the run. */
+export function statusOf(state: RunState): "pending" | "waiting" | "paused" | Ending["status"] {
+  if (state.ending !== null) return state.ending.status;
+  if (state.paused !== null) return "paused";
+  return state.startedAt === null ? "pending" : "waiting";
+}
+
+/** What a parked run waits for, for people. */
+export type Waiting =
+  | { readonly kind: "sleep"; readonly name: string; readonly until: number }
+  | { readonly kind: "signal"; readonly names: readonly string[]; readonly until: number | null }
+  | { readonly kind: "retry"; readonly step: string; readonly attempt: number; readonly until: number }
+  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
+  | { readonly kind: "map"; readonly name: string; readonly workflow: string; readonly settled: number; readonly count: number }
+  | { readonly kind: "reattempt"; readonly until: number };
+
+export function waitingFor(state: RunState): Waiting[] {
+  const waiting: Waiting[] = [];
+  if (state.reattemptAt !== null) waiting.push({ kind: "reattempt", until: state.reattemptAt });
+  for (const [name, op] of state.ops) {
+    if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name, until: op.dueAt });
+    else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names, until: op.dueAt });
+    else if (op.kind === "step" && op.phase === "again") waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1, until: op.dueAt ?? 0 });
+    else if (op.kind === "child" && op.phase === "open") waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
+    else if (op.kind === "map" && op.phase === "open") {
+      waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
+    }
+  }
+  return waiting;
+}
+
+/** When time alone gives the run something to do; null when only a message can. */
+export function nextDueAt(state: RunState): number | null {
+  if (state.paused !== null) return state.paused.recheckAt;
+  let due = state.deadlineAt;
+  const consider = (instant: number | null) => {
+    if (instant !== null && (due === null || instant < due)) due = instant;
+  };
+  consider(state.reattemptAt);
+  for (const op of state.ops.values()) {
+    if ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") consider(op.dueAt);
+    else if (op.kind === "step" && op.phase === "again") consider(op.dueAt);
+  }
+  return due;
+}
+
+export type { Outcome };

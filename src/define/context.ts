@@ -1,0 +1,154 @@
+/** What workflow code sees. The worker implements it; here is only its shape, so that definitions need no engine. */
+import type { Duration } from "../core/duration.js";
+import type { RetryOptions } from "../core/retry.js";
+import type { WorkflowDefinition } from "./definition.js";
+
+/** Anything with these methods: `console`, pino, winston. */
+export interface Logger {
+  debug(...args: unknown[]): void;
+  info(...args: unknown[]): void;
+  warn(...args: unknown[]): void;
+  error(...args: unknown[]): void;
+}
+
+/** What the function of one step gets. */
+export interface StepContext {
+  /** The same for every attempt that Pawl could not see the end of: hand it to the payment provider. */
+  readonly idempotencyKey: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Fires on timeout, when the run is canceled, when the worker must let go. */
+  readonly abortSignal: AbortSignal;
+  readonly log: Logger;
+  /** Shows how far the step is; kept as one row, overwritten. */
+  progress(done: number, total?: number, message?: string): void;
+}
+
+export interface StepOptions {
+  /** What happens when it throws. Default: 4 attempts, 1 s doubling, jitter. */
+  readonly retry?: RetryOptions;
+  /** Per attempt. Afterwards the attempt counts as failed, whatever its code still does. */
+  readonly timeout?: Duration;
+  /** Recorded beside the result, for whoever reads the history. */
+  readonly input?: unknown;
+  /**
+   * When the worker dies while the step runs: "rerun" (default) runs it again; "pause" records its start first, so that
+   * it runs at most once, and pauses the run for somebody to decide: `resume()`, `skip()` or `resume({ output })`.
+   */
+  readonly onCrash?: "rerun" | "pause";
+}
+
+export interface WaitOptions {
+  /** Without it the run waits for as long as it takes. */
+  readonly timeout?: Duration;
+}
+
+/** A signal's name with the type of its payload: `const approved = signal<{ by: string }>("approved")`. */
+export interface SignalHandle<Payload = unknown> {
+  readonly signal: string;
+  /** Carries the type only. */
+  readonly payload?: Payload;
+}
+
+export type SignalName<Payload = unknown> = string | SignalHandle<Payload>;
+
+export interface AnySignal<Payload = unknown> {
+  readonly name: string;
+  readonly payload: Payload;
+}
+
+/** A child that was started and not awaited yet. */
+export interface ChildHandle<Output> {
+  readonly runId: string;
+  /** Throws RunFailedError or RunCanceledError when it did not complete. */
+  result(): Promise<Output>;
+}
+
+export interface ChildOptions {
+  /** Its name in the parent's log; default: the child workflow's name. */
+  readonly name?: string;
+  readonly tags?: readonly string[];
+  readonly priority?: number;
+}
+
+export interface MapOptions {
+  readonly name?: string;
+  /** How many children may run at a time; default: all. */
+  readonly concurrency?: number;
+  /** How many may fail before the whole map does; default: none. */
+  readonly tolerate?: number;
+}
+
+export interface MapFailure {
+  readonly index: number;
+  readonly runId: string;
+  readonly error: Error;
+}
+
+/** The outputs in the order of the items; a tolerated failure leaves `undefined` at its place and is listed. */
+export type MapResult<Output> = Output[] & { readonly failures: readonly MapFailure[] };
+
+export interface RaceWinner<Arms extends Record<string, unknown>> {
+  readonly name: keyof Arms & string;
+  readonly value: Awaited<Arms[keyof Arms]>;
+}
+
+export type ChildWorkflow<Input, Output> = WorkflowDefinition<Input, Output> | string;
+
+/** The `ctx` of a workflow. Everything awaited under it survives crashes. */
+export interface WorkflowContext<Input = unknown> {
+  readonly runId: string;
+  readonly workflowName: string;
+  readonly input: Input;
+  /** How often a worker began with this run since it last waited: above 1 after a crash. */
+  readonly attempt: number;
+  readonly executionId: string;
+  readonly abortSignal: AbortSignal;
+  readonly log: Logger;
+
+  /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
+  step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  /** A step whose own writes through `tx` commit together with its record: exactly once. */
+  transaction<T, Tx = any>(name: string, fn: (tx: Tx, step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+
+  sleep(name: string, duration: Duration): Promise<void>;
+  sleepUntil(name: string, date: Date | number): Promise<void>;
+
+  /** The payload of the next signal of this name; null after the timeout. */
+  waitForSignal<Payload = unknown>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null>;
+  waitForAny<Payload = unknown>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<AnySignal<Payload> | null>;
+  /** One signal of each name, as an object by name; null after the timeout. */
+  waitForAll<Payload = unknown>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<Record<string, Payload> | null>;
+  /** The first of several: waits that lost are withdrawn. `ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "1 day") })` */
+  race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>>;
+
+  /** Runs another workflow as a child, with a log of its own, and waits for its result. */
+  run<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<O>;
+  start<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<ChildHandle<O>>;
+  /** One child per item, on any worker. */
+  map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>>;
+
+  /** Chooses once, records the choice, runs that case. */
+  branch<Cases extends Record<string, () => unknown>>(
+    name: string,
+    choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
+    cases: Cases,
+  ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>>;
+
+  /** The time of the last event that reached this code; the same on replay. */
+  now(): Date;
+  random(): number;
+  uuid(): string;
+  progress(done: number, total?: number, message?: string): void;
+  /** True for runs that get here with the new code, false for those that had passed it before the patch existed. */
+  patched(id: string): boolean;
+
+  cancel(reason?: string): never;
+  pause(reason?: string): never;
+  /** Inside a step: passes over the step. Outside: completes the run without output. */
+  skip(): never;
+  /** Inside a step: runs the step again. Outside: runs the handler again; with `rewind` it forgets its recorded steps. */
+  reattempt(options?: { readonly wait?: Duration; readonly rewind?: boolean }): never;
+  finish(output?: unknown): never;
+  suspend(options?: { readonly wait?: Duration }): never;
+}

@@ -1,0 +1,40 @@
+/** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
+import type { StandardSchemaV1 } from "./standard-schema.js";
+import type { RetryPolicy } from "../core/retry.js";
+import type { WorkflowContext } from "./context.js";
+
+/** Brands definitions, so that `discoverWorkflows` finds them in a module whichever copy of Pawl made them. */
+export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
+
+export type Handler<Input, Output> = (ctx: WorkflowContext<Input>, input: Input) => Output | Promise<Output>;
+
+export interface FailureInfo<Input = unknown> {
+  readonly runId: string;
+  readonly workflowName: string;
+  readonly input: Input;
+  readonly error: Error;
+}
+
+/** `Input` is what `start` takes and `Output` what `result` gives. */
+export interface WorkflowDefinition<Input = any, Output = any> {
+  readonly [definitionBrand]: true;
+  readonly name: string;
+  /** "" when the definition does not say: then open runs go on with whatever code has this name. */
+  readonly version: string;
+  /** null: a queue of its own name. */
+  readonly queue: string | null;
+  readonly priority: number;
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number | null;
+  readonly tags: readonly string[];
+  readonly inputSchema: StandardSchemaV1 | null;
+  readonly outputSchema: StandardSchemaV1 | null;
+  readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
+  readonly handler: Handler<any, Output>;
+  /** Carries the type only. */
+  readonly __input?: (input: Input) => void;
+}
+
+export function isDefinition(value: unknown): value is WorkflowDefinition {
+  return typeof value === "object" && value !== null && (value as Partial<WorkflowDefinition>)[definitionBrand] === true;
+}

@@ -1,0 +1,95 @@
+/** Function style: a workflow is an async function that names its steps. */
+import { type Duration, parseDuration } from "../core/duration.js";
+import { InvalidInputError } from "../core/errors.js";
+import { checkName } from "../core/names.js";
+import { type RetryOptions, resolveRetry } from "../core/retry.js";
+import type { SignalHandle } from "./context.js";
+import { definitionBrand, type FailureInfo, type Handler, isDefinition, type WorkflowDefinition } from "./definition.js";
+import type { InferInput, InferOutput, StandardSchemaV1 } from "./standard-schema.js";
+
+export interface WorkflowOptions<Input = any> {
+  /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
+  readonly input?: StandardSchemaV1<any, any>;
+  readonly output?: StandardSchemaV1<any, any>;
+  /** Default: a queue of its own, named like the workflow. */
+  readonly queue?: string;
+  /** Higher goes first; default 0. */
+  readonly priority?: number;
+  /** The default for its steps. */
+  readonly retry?: RetryOptions;
+  /** How long a run may take from its first step on; then it fails with a TimeoutError. */
+  readonly timeout?: Duration;
+  /** Pins open runs to workers that have this version. */
+  readonly version?: string;
+  readonly tags?: readonly string[];
+  /** Called as a last, recorded step when a run fails. */
+  readonly onFailure?: (info: FailureInfo<Input>) => unknown;
+}
+
+type Given<Options, Key extends "input" | "output"> = Options extends { readonly [key in Key]: infer Schema extends StandardSchemaV1<any, any> } ? Schema : never;
+type InputOf<Options, Fallback> = [Given<Options, "input">] extends [never] ? Fallback : InferInput<Given<Options, "input">>;
+type HandlerInputOf<Options, Fallback> = [Given<Options, "input">] extends [never] ? Fallback : InferOutput<Given<Options, "input">>;
+type OutputOf<Options, Fallback> = [Given<Options, "output">] extends [never] ? Fallback : InferOutput<Given<Options, "output">>;
+
+/**
+ * Defines a durable workflow.
+ *
+ * ```ts
+ * export const greet = workflow("greet", async (ctx, name: string) => {
+ *   const text = await ctx.step("compose", () => `Hello ${name}`);
+ *   await ctx.sleep("cool_down", "2 days");
+ *   return ctx.step("send", () => mail.send(text));
+ * });
+ * ```
+ */
+export function workflow<Input = void, Output = void>(name: string, handler: Handler<Input, Output>): WorkflowDefinition<Input, Output>;
+export function workflow<const Options extends WorkflowOptions, Input = any, Output = any>(
+  name: string,
+  options: Options,
+  handler: Handler<HandlerInputOf<Options, Input>, Output>,
+): WorkflowDefinition<InputOf<Options, Input>, OutputOf<Options, Output>>;
+export function workflow(
+  name: string,
+  optionsOrHandler: WorkflowOptions | Handler<any, any>,
+  maybeHandler?: Handler<any, any>,
+): WorkflowDefinition {
+  const [options, handler] = typeof optionsOrHandler === "function" ? [{}, optionsOrHandler] : [optionsOrHandler, maybeHandler];
+  checkName("workflow", name);
+  if (typeof handler !== "function") throw new InvalidInputError(`Workflow "${name}" needs a function as its handler.`);
+  if (options === null || typeof options !== "object") throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
+  return Object.freeze({
+    [definitionBrand]: true as const,
+    name,
+    version: options.version === undefined ? "" : checkName("version", options.version),
+    queue: options.queue === undefined ? null : checkName("queue", options.queue),
+    priority: checkPriority(options.priority ?? 0),
+    retry: resolveRetry(options.retry),
+    timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow "${name}"`),
+    tags: (options.tags ?? []).map((tag) => checkName("tag", tag)),
+    inputSchema: options.input ?? null,
+    outputSchema: options.output ?? null,
+    onFailure: options.onFailure ?? null,
+    handler,
+  });
+}
+
+/** Priorities are whole numbers that fit every database's integer. */
+export function checkPriority(priority: unknown): number {
+  if (typeof priority === "number" && Number.isInteger(priority) && Math.abs(priority) <= 1_000_000) return priority;
+  throw new InvalidInputError(`A priority is a whole number between -1,000,000 and 1,000,000, not ${String(priority)}.`);
+}
+
+/** A signal's name with the type of its payload. */
+export function signal<Payload = unknown>(name: string): SignalHandle<Payload> {
+  return { signal: checkName("signal", name) };
+}
+
+/** Collects the workflows that a module exports: `discoverWorkflows(await import("./workflows.js"))`. */
+export function discoverWorkflows(module: object): WorkflowDefinition[] {
+  const found = new Set<WorkflowDefinition>();
+  for (const value of Object.values(module)) {
+    if (isDefinition(value)) found.add(value);
+    else if (Array.isArray(value)) for (const item of value) if (isDefinition(item)) found.add(item);
+  }
+  return [...found];
+}

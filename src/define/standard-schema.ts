@@ -1,0 +1,37 @@
+/** The part of Standard Schema (version 1) that Pawl uses: zod, valibot, arktype and others implement it. */
+import { InvalidInputError } from "../core/errors.js";
+
+export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+export type InferInput<Schema extends StandardSchemaV1<any, any>> = NonNullable<Schema["~standard"]["types"]>["input"];
+export type InferOutput<Schema extends StandardSchemaV1<any, any>> = NonNullable<Schema["~standard"]["types"]>["output"];
+
+/** The value as the schema wants it (defaults filled in, strings trimmed…), or an InvalidInputError that lists what is wrong. */
+export async function validate(schema: StandardSchemaV1, value: unknown, what: string): Promise<unknown> {
+  const result = await schema["~standard"].validate(value);
+  if (result.issues === undefined) return result.value;
+  const issues = result.issues.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
+  const list = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
+  throw new InvalidInputError(`The ${what} is not valid: ${list}`, { issues });
+}
+
+function keyOf(part: PropertyKey | { readonly key: PropertyKey }): string | number {
+  const key = typeof part === "object" ? part.key : part;
+  return typeof key === "number" ? key : String(key);
+}

@@ -1,0 +1,50 @@
+/** Wake-ups: what a commit may have changed for others, and the listeners of this process. */
+import type { Batch, CommitResult, Hint, Mail, NewRun } from "./store.js";
+
+export class HintEmitter {
+  readonly #listeners = new Set<(hint: Hint) => void>();
+
+  watch(listener: (hint: Hint) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  emit(hints: readonly Hint[]): void {
+    for (const hint of hints) for (const listener of this.#listeners) listener(hint);
+  }
+}
+
+/** The hints of a committed batch. A mailed run may be owned or was just made ready; both kinds of listeners look. */
+export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
+  if (result.kind !== "committed") return [];
+  const ready = new Set<string>();
+  const mail = new Set<string>();
+  const done: string[] = [];
+  let anyReady = false;
+  for (const run of batch.starts) if (run.due.kind === "now") ready.add(run.workflow);
+  for (const transition of batch.transitions) {
+    for (const run of transition.starts) if (run.due.kind === "now") ready.add(run.workflow);
+    for (const message of transition.mail) mail.add(message.to);
+    if (transition.release.length > 0) anyReady = true;
+    if (transition.next.kind === "finish") done.push(transition.runId);
+    // A run that parks is due again by time or by message; only an immediate wake-up is worth telling.
+    if (transition.next.kind === "park" && transition.next.wakeIn === 0) anyReady = true;
+  }
+  const hints: Hint[] = [];
+  // An empty list of workflows means: of some workflow.
+  if (anyReady) hints.push({ kind: "ready", workflows: [] });
+  else if (ready.size > 0) hints.push({ kind: "ready", workflows: [...ready] });
+  if (mail.size > 0) hints.push({ kind: "mail", runIds: [...mail] });
+  if (done.length > 0) hints.push({ kind: "done", runIds: done });
+  return hints;
+}
+
+export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {
+  const workflows = new Set<string>();
+  for (const run of starts) if (run.due.kind === "now") workflows.add(run.workflow);
+  return workflows.size > 0 ? [{ kind: "ready", workflows: [...workflows] }] : [];
+}
+
+export function hintsOfMail(mail: readonly Mail[]): Hint[] {
+  return mail.length > 0 ? [{ kind: "mail", runIds: [...new Set(mail.map((message) => message.to))] }] : [];
+}

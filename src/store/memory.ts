@@ -1,0 +1,531 @@
+/**
+ * The memory store: the executable specification of `store.ts`, and a real store for tests and scratch work.
+ *
+ * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
+ * refused is checked first, then everything is applied.
+ */
+import { Heap } from "./heap.js";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "./hints.js";
+import type {
+  ActiveStatus,
+  Batch,
+  BeatResult,
+  Claimed,
+  ClaimRequest,
+  ClaimResult,
+  CommitResult,
+  CursorRow,
+  Fence,
+  Hint,
+  InboxRow,
+  Mail,
+  NewRun,
+  Refusal,
+  Route,
+  RunFilter,
+  RunRecord,
+  Store,
+  StoredEvent,
+  StoreOptions,
+  StoreTransaction,
+  TaskRecord,
+  TerminalStatus,
+  Transition,
+  WorkerInfo,
+  WorkerRecord,
+  WorkflowRecord,
+  WorkflowRegistration,
+} from "./store.js";
+
+interface Run extends Omit<RunRecord, "status"> {
+  status: ActiveStatus | TerminalStatus;
+  heroKey: string | null;
+  output: string | null;
+  error: string | null;
+  waiting: string | null;
+  startedAt: number | null;
+  finishedAt: number | null;
+}
+
+interface Task {
+  readonly run: Run;
+  state: TaskRecord["state"];
+  dueAt: number | null;
+  owner: string | null;
+  epoch: number | null;
+  deliveries: number;
+  mail: number;
+  fresh: boolean;
+  /** Raised at every change of state or due time: heap entries of an older stamp are stale. */
+  stamp: number;
+}
+
+interface Shelf {
+  readonly ready: Heap<Slot>;
+  readonly parked: Heap<Slot>;
+}
+
+interface Slot {
+  readonly task: Task;
+  readonly stamp: number;
+  readonly dueAt: number;
+}
+
+const higherPriorityThenEarlier = (a: Slot, b: Slot) =>
+  a.task.run.priority !== b.task.run.priority ? a.task.run.priority > b.task.run.priority : a.dueAt < b.dueAt;
+const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
+const routeKey = (route: Route) => `${route.workflow}\u0000${route.version}`;
+
+export class MemoryStore implements Store {
+  readonly description = "memory";
+  readonly #clock: () => number;
+  readonly #hints = new HintEmitter();
+  readonly #runs = new Map<string, Run>();
+  readonly #tasks = new Map<string, Task>();
+  readonly #events = new Map<string, StoredEvent[]>();
+  readonly #inboxes = new Map<string, InboxRow[]>();
+  readonly #cursors = new Map<string, Map<string, CursorRow>>();
+  readonly #workers = new Map<string, Omit<WorkerRecord, "owned">>();
+  readonly #workflows = new Map<string, WorkflowRecord>();
+  readonly #startKeys = new Map<string, Run>();
+  readonly #heroKeys = new Map<string, Run>();
+  readonly #shelves = new Map<string, Shelf>();
+  #nextInboxId = 1;
+
+  constructor(options: Pick<StoreOptions, "clock"> = {}) {
+    this.#clock = options.clock ?? Date.now;
+  }
+
+  async migrate(): Promise<void> {}
+
+  async pendingMigrations(): Promise<readonly number[]> {
+    return [];
+  }
+
+  async commit(batch: Batch): Promise<CommitResult> {
+    const refusal = this.#refuses(batch);
+    if (refusal !== null) return refusal;
+    const at = this.#clock();
+    const kept: string[] = [];
+    for (const transition of batch.transitions) this.#apply(transition, batch.fence, at, kept);
+    const refused = this.#startAll(batch.starts, batch.fence, at);
+    const result: CommitResult = { kind: "committed", at, kept, refused };
+    this.#hints.emit(hintsOf(batch, result));
+    return result;
+  }
+
+  #refuses(batch: Batch): CommitResult | null {
+    if (batch.fence !== null && !this.#holds(batch.fence)) return { kind: "fenced" };
+    for (const { runId, after, events } of batch.transitions) {
+      const task = this.#tasks.get(runId);
+      const mine =
+        task !== undefined &&
+        (batch.fence === null
+          ? task.state !== "owned" && task.mail === 0
+          : task.owner === batch.fence.workerId && task.epoch === batch.fence.epoch);
+      const position = this.#events.get(runId)?.length ?? 0;
+      if (!mine || (events.length > 0 && position !== after)) return { kind: "conflict", runId };
+    }
+    return null;
+  }
+
+  #apply(transition: Transition, fence: Fence | null, at: number, kept: string[]): void {
+    const task = this.#tasks.get(transition.runId) as Task;
+    task.fresh = false;
+    this.#append(transition, at);
+    this.#drain(task, transition.drained);
+    for (const write of transition.cursors) this.#writeCursor(transition.runId, write, at);
+    for (const run of transition.starts) if (!this.#runs.has(run.id)) this.#insert(run, fence, at);
+    this.#deliver(transition.mail, at);
+    for (const runId of transition.release) this.#makeReady(this.#tasks.get(runId), at);
+    const { next } = transition;
+    if (next.kind === "keep") return;
+    const startedAt = next.startedAt === "now" ? at : next.startedAt;
+    if (next.kind === "finish") {
+      this.#finish(task, next.status, next.output, next.error, startedAt, at);
+    } else if (task.mail > 0) {
+      kept.push(transition.runId);
+    } else {
+      task.run.status = next.status;
+      task.run.waiting = next.waiting;
+      task.run.startedAt ??= startedAt;
+      const due = [next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn].filter((instant) => instant !== null);
+      task.owner = null;
+      task.epoch = null;
+      task.deliveries = 0;
+      this.#shelve(task, due.length === 0 ? null : Math.min(...due), at);
+    }
+  }
+
+  #append({ runId, events }: Transition, at: number): void {
+    if (events.length === 0) return;
+    let log = this.#events.get(runId);
+    if (log === undefined) this.#events.set(runId, (log = []));
+    for (const event of events) log.push({ ...event, seq: log.length + 1, at });
+  }
+
+  #drain(task: Task, drained: readonly number[]): void {
+    if (drained.length === 0) return;
+    const rows = this.#inboxes.get(task.run.id) ?? [];
+    const ids = new Set(drained);
+    const left = rows.filter((row) => !ids.has(row.id));
+    task.mail -= rows.length - left.length;
+    this.#inboxes.set(task.run.id, left);
+  }
+
+  #writeCursor(runId: string, write: Transition["cursors"][number], at: number): void {
+    let rows = this.#cursors.get(runId);
+    if (rows === undefined) this.#cursors.set(runId, (rows = new Map()));
+    const old = rows.get(write.node);
+    rows.set(write.node, {
+      node: write.node,
+      cursor: write.cursor === undefined ? (old?.cursor ?? null) : write.cursor,
+      progress: write.progress === undefined ? (old?.progress ?? null) : write.progress,
+      at,
+    });
+  }
+
+  #finish(
+    task: Task,
+    status: TerminalStatus,
+    output: string | null,
+    error: string | null,
+    startedAt: number | null,
+    at: number,
+  ): void {
+    const { run } = task;
+    run.status = status;
+    run.output = output;
+    run.error = error;
+    run.waiting = null;
+    run.startedAt ??= startedAt;
+    run.finishedAt = at;
+    if (run.heroKey !== null) this.#heroKeys.delete(run.heroKey);
+    run.heroKey = null;
+    task.stamp += 1;
+    this.#tasks.delete(run.id);
+    this.#inboxes.delete(run.id);
+  }
+
+  #shelve(task: Task, dueAt: number | null, now: number): void {
+    task.stamp += 1;
+    task.dueAt = dueAt;
+    task.state = dueAt !== null && dueAt <= now ? "ready" : "parked";
+    if (dueAt === null) return;
+    const shelf = this.#shelf(routeKey(task.run));
+    shelf[task.state === "ready" ? "ready" : "parked"].push({ task, stamp: task.stamp, dueAt });
+  }
+
+  #shelf(key: string): Shelf {
+    let shelf = this.#shelves.get(key);
+    if (shelf === undefined) {
+      shelf = { ready: new Heap(higherPriorityThenEarlier), parked: new Heap(earlier) };
+      this.#shelves.set(key, shelf);
+    }
+    return shelf;
+  }
+
+  #makeReady(task: Task | undefined, at: number): void {
+    if (task?.state === "parked") this.#shelve(task, at, at);
+  }
+
+  #deliver(mail: readonly Mail[], at: number): string[] {
+    const undeliverable: string[] = [];
+    for (const message of mail) {
+      const task = this.#tasks.get(message.to);
+      if (task === undefined) {
+        undeliverable.push(message.to);
+        continue;
+      }
+      const rows = this.#inboxes.get(message.to) ?? [];
+      rows.push({ id: this.#nextInboxId++, kind: message.kind, data: message.data, at });
+      this.#inboxes.set(message.to, rows);
+      task.mail += 1;
+      this.#makeReady(task, at);
+    }
+    return undeliverable;
+  }
+
+  #startAll(starts: readonly NewRun[], fence: Fence | null, at: number): Refusal[] {
+    const refused: Refusal[] = [];
+    for (const run of starts) {
+      if (this.#runs.has(run.id)) continue;
+      const byKey = run.startKey === null ? undefined : this.#startKeys.get(startKeyOf(run));
+      const byHero = run.heroKey === null ? undefined : this.#heroKeys.get(run.heroKey);
+      const existing = byKey ?? byHero;
+      if (existing === undefined) this.#insert(run, fence, at);
+      else refused.push({ runId: run.id, reason: byKey ? "startKey" : "heroKey", existing: this.#record(existing) });
+    }
+    return refused;
+  }
+
+  #insert(born: NewRun, fence: Fence | null, at: number): void {
+    const { due, ...birth } = born;
+    const blank = {
+      status: "pending" as const,
+      output: null,
+      error: null,
+      waiting: null,
+      startedAt: null,
+      finishedAt: null,
+    };
+    const run: Run = { ...birth, ...blank, createdAt: at };
+    this.#runs.set(run.id, run);
+    if (run.startKey !== null) this.#startKeys.set(startKeyOf(run), run);
+    if (run.heroKey !== null) this.#heroKeys.set(run.heroKey, run);
+    const task: Task = {
+      run,
+      state: "parked",
+      dueAt: null,
+      owner: null,
+      epoch: null,
+      deliveries: 0,
+      mail: 0,
+      fresh: true,
+      stamp: 0,
+    };
+    this.#tasks.set(run.id, task);
+    if (due.kind === "owned") this.#own(task, fence as Fence);
+    else if (due.kind === "now") this.#shelve(task, at, at);
+    else if (due.kind === "at") this.#shelve(task, due.ms, at);
+    else if (due.kind === "in") this.#shelve(task, at + due.ms, at);
+  }
+
+  #own(task: Task, fence: Fence): void {
+    task.state = "owned";
+    task.owner = fence.workerId;
+    task.epoch = fence.epoch;
+    task.deliveries += 1;
+    task.fresh = false;
+    task.stamp += 1;
+  }
+
+  async startInTransaction(): Promise<never> {
+    throw new TypeError(
+      "The memory store has no transactions of its own to join; start without `tx`, or use a SQL store.",
+    );
+  }
+
+  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = this.#deliver(mail, this.#clock());
+    this.#hints.emit(hintsOfMail(mail));
+    return { undeliverable };
+  }
+
+  /** There is nothing to roll back: user code that keeps its own data here makes it part of its own state. */
+  async begin(): Promise<StoreTransaction> {
+    return { handle: this, commit: (batch) => this.commit(batch), rollback: async () => {} };
+  }
+
+  async claim({ fence, routes, limit, limitPerRoute }: ClaimRequest): Promise<ClaimResult> {
+    if (!this.#holds(fence)) return { kind: "fenced" };
+    const at = this.#clock();
+    const due: Task[] = [];
+    let nextDueAt: number | null = null;
+    for (const route of routes) {
+      const shelf = this.#shelves.get(routeKey(route));
+      if (shelf === undefined) continue;
+      const parked = takeDue(shelf, at);
+      for (
+        let slot = dropStale(shelf.ready), taken = 0;
+        slot && taken < limitPerRoute;
+        slot = dropStale(shelf.ready), taken += 1
+      ) {
+        shelf.ready.pop();
+        due.push(slot.task);
+      }
+      if (parked !== undefined && (nextDueAt === null || parked.dueAt < nextDueAt)) nextDueAt = parked.dueAt;
+    }
+    due.sort((a, b) => b.run.priority - a.run.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
+    const tasks = due.slice(0, limit);
+    for (const task of due.slice(limit)) this.#shelve(task, task.dueAt, at);
+    const claimed = tasks.map((task): Claimed => {
+      const { fresh } = task;
+      this.#own(task, fence);
+      return { run: this.#record(task.run), deliveries: task.deliveries, mail: task.mail, fresh };
+    });
+    return { kind: "claimed", at, tasks: claimed, nextDueAt: due.length >= limit ? null : nextDueAt };
+  }
+
+  async enlist(worker: WorkerInfo): Promise<Fence> {
+    const old = this.#workers.get(worker.id);
+    if (old !== undefined) this.#freeTasksOf(worker.id);
+    const epoch = (old?.epoch ?? 0) + 1;
+    const now = Date.now();
+    this.#workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, beatAt: now });
+    return { workerId: worker.id, epoch };
+  }
+
+  async beat(fence: Fence): Promise<BeatResult> {
+    if (!this.#holds(fence)) return { alive: false, mail: [], reaped: [] };
+    const now = Date.now();
+    const me = this.#workers.get(fence.workerId) as Omit<WorkerRecord, "owned">;
+    this.#workers.set(me.id, { ...me, beatAt: now });
+    const reaped: string[] = [];
+    for (const worker of this.#workers.values()) {
+      if (!worker.live || worker.beatAt + worker.leaseMs >= now) continue;
+      this.#bury(worker);
+      reaped.push(worker.id);
+    }
+    const mail: string[] = [];
+    for (const task of this.#tasks.values()) if (task.owner === me.id && task.mail > 0) mail.push(task.run.id);
+    return { alive: true, mail, reaped };
+  }
+
+  async retire(fence: Fence): Promise<void> {
+    const worker = this.#workers.get(fence.workerId);
+    if (worker !== undefined && this.#holds(fence)) this.#bury(worker);
+  }
+
+  /** Dead first, then its tasks are freed: in between it can no longer write. */
+  #bury(worker: Omit<WorkerRecord, "owned">): void {
+    this.#workers.set(worker.id, { ...worker, live: false });
+    this.#freeTasksOf(worker.id);
+  }
+
+  #freeTasksOf(workerId: string): void {
+    const now = this.#clock();
+    let freed = false;
+    for (const task of this.#tasks.values()) {
+      if (task.owner !== workerId) continue;
+      task.owner = null;
+      task.epoch = null;
+      this.#shelve(task, now, now);
+      freed = true;
+    }
+    if (freed) this.#hints.emit([{ kind: "ready", workflows: [] }]);
+  }
+
+  #holds(fence: Fence): boolean {
+    const worker = this.#workers.get(fence.workerId);
+    return worker !== undefined && worker.live && worker.epoch === fence.epoch;
+  }
+
+  async now(): Promise<number> {
+    return this.#clock();
+  }
+
+  async run(id: string): Promise<RunRecord | null> {
+    const run = this.#runs.get(id);
+    return run === undefined ? null : this.#record(run);
+  }
+
+  async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
+    return ids.flatMap((id) => this.#runs.get(id) ?? []).map((run) => this.#record(run));
+  }
+
+  async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
+    const { after } = filter;
+    const matching: RunRecord[] = [];
+    for (const run of this.#runs.values()) {
+      const record = this.#record(run);
+      if (matches(record, filter) && (after === undefined || newestFirst(record, after) > 0)) matching.push(record);
+    }
+    return matching.sort(newestFirst).slice(0, filter.limit);
+  }
+
+  async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
+    return runIds
+      .flatMap((id) => this.#tasks.get(id) ?? [])
+      .map(({ run, state, dueAt, owner, epoch, deliveries, mail }) => ({
+        runId: run.id,
+        state,
+        dueAt,
+        owner,
+        epoch,
+        deliveries,
+        mail,
+      }));
+  }
+
+  async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
+    return (this.#events.get(runId) ?? []).slice(page.after, page.after + page.limit);
+  }
+
+  async logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    return new Map(runIds.map((id) => [id, [...(this.#events.get(id) ?? [])]]));
+  }
+
+  async inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>> {
+    return new Map(runIds.map((id) => [id, [...(this.#inboxes.get(id) ?? [])]]));
+  }
+
+  async cursors(runId: string): Promise<readonly CursorRow[]> {
+    return [...(this.#cursors.get(runId)?.values() ?? [])];
+  }
+
+  async workers(): Promise<readonly WorkerRecord[]> {
+    const owned = new Map<string, number>();
+    for (const { owner } of this.#tasks.values()) if (owner !== null) owned.set(owner, (owned.get(owner) ?? 0) + 1);
+    return [...this.#workers.values()].map((worker) => ({ ...worker, owned: owned.get(worker.id) ?? 0 }));
+  }
+
+  async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
+    for (const { name, queue, version, signature, graph } of workflows) {
+      const old = this.#workflows.get(name);
+      this.#workflows.set(name, {
+        name,
+        queue: queue ?? old?.queue ?? name,
+        version: version ?? old?.version ?? "",
+        signature: signature ?? old?.signature ?? null,
+        graph: graph ?? old?.graph ?? null,
+        createdAt: old?.createdAt ?? this.#clock(),
+      });
+    }
+  }
+
+  async workflow(name: string): Promise<WorkflowRecord | null> {
+    return this.#workflows.get(name) ?? null;
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    return this.#hints.watch(listener);
+  }
+
+  async close(): Promise<void> {}
+
+  #record(run: Run): RunRecord {
+    const { heroKey: _, ...record } = run;
+    return { ...record, status: this.#tasks.get(run.id)?.state === "owned" ? "running" : run.status };
+  }
+}
+
+/** Moves what has become due to the ready heap; returns the first that has not. */
+function takeDue(shelf: Shelf, now: number): Slot | undefined {
+  for (;;) {
+    const slot = dropStale(shelf.parked);
+    if (slot === undefined || slot.dueAt > now) return slot;
+    shelf.parked.pop();
+    slot.task.state = "ready";
+    shelf.ready.push(slot);
+  }
+}
+
+function dropStale(heap: Heap<Slot>): Slot | undefined {
+  for (;;) {
+    const slot = heap.peek();
+    if (slot === undefined || slot.stamp === slot.task.stamp) return slot;
+    heap.pop();
+  }
+}
+
+const startKeyOf = (run: { readonly workflow: string; readonly startKey: string | null }) =>
+  `${run.workflow}\u0000${run.startKey}`;
+
+function matches(run: RunRecord, filter: RunFilter): boolean {
+  return (
+    (filter.workflow === undefined || run.workflow === filter.workflow) &&
+    (filter.status === undefined || run.status === filter.status) &&
+    (filter.active === undefined || filter.active === (run.finishedAt === null)) &&
+    (filter.heroType === undefined || run.heroType === filter.heroType) &&
+    (filter.heroId === undefined || run.heroId === filter.heroId) &&
+    (filter.tag === undefined || run.tags.includes(filter.tag)) &&
+    (filter.parentId === undefined || run.parentId === filter.parentId) &&
+    (filter.createdAfter === undefined || run.createdAt >= filter.createdAfter) &&
+    (filter.createdBefore === undefined || run.createdAt < filter.createdBefore)
+  );
+}
+
+function newestFirst(a: { createdAt: number; id: string }, b: { createdAt: number; id: string }): number {
+  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+}

@@ -1,0 +1,48 @@
+/** What the server's and the driver's errors mean for us. */
+import { PawlError, StoreError } from "../../core/errors.js";
+
+interface DriverError extends Error {
+  readonly code?: string;
+  readonly errno?: number;
+  readonly fatal?: boolean;
+}
+
+const duplicateKey = 1062;
+const notNull = 1048;
+
+/** Deadlock; lock wait timeout; "record has changed since last read" (MariaDB 11.6+). All rolled back, or to be. */
+const collisions = new Set([1213, 1205, 1020]);
+
+/**
+ * Too many connections (1040, 1203, 1226), server is stopping (1053), query interrupted (1317), network (1158 to 1161),
+ * connection killed (1927, 3169), the server has gone or was lost (2006, 2013), idle for too long (4031), and a primary
+ * that has become a replica (1290, 1792, 1836): the same call may work in a moment.
+ */
+const passing = new Set([
+  1040, 1053, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,
+]);
+
+const lost =
+  /^(PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/;
+
+export const isDuplicateKey = (error: unknown): boolean => (error as DriverError).errno === duplicateKey;
+export const isNullRefused = (error: unknown): boolean => (error as DriverError).errno === notNull;
+export const isCollision = (error: unknown): boolean => collisions.has((error as DriverError).errno ?? 0);
+
+/** The connection is of no use any more. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof PawlError) return false;
+  const { code, errno, fatal, message } = error as DriverError;
+  if (fatal === true || (code !== undefined && lost.test(code))) return true;
+  if (errno !== undefined && [1053, 1927, 2006, 2013, 3169, 4031].includes(errno)) return true;
+  // What mysql2 says without a code when a command is given to a connection that has died in the pool.
+  return errno === undefined && /closed state|connection (is )?closed|connection lost/i.test(message ?? "");
+}
+
+/** The error as callers see it. */
+export function toStoreError(error: unknown, doing = "The database refused"): Error {
+  if (error instanceof PawlError || error instanceof TypeError) return error;
+  const { errno, message } = error as DriverError;
+  const transient = isConnectionLost(error) || isCollision(error) || passing.has(errno ?? 0);
+  return new StoreError(`${doing}: ${message}`, { transient, cause: error });
+}

@@ -1,0 +1,60 @@
+/**
+ * Numbered migrations, for every SQL store. The runner decides what is to be done and in which order; the store's port
+ * knows how to lock, what is applied, and how to apply one so that being killed in the middle does no harm.
+ */
+import { MigrationError, PawlError } from "../../core/errors.js";
+
+export interface Migration {
+  /** 1, 2, 3…; never changed once released. */
+  readonly version: number;
+  readonly name: string;
+  readonly statements: readonly string[];
+}
+
+export interface MigrationPort {
+  /** The versions in `pawl_migrations`; none when that table does not exist yet. */
+  applied(): Promise<readonly number[]>;
+  /**
+   * Calls `work` while no other process is in here. What is applied may have changed while waiting for the lock, so
+   * `session.applied` is asked again inside.
+   */
+  locked(work: (session: MigrationSession) => Promise<void>): Promise<void>;
+}
+
+export interface MigrationSession {
+  applied(): Promise<readonly number[]>;
+  /**
+   * Runs the statements and records the version, in one transaction where DDL is transactional. Elsewhere the record
+   * comes last and every statement can be run a second time, so that a migration cut short is simply run again.
+   */
+  apply(migration: Migration): Promise<void>;
+}
+
+export async function migrate(port: MigrationPort, migrations: readonly Migration[]): Promise<void> {
+  // The common case, at every start of every process: nothing to do, and no lock for it.
+  if ((await pendingMigrations(port, migrations)).length === 0) return;
+  await port.locked(async (session) => {
+    const applied = new Set(await session.applied());
+    for (const migration of migrations) {
+      if (applied.has(migration.version)) continue;
+      await session.apply(migration).catch((error: unknown) => {
+        // A lost connection says so itself, and may be worth another try.
+        if (error instanceof PawlError) throw error;
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new MigrationError(
+          `Migration ${migration.version} (${migration.name}) failed: ${reason}. It can be run again.`,
+          { cause: error },
+        );
+      });
+    }
+  });
+}
+
+/** Versions that a newer Pawl has applied are nobody's business here: old and new run side by side. */
+export async function pendingMigrations(
+  port: Pick<MigrationPort, "applied">,
+  migrations: readonly Migration[],
+): Promise<readonly number[]> {
+  const applied = new Set(await port.applied());
+  return migrations.map((migration) => migration.version).filter((version) => !applied.has(version));
+}

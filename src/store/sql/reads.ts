@@ -1,0 +1,248 @@
+/**
+ * The read side of every SQL store, written once. A store hands in a way to query and its dialect; statements whose
+ * text does not depend on the arguments are always the same text, so that drivers can keep them prepared.
+ */
+import { unpackRow } from "../rows.js";
+import type {
+  CursorRow,
+  InboxRow,
+  RunFilter,
+  RunRecord,
+  Store,
+  StoredEvent,
+  TaskRecord,
+  WorkerRecord,
+  WorkflowRecord,
+  WorkflowRegistration,
+} from "../store.js";
+import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
+import {
+  decodeEventRow,
+  decodeInboxRow,
+  decodeRun,
+  decodeTask,
+  decodeWorker,
+  decodeWorkflow,
+  runColumns,
+  taskState,
+} from "./records.js";
+
+/** Lists longer than this are read in parts: databases limit the number of bound values (SQLite 32,766). */
+const idsPerQuery = 500;
+
+type ReadSide = Pick<
+  Store,
+  | "run"
+  | "runsById"
+  | "runs"
+  | "tasks"
+  | "log"
+  | "logs"
+  | "inbox"
+  | "cursors"
+  | "workers"
+  | "workflow"
+  | "registerWorkflows"
+>;
+
+export class SqlReads implements ReadSide {
+  readonly #db: Queryable;
+  readonly #dialect: Dialect;
+
+  constructor(db: Queryable, dialect: Dialect) {
+    this.#db = db;
+    this.#dialect = dialect;
+  }
+
+  async run(id: string): Promise<RunRecord | null> {
+    return (await this.runsById([id]))[0] ?? null;
+  }
+
+  /** In the order of `ids`; those that do not exist are missing. */
+  async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
+    const rows = await this.#byId(
+      ids,
+      (oneOf) => `SELECT ${runColumns} FROM ${this.#runsAndTasks()} WHERE ${oneOf("r.id")}`,
+    );
+    return inOrderOf(ids, rows.map(decodeRun), (run) => run.id);
+  }
+
+  async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
+    if (filter.parentId !== undefined && !this.#dialect.isId(filter.parentId)) return [];
+    const { bind, values } = statement(this.#dialect);
+    const conditions = this.#conditions(filter, bind);
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    const order = `ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(filter.limit)}`;
+    const rows = await this.#db.query(`SELECT ${runColumns} FROM ${this.#runsAndTasks()} ${where} ${order}`, values);
+    return rows.map(decodeRun);
+  }
+
+  #conditions(filter: RunFilter, bind: Bind): string[] {
+    const conditions: string[] = [];
+    const equal = (column: string, value: string | undefined) => {
+      if (value !== undefined) conditions.push(`${column} = ${bind(value)}`);
+    };
+    equal("r.workflow", filter.workflow);
+    if (filter.status === "running") {
+      conditions.push(`t.state = ${taskState.owned}`);
+    } else if (filter.status !== undefined) {
+      equal("r.status", filter.status);
+      conditions.push(`(t.state IS NULL OR t.state <> ${taskState.owned})`);
+    }
+    if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
+    equal("r.hero_type", filter.heroType);
+    equal("r.hero_id", filter.heroId);
+    equal("r.parent_id", filter.parentId);
+    if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));
+    if (filter.createdAfter !== undefined) conditions.push(`r.created_at >= ${bind(filter.createdAfter)}`);
+    if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
+    if (filter.after !== undefined) {
+      const { createdAt, id } = filter.after;
+      // The first comparison is implied by the others; it is the one that an index range is made of.
+      conditions.push(`r.created_at <= ${bind(createdAt)}`);
+      conditions.push(`(r.created_at < ${bind(createdAt)} OR r.id < ${bind(id)})`);
+    }
+    return conditions;
+  }
+
+  /**
+   * Inside JSON text a quote that belongs to a string is always escaped, so `["x"` and `,"x"` can only be found where
+   * the element "x" begins. (`"x"` alone would also be found at the end of the tag `a"x`.)
+   */
+  #hasTag(tag: string, bind: Bind): string {
+    const quoted = JSON.stringify(tag);
+    const first = this.#dialect.contains("r.tags", bind(`[${quoted}`));
+    const later = this.#dialect.contains("r.tags", bind(`,${quoted}`));
+    return `(${first} OR ${later})`;
+  }
+
+  async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
+    const columns = "t.run_id, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
+    const from = `${this.#dialect.table("tasks")} t`;
+    const rows = await this.#byId(runIds, (oneOf) => `SELECT ${columns} FROM ${from} WHERE ${oneOf("t.run_id")}`);
+    return inOrderOf(runIds, rows.map(decodeTask), (task) => task.runId);
+  }
+
+  /**
+   * A row may hold several events, and the page may begin inside one: the row of number after + 1 is the last that
+   * begins no later. Looking it up costs one step in the primary key; comparing seq + span would read the whole log.
+   */
+  async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
+    if (!this.#dialect.isId(runId)) return [];
+    const { bind, values } = statement(this.#dialect);
+    const events = this.#dialect.table("events");
+    const start = `SELECT max(f.seq) FROM ${events} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
+    const rows = await this.#db.query(
+      `SELECT ${eventColumns} FROM ${events} e WHERE e.seq >= coalesce((${start}), 0) AND e.run_id = ${bind(runId)} ` +
+        `ORDER BY e.seq LIMIT ${bind(page.limit)}`,
+      values,
+    );
+    const out: StoredEvent[] = [];
+    for (const row of rows) unpackRow(decodeEventRow(row), page.after, out);
+    return out.slice(0, page.limit);
+  }
+
+  async logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    const from = `${this.#dialect.table("events")} e`;
+    const select = `SELECT e.run_id, ${eventColumns} FROM ${from} WHERE`;
+    const rows = await this.#byId(runIds, (oneOf) => `${select} ${oneOf("e.run_id")} ORDER BY e.run_id, e.seq`);
+    const logs = new Map<string, StoredEvent[]>();
+    for (const row of rows) unpackRow(decodeEventRow(row), 0, listOf(logs, row.run_id as string));
+    return logs;
+  }
+
+  async inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>> {
+    const select = `SELECT i.run_id, i.id, i.kind, i.data, i.at FROM ${this.#dialect.table("inbox")} i WHERE`;
+    const rows = await this.#byId(runIds, (oneOf) => `${select} ${oneOf("i.run_id")} ORDER BY i.run_id, i.id`);
+    const inboxes = new Map<string, InboxRow[]>();
+    for (const row of rows) listOf(inboxes, row.run_id as string).push(decodeInboxRow(row));
+    return inboxes;
+  }
+
+  async cursors(runId: string): Promise<readonly CursorRow[]> {
+    // `c.` spares the quotes: "cursor" is a reserved word in MySQL, but not after a dot.
+    const select = `SELECT c.node, c.cursor, c.progress, c.at FROM ${this.#dialect.table("cursors")} c WHERE`;
+    const rows = await this.#byId([runId], (oneOf) => `${select} ${oneOf("c.run_id")} ORDER BY c.node`);
+    return rows.map((row) => ({
+      node: row.node as string,
+      cursor: row.cursor as string | null,
+      progress: row.progress as string | null,
+      at: Number(row.at),
+    }));
+  }
+
+  async workers(): Promise<readonly WorkerRecord[]> {
+    const columns =
+      "w.id, w.name, w.host, w.pid, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.beat_at, o.owned";
+    const { table } = this.#dialect;
+    const owned = `SELECT owner, count(*) AS owned FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
+    const from = `${table("workers")} w LEFT JOIN (${owned}) o ON o.owner = w.id`;
+    const rows = await this.#db.query(`SELECT ${columns} FROM ${from} ORDER BY w.started_at, w.id`, []);
+    return rows.map(decodeWorker);
+  }
+
+  async workflow(name: string): Promise<WorkflowRecord | null> {
+    const { bind, values } = statement(this.#dialect);
+    const columns = "w.name, w.queue, w.version, w.signature, w.graph, w.created_at";
+    const from = `${this.#dialect.table("workflows")} w`;
+    const rows = await this.#db.query(`SELECT ${columns} FROM ${from} WHERE w.name = ${bind(name)}`, values);
+    return rows[0] === undefined ? null : decodeWorkflow(rows[0]);
+  }
+
+  /** One statement each, in the order of their names: what many processes do at once when they start. */
+  async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
+    const table = this.#dialect.table("workflows");
+    for (const { name, queue, version, signature, graph } of workflows.toSorted(byName)) {
+      const { bind, values } = statement(this.#dialect);
+      const row = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
+      const insert = `INSERT INTO ${table} (name, queue, version, signature, graph, created_at)`;
+      const given = Object.entries({ queue, version, signature, graph });
+      const values_ = `VALUES (${row}, ${this.#dialect.now(bind)})`;
+      const updates = given.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
+      await this.#db.query(`${insert} ${values_} ${this.#dialect.onDuplicate("name")} ${updates.join(", ")}`, values);
+    }
+  }
+
+  /** "running" is in no column of a run: it is derived from its task's owner. */
+  #runsAndTasks(): string {
+    const { table } = this.#dialect;
+    return `${table("runs")} r LEFT JOIN ${table("tasks")} t ON t.run_id = r.id`;
+  }
+
+  async #byId(ids: readonly string[], sql: (oneOf: (column: string) => string) => string): Promise<readonly SqlRow[]> {
+    const known = ids.filter((id) => this.#dialect.isId(id));
+    const query = (part: readonly string[]) => {
+      const { bind, values } = statement(this.#dialect);
+      return this.#db.query(
+        sql((column) => this.#dialect.oneOf(column, part, bind)),
+        values,
+      );
+    };
+    if (known.length === 0) return [];
+    if (known.length <= idsPerQuery) return query(known);
+    const rows: SqlRow[] = [];
+    for (let from = 0; from < known.length; from += idsPerQuery) {
+      for (const row of await query(known.slice(from, from + idsPerQuery))) rows.push(row);
+    }
+    return rows;
+  }
+}
+
+const eventColumns = "e.seq, e.span, e.type, e.node, e.attempt, e.outcome, e.data, e.at";
+
+const byName = (a: WorkflowRegistration, b: WorkflowRegistration) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  let list = lists.get(key);
+  if (list === undefined) {
+    list = [];
+    lists.set(key, list);
+  }
+  return list;
+}
+
+function inOrderOf<T>(ids: readonly string[], found: readonly T[], idOf: (item: T) => string): T[] {
+  if (ids.length === 1) return found.slice();
+  const byId = new Map(found.map((item) => [idOf(item), item]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}

@@ -1,0 +1,87 @@
+/** Taking due tasks. */
+import type { SqlRow } from "../sql/dialect.js";
+import { decodeRun, runColumns, taskState } from "../sql/records.js";
+import type { Claimed, ClaimRequest, ClaimResult, Route } from "../store.js";
+import type { Connection } from "./connection.js";
+import { holds } from "./workers.js";
+
+const candidate = "SELECT run_id, priority, state, due_at, deliveries, mail, fresh FROM pawl_tasks";
+
+/** Each reads only as many entries of its partial index as it returns. */
+const selectReady = `${candidate} WHERE workflow = ? AND version = ? AND state = ${taskState.ready}
+  ORDER BY priority DESC, due_at LIMIT ?`;
+const selectDue = `${candidate} WHERE workflow = ? AND version = ? AND state = ${taskState.parked} AND due_at <= ?
+  ORDER BY due_at LIMIT ?`;
+const selectNextDue = `SELECT due_at FROM pawl_tasks WHERE workflow = ? AND version = ?
+  AND state = ${taskState.parked} AND due_at > ? ORDER BY due_at LIMIT 1`;
+
+const ownTask = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner = ?, epoch = ?, deliveries = deliveries + 1,
+  fresh = 0 WHERE run_id = ?`;
+const readyTask = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE run_id = ?`;
+const selectRun = `SELECT ${runColumns} FROM pawl_runs r JOIN pawl_tasks t ON t.run_id = r.id WHERE r.id = ?`;
+
+/**
+ * A look without a lock, so that a worker that finds nothing (most polls) does not stand in the way of those that
+ * write. Null when there is something to take.
+ */
+export function claimNothing(db: Connection, { fence, routes }: ClaimRequest, at: number): ClaimResult | null {
+  if (!holds(db, fence)) return { kind: "fenced" };
+  for (const { workflow, version } of routes) {
+    if (db.get(selectReady, workflow, version, 1) ?? db.get(selectDue, workflow, version, at, 1)) return null;
+  }
+  return { kind: "claimed", at, tasks: [], nextDueAt: nextDueAt(db, routes, at) };
+}
+
+/** Inside a transaction. */
+export function claim(db: Connection, request: ClaimRequest, at: number): ClaimResult {
+  const { fence, routes, limit, limitPerRoute } = request;
+  if (!holds(db, fence)) return { kind: "fenced" };
+  const due = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(higherPriorityThenEarlier);
+  const taken = due.slice(0, limit);
+  for (const task of taken) db.run(ownTask, fence.workerId, fence.epoch, task.run_id);
+  for (const task of due.slice(limit)) promote(db, task);
+  return {
+    kind: "claimed",
+    at,
+    tasks: taken.map((task) => claimed(db, task)),
+    nextDueAt: due.length >= limit ? null : nextDueAt(db, routes, at),
+  };
+}
+
+/**
+ * The best of what is ready and of what has become due by time, together at most `limit`. Due tasks that are not taken
+ * become ready: from then on they are found in the order of their priority, and those behind them get their turn.
+ */
+function dueTasks(db: Connection, { workflow, version }: Route, limit: number, at: number): SqlRow[] {
+  const ready = db.all(selectReady, workflow, version, limit);
+  const due = db.all(selectDue, workflow, version, at, limit);
+  if (due.length === 0) return ready;
+  const candidates = [...ready, ...due].sort(higherPriorityThenEarlier);
+  for (const task of candidates.slice(limit)) promote(db, task);
+  return candidates.slice(0, limit);
+}
+
+function promote(db: Connection, task: SqlRow): void {
+  if (task.state === taskState.parked) db.run(readyTask, task.run_id);
+}
+
+function claimed(db: Connection, task: SqlRow): Claimed {
+  return {
+    run: decodeRun(db.get(selectRun, task.run_id) as SqlRow),
+    deliveries: Number(task.deliveries) + 1,
+    mail: Number(task.mail),
+    fresh: task.fresh === 1,
+  };
+}
+
+function nextDueAt(db: Connection, routes: readonly Route[], at: number): number | null {
+  let next: number | null = null;
+  for (const { workflow, version } of routes) {
+    const row = db.get(selectNextDue, workflow, version, at);
+    if (row !== undefined && (next === null || Number(row.due_at) < next)) next = Number(row.due_at);
+  }
+  return next;
+}
+
+const higherPriorityThenEarlier = (a: SqlRow, b: SqlRow) =>
+  Number(b.priority) - Number(a.priority) || Number(a.due_at) - Number(b.due_at);

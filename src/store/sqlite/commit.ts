@@ -1,0 +1,114 @@
+/**
+ * A batch, applied inside a transaction that its caller opens and ends. The order of work is that of memory.ts.
+ *
+ * Prepared statements in a loop: SQLite is a function call away, and passing rows as JSON (json_each) was slower.
+ */
+import { packEvents } from "../rows.js";
+import { taskState } from "../sql/records.js";
+import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../store.js";
+import type { Connection } from "./connection.js";
+import { deliver, drain, release } from "./mail.js";
+import { startChildren, startRuns } from "./starts.js";
+import { holds } from "./workers.js";
+
+/** Whether the writer may write to this run: a worker must own it, anybody else must find it unowned and read up. */
+const isOurs = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
+const isFree = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND mail = 0`;
+
+/**
+ * The hot one: all that an inline step writes. The check is part of it, as is that the log ends where the writer thinks
+ * it does. The primary key alone would let a gap pass, or a number in the middle of a row that spans several.
+ */
+const insertEvents = (mayWrite: string) => `INSERT INTO pawl_events (run_id, seq, span, type, node, attempt, outcome,
+  data, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+  WHERE EXISTS (${mayWrite})
+  AND coalesce((SELECT seq + span FROM pawl_events WHERE run_id = ? ORDER BY seq DESC LIMIT 1), 1) = ?`;
+const insertEventsIfOurs = insertEvents(isOurs);
+const insertEventsIfFree = insertEvents(isFree);
+
+/** No change: mail came that the owner has not seen, so it keeps the run. */
+const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0
+  WHERE run_id = ? AND mail = 0`;
+const parkRun =
+  "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
+
+const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = NULL,
+  started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
+const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ?";
+const deleteInbox = "DELETE FROM pawl_inbox WHERE run_id = ?";
+
+const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
+
+const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (run_id, node) DO UPDATE SET
+  cursor = CASE WHEN ? THEN excluded.cursor ELSE cursor END,
+  progress = CASE WHEN ? THEN excluded.progress ELSE progress END,
+  at = excluded.at`;
+
+/** Anything but "committed" has to be rolled back: part of it may have been written. */
+export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
+  if (fence !== null && !holds(db, fence)) return { kind: "fenced" };
+  const kept: string[] = [];
+  for (const transition of transitions) {
+    const { runId } = transition;
+    if (!append(db, transition, fence, at)) return { kind: "conflict", runId };
+    if (transition.drained.length > 0) drain(db, runId, transition.drained);
+    for (const write of transition.cursors) saveCursor(db, runId, write, at);
+    if (transition.starts.length > 0) startChildren(db, transition.starts, fence, at);
+    if (transition.mail.length > 0) deliver(db, transition.mail, at);
+    if (transition.release.length > 0) release(db, transition.release, at);
+    if (!advance(db, runId, transition.next, fence, at)) kept.push(runId);
+  }
+  const refused = starts.length > 0 ? startRuns(db, starts, fence, at) : [];
+  return { kind: "committed", at, kept, refused };
+}
+
+export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";
+
+/** False: this run is not the writer's, or its log is not what the writer thinks. */
+function append(db: Connection, { runId, after, events }: Transition, fence: Fence | null, at: number): boolean {
+  const seq = after + 1;
+  if (events.length === 0) {
+    const found = fence === null ? db.get(isFree, runId) : db.get(isOurs, runId, fence.workerId, fence.epoch);
+    return found !== undefined;
+  }
+  const { span, type, node, attempt, outcome, data } = packEvents(events);
+  const written =
+    fence === null
+      ? db.run(insertEventsIfFree, runId, seq, span, type, node, attempt, outcome, data, at, runId, runId, seq)
+      : db.run(
+          insertEventsIfOurs,
+          ...[runId, seq, span, type, node, attempt, outcome, data, at],
+          ...[runId, fence.workerId, fence.epoch, runId, seq],
+        );
+  return written === 1;
+}
+
+/** What becomes of the task and the run's row. False: it was to be parked, but has mail. */
+function advance(db: Connection, runId: string, next: Next, fence: Fence | null, at: number): boolean {
+  if (next.kind === "keep") {
+    // A worker's run is no longer fresh since it was claimed.
+    if (fence === null) db.run(markUsed, runId);
+    return true;
+  }
+  const startedAt = next.startedAt === "now" ? at : next.startedAt;
+  if (next.kind === "finish") {
+    db.run(finishRun, next.status, next.output, next.error, startedAt, at, runId);
+    db.run(deleteTask, runId);
+    db.run(deleteInbox, runId);
+    return true;
+  }
+  const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);
+  const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
+  if (db.run(parkTask, state, dueAt, runId) === 0) return false;
+  db.run(parkRun, next.status, next.waiting, startedAt, runId);
+  return true;
+}
+
+function saveCursor(db: Connection, runId: string, { node, cursor, progress }: CursorWrite, at: number): void {
+  const hasCursor = cursor === undefined ? 0 : 1;
+  const hasProgress = progress === undefined ? 0 : 1;
+  db.run(writeCursor, runId, node, cursor ?? null, progress ?? null, at, hasCursor, hasProgress);
+}
+
+const earlier = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));

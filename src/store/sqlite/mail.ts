@@ -1,0 +1,37 @@
+/** Messages to runs. */
+import { taskState } from "../sql/records.js";
+import type { Mail } from "../store.js";
+import type { Connection } from "./connection.js";
+
+/** A parked addressee is ready at once; one that is owned stays where it is, its owner will look. */
+const raiseMail = `UPDATE pawl_tasks SET mail = mail + 1,
+  due_at = CASE state WHEN ${taskState.parked} THEN ? ELSE due_at END,
+  state = CASE state WHEN ${taskState.parked} THEN ${taskState.ready} ELSE state END
+  WHERE run_id = ?`;
+
+const insertMail = "INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES (?, ?, ?, ?)";
+const deleteMail = "DELETE FROM pawl_inbox WHERE id = ? AND run_id = ?";
+const lowerMail = "UPDATE pawl_tasks SET mail = mail - ? WHERE run_id = ?";
+
+const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
+  WHERE run_id = ? AND state = ${taskState.parked}`;
+
+/** Gives back the addressees that have no task. */
+export function deliver(db: Connection, mail: readonly Mail[], at: number): string[] {
+  const undeliverable: string[] = [];
+  for (const { to, kind, data } of mail) {
+    if (db.run(raiseMail, at, to) === 1) db.run(insertMail, to, kind, data, at);
+    else undeliverable.push(to);
+  }
+  return undeliverable;
+}
+
+export function drain(db: Connection, runId: string, ids: readonly number[]): void {
+  let drained = 0;
+  for (const id of ids) drained += db.run(deleteMail, id, runId);
+  if (drained > 0) db.run(lowerMail, drained, runId);
+}
+
+export function release(db: Connection, runIds: readonly string[], at: number): void {
+  for (const runId of runIds) db.run(releaseTask, at, runId);
+}

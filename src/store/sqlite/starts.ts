@@ -1,0 +1,92 @@
+/** How runs are born: a row in pawl_runs and one in pawl_tasks. */
+import type { Queryable, SqlRow } from "../sql/dialect.js";
+import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
+import type { Fence, NewRun, Refusal } from "../store.js";
+import type { Connection } from "./connection.js";
+
+const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,
+  hero_key, start_key, tags, parent_id, parent_node, parent_index, created_at)
+  VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** No change means that the id or a key is taken; which it was is looked up then, and only then. */
+const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
+
+/** A child that exists already is our own. A key that another run has is a mistake of the caller, and an error. */
+const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
+
+const insertTask = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
+  deliveries, mail, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+
+const selectRun = `SELECT ${runColumns} FROM pawl_runs r LEFT JOIN pawl_tasks t ON t.run_id = r.id WHERE`;
+const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
+const selectByStartKey = `${selectRun} r.workflow = ? AND r.start_key = ?`;
+const selectByHeroKey = `${selectRun} r.hero_key = ?`;
+
+export function startChildren(db: Connection, children: readonly NewRun[], fence: Fence | null, at: number): void {
+  for (const run of children) {
+    if (db.run(insertChild, ...runValues(run, at)) === 1) db.run(insertTask, ...taskValues(run, fence, at));
+  }
+}
+
+/** Starts what can be started; a run whose key is taken is refused by itself, one that exists already is fine. */
+export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): Refusal[] {
+  const refused: Refusal[] = [];
+  for (const run of runs) {
+    if (db.run(insertRunUnlessTaken, ...runValues(run, at)) === 1) {
+      db.run(insertTask, ...taskValues(run, fence, at));
+    } else if (db.get(selectById, run.id) === undefined) {
+      const byKey = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
+      refused.push(refusal(run, byKey, byKey ?? db.get(selectByHeroKey, run.heroKey)));
+    }
+  }
+  return refused;
+}
+
+/** The same over somebody's asynchronous connection, which tells rows but no number of changes. */
+export async function startRunsBy(db: Queryable, runs: readonly NewRun[], at: number): Promise<Refusal[]> {
+  const refused: Refusal[] = [];
+  for (const run of runs) {
+    const inserted = await db.query(`${insertRunUnlessTaken} RETURNING id`, runValues(run, at));
+    if (inserted.length === 1) {
+      await db.query(insertTask, taskValues(run, null, at));
+    } else if ((await db.query(selectById, [run.id])).length === 0) {
+      const byKey = run.startKey === null ? [] : await db.query(selectByStartKey, [run.workflow, run.startKey]);
+      refused.push(refusal(run, byKey[0], byKey[0] ?? (await db.query(selectByHeroKey, [run.heroKey]))[0]));
+    }
+  }
+  return refused;
+}
+
+function refusal(run: NewRun, byKey: SqlRow | undefined, existing: SqlRow | undefined): Refusal {
+  // Not to be had by any order of events: the insert was refused in this very transaction.
+  if (existing === undefined) throw new Error(`Run ${run.id} was refused, but no run has its keys.`);
+  return { runId: run.id, reason: byKey === undefined ? "heroKey" : "startKey", existing: decodeRun(existing) };
+}
+
+function runValues(run: NewRun, at: number): unknown[] {
+  return [
+    run.id,
+    run.workflow,
+    run.version,
+    run.queue,
+    run.priority,
+    run.input,
+    run.heroType,
+    run.heroId,
+    run.heroKey,
+    run.startKey,
+    encodeTags(run.tags),
+    run.parentId,
+    run.parentNode,
+    run.parentIndex,
+    at,
+  ];
+}
+
+function taskValues({ id, workflow, version, priority, due }: NewRun, fence: Fence | null, at: number): unknown[] {
+  const route = [id, workflow, version, priority];
+  if (due.kind === "owned") return [...route, taskState.owned, null, fence?.workerId, fence?.epoch, 1, 0];
+  const dueAt = due.kind === "held" ? null : due.kind === "now" ? at : due.kind === "at" ? due.ms : at + due.ms;
+  const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
+  return [...route, state, dueAt, null, null, 0, 1];
+}

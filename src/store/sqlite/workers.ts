@@ -1,0 +1,65 @@
+/** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always. */
+import { taskState } from "../sql/records.js";
+import type { BeatResult, Fence, WorkerInfo } from "../store.js";
+import type { Connection } from "./connection.js";
+
+const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
+
+const enlistWorker = `INSERT INTO pawl_workers (id, name, host, pid, routes, lease_ms, epoch, live, started_at, beat_at)
+  VALUES (?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
+  routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
+  started_at = excluded.started_at, beat_at = excluded.beat_at
+  RETURNING epoch`;
+
+const renewLease = "UPDATE pawl_workers SET beat_at = ? WHERE id = ? AND epoch = ? AND live = 1";
+const selectSilent = "SELECT id FROM pawl_workers WHERE live = 1 AND beat_at + lease_ms < ? ORDER BY id";
+const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
+
+/** Without an index on the owner, which every claim would pay for: it reads all open tasks, once per death. */
+const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
+  WHERE owner = ?`;
+
+const selectMail = "SELECT run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND mail > 0 ORDER BY run_id";
+
+/** Inside a transaction this holds until its end: whoever marks a worker dead needs the same write lock. */
+export function holds(db: Connection, { workerId, epoch }: Fence): boolean {
+  return db.get(selectFence, workerId, epoch) !== undefined;
+}
+
+export function renew(db: Connection, { workerId, epoch }: Fence): boolean {
+  return db.run(renewLease, Date.now(), workerId, epoch) === 1;
+}
+
+interface Enlisted {
+  readonly fence: Fence;
+  /** Tasks of its former life that were made ready. */
+  readonly freed: number;
+}
+
+export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted {
+  const { id, name, host, pid, routes, leaseMs } = worker;
+  const now = Date.now();
+  const row = db.get(enlistWorker, id, name, host, pid, JSON.stringify(routes), leaseMs, now, now);
+  const epoch = Number(row?.epoch);
+  return { fence: { workerId: id, epoch }, freed: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
+}
+
+export function beat(db: Connection, fence: Fence, at: number): BeatResult & { readonly freed: number } {
+  if (!renew(db, fence)) return { alive: false, mail: [], reaped: [], freed: 0 };
+  const reaped = db.all(selectSilent, Date.now()).map((row) => row.id as string);
+  let freed = 0;
+  for (const id of reaped) freed += bury(db, id, at);
+  const mail = db.all(selectMail, fence.workerId).map((row) => row.run_id as string);
+  return { alive: true, mail, reaped, freed };
+}
+
+export function retire(db: Connection, fence: Fence, at: number): number {
+  return holds(db, fence) ? bury(db, fence.workerId, at) : 0;
+}
+
+/** Dead first, then its tasks are freed; here in one transaction anyway. */
+function bury(db: Connection, workerId: string, at: number): number {
+  db.run(markDead, workerId);
+  return db.run(freeTasks, at, workerId);
+}

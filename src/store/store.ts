@@ -1,0 +1,381 @@
+/**
+ * What Pawl asks of a database.
+ *
+ * A store keeps rows and has no opinion about workflows: it never looks inside `data`, `input` or `waiting`, and it takes
+ * no decision that the callers could take. Everything that happens to runs goes through `commit`, one batch in one
+ * transaction. `memory.ts` is the executable specification; `pawl/testing` exports the suite that every store passes.
+ *
+ * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
+ */
+
+/** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */
+export interface Fence {
+  readonly workerId: string;
+  readonly epoch: number;
+}
+
+/** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
+export interface StoredEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly node: string | null;
+  readonly attempt: number | null;
+  readonly outcome: string | null;
+  readonly data: string | null;
+  readonly at: number;
+}
+
+/** An event before the store has given it its number and stamped it. */
+export type NewEvent = Omit<StoredEvent, "seq" | "at">;
+
+export type RunStatus = "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "canceled";
+export type ActiveStatus = "pending" | "waiting" | "paused";
+export type TerminalStatus = "completed" | "failed" | "canceled";
+
+/** What is fixed when a run is born. It is the log's entry number zero, kept in the run's row and never changed. */
+export interface Birth {
+  readonly id: string;
+  readonly workflow: string;
+  /** "" when the definition has none. */
+  readonly version: string;
+  readonly queue: string;
+  /** Higher goes first. */
+  readonly priority: number;
+  readonly input: string;
+  readonly heroType: string | null;
+  readonly heroId: string | null;
+  readonly tags: readonly string[];
+  /** Idempotency key, unique per workflow for as long as the run's row exists. */
+  readonly startKey: string | null;
+  readonly parentId: string | null;
+  /** The parent's log key of the call that started this run, and the index among its siblings (0 unless a map). */
+  readonly parentNode: string | null;
+  readonly parentIndex: number | null;
+}
+
+export interface NewRun extends Birth {
+  /** Unique among active runs; null when several are allowed. Cleared by the store when the run finishes. */
+  readonly heroKey: string | null;
+  /**
+   * When the run's task becomes due. `now`: at once. `at`/`in`: at an instant, or so many milliseconds after the commit.
+   * `held`: never by itself, `Transition.release` frees it. `owned`: it belongs to the committing worker from birth
+   * (its first delivery), allowed only in a fenced commit.
+   */
+  readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
+}
+
+/** A run's row as it is read. `status` is "running" exactly while a worker owns its task. */
+export interface RunRecord extends Birth {
+  readonly status: RunStatus;
+  readonly output: string | null;
+  readonly error: string | null;
+  /** Encoded by the caller at the last park: what the run waits for. */
+  readonly waiting: string | null;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly finishedAt: number | null;
+}
+
+/** A task's row: what is due, and who has it. It exists exactly as long as its run is not terminal. */
+export interface TaskRecord {
+  readonly runId: string;
+  readonly state: "parked" | "ready" | "owned";
+  /** When it becomes (or became) due; null while only a message can move it. */
+  readonly dueAt: number | null;
+  readonly owner: string | null;
+  readonly epoch: number | null;
+  /** Claims since it was last parked by its owner. */
+  readonly deliveries: number;
+  /** Undrained rows in its inbox. */
+  readonly mail: number;
+}
+
+/** A message for a run's inbox, addressed to a run that may be owned by anybody. */
+export interface Mail {
+  readonly to: string;
+  readonly kind: string;
+  readonly data: string;
+}
+
+export interface InboxRow {
+  /** Grows in the order of arrival within a run. */
+  readonly id: number;
+  readonly kind: string;
+  readonly data: string;
+  readonly at: number;
+}
+
+export interface CursorWrite {
+  readonly node: string;
+  /** undefined leaves the column as it is. */
+  readonly cursor?: string | null;
+  readonly progress?: string | null;
+}
+
+export interface CursorRow {
+  readonly node: string;
+  readonly cursor: string | null;
+  readonly progress: string | null;
+  readonly at: number;
+}
+
+/** What becomes of a run's task, and of the columns of its row that are computed from the log. */
+export type Next =
+  /** Stays with its owner; only in a fenced commit. No row of `runs` or `tasks` is touched. */
+  | { readonly kind: "keep" }
+  /**
+   * Owner is cleared, deliveries go back to 0, `status` and `waiting` are written, `startedAt` is written unless set.
+   * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeIn` (milliseconds after the commit); with both
+   * null only mail or a commit can move it. wakeIn 0 (or an instant that has passed) makes it ready.
+   * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
+   * `CommitResult.kept` names it. Nobody is woken then: the owner goes on by itself.
+   */
+  | {
+      readonly kind: "park";
+      readonly status: ActiveStatus;
+      readonly waiting: string | null;
+      readonly startedAt: number | "now" | null;
+      readonly wakeAt: number | null;
+      readonly wakeIn: number | null;
+    }
+  /** The task's row is deleted with its inbox and the run's row gets its end; `startedAt` as for park. */
+  | {
+      readonly kind: "finish";
+      readonly status: TerminalStatus;
+      readonly output: string | null;
+      readonly error: string | null;
+      readonly startedAt: number | "now" | null;
+    };
+
+/** All that one commit does to one run. A batch holds at most one per run. */
+export interface Transition {
+  readonly runId: string;
+  /** How many events the log has before this; the first of `events` becomes number `after + 1`. */
+  readonly after: number;
+  /** Written as ONE row of the events table (a row spans several events when there are several). May be empty. */
+  readonly events: readonly NewEvent[];
+  readonly next: Next;
+  /** Inbox rows whose content is now in `events`: deleted, and the task's mail count lowered by as many. */
+  readonly drained: readonly number[];
+  /** Children, born in the same transaction. One whose id exists already is passed over (it is our own). */
+  readonly starts: readonly NewRun[];
+  /** Messages to other runs: stored, their mail counts raised, and a parked addressee made ready at once. To a run without a task: dropped. */
+  readonly mail: readonly Mail[];
+  /** Held runs to be made ready now. Those that are not parked any more are passed over. */
+  readonly release: readonly string[];
+  readonly cursors: readonly CursorWrite[];
+}
+
+export interface Batch {
+  /**
+   * A worker's fence, checked against its row in the same transaction: `id`, `epoch` and `live` must match.
+   * null: a client writes. Then every run of the batch must be unowned with no undrained mail, or the batch conflicts.
+   */
+  readonly fence: Fence | null;
+  /**
+   * The caller guarantees: no run has two transitions, and no run that is parked, finished or drained here is an
+   * addressee of `mail` or `release` in the same batch. Stores sort by run id where the order of locks matters.
+   */
+  readonly transitions: readonly Transition[];
+  /** Runs that are not children of anything in the batch. */
+  readonly starts: readonly NewRun[];
+}
+
+/** A start that the database refused because of a key; `existing` is the run that has it. */
+export interface Refusal {
+  readonly runId: string;
+  readonly reason: "startKey" | "heroKey";
+  readonly existing: RunRecord;
+}
+
+export type CommitResult =
+  | {
+      readonly kind: "committed";
+      /** The instant every event of the batch was stamped with. */
+      readonly at: number;
+      /** Runs that were to be parked but have mail, see `Next`. */
+      readonly kept: readonly string[];
+      /** `Batch.starts` that were refused; everything else is written. A start whose own id exists already is not refused. */
+      readonly refused: readonly Refusal[];
+    }
+  /** The fence is gone. Nothing was written. */
+  | { readonly kind: "fenced" }
+  /** This run's log does not end at `after` (or, without a fence, it is owned or has mail). Nothing was written. */
+  | { readonly kind: "conflict"; readonly runId: string };
+
+export interface Route {
+  readonly workflow: string;
+  readonly version: string;
+}
+
+export interface ClaimRequest {
+  readonly fence: Fence;
+  readonly routes: readonly Route[];
+  /** In all, and per route, so that one busy workflow cannot starve the others. */
+  readonly limit: number;
+  readonly limitPerRoute: number;
+}
+
+export interface Claimed {
+  readonly run: RunRecord;
+  /** Claims since the run was last parked by an owner, this one included: 2 and more means its owner died. */
+  readonly deliveries: number;
+  readonly mail: number;
+  /** True when the log is certainly empty, so that nobody needs to read it. */
+  readonly fresh: boolean;
+}
+
+export type ClaimResult =
+  | {
+      readonly kind: "claimed";
+      readonly at: number;
+      readonly tasks: readonly Claimed[];
+      /** When the next parked task of these routes becomes due, as far as known; null: none, or more are due already. */
+      readonly nextDueAt: number | null;
+    }
+  | { readonly kind: "fenced" };
+
+export interface WorkerInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly routes: readonly Route[];
+  readonly leaseMs: number;
+}
+
+export interface WorkerRecord extends WorkerInfo {
+  readonly epoch: number;
+  readonly live: boolean;
+  readonly startedAt: number;
+  readonly beatAt: number;
+  /** How many tasks it owns now. */
+  readonly owned: number;
+}
+
+export interface BeatResult {
+  /** False: this fence is dead. Nothing else was done. */
+  readonly alive: boolean;
+  /** Own runs that have undrained mail. */
+  readonly mail: readonly string[];
+  /** Workers that were silent for longer than their lease: marked dead first, then their tasks were made ready. */
+  readonly reaped: readonly string[];
+}
+
+export interface WorkflowRecord {
+  readonly name: string;
+  readonly queue: string;
+  readonly version: string;
+  readonly signature: string | null;
+  readonly graph: string | null;
+  readonly createdAt: number;
+}
+
+/** Idempotent: what is null stays as it is (a new one gets a queue of its own name and version ""), the rest overwrites. */
+export interface WorkflowRegistration {
+  readonly name: string;
+  readonly queue: string | null;
+  readonly version: string | null;
+  readonly signature: string | null;
+  readonly graph: string | null;
+}
+
+export interface RunFilter {
+  readonly workflow?: string;
+  readonly status?: RunStatus;
+  /** Not terminal. */
+  readonly active?: boolean;
+  readonly heroType?: string;
+  readonly heroId?: string;
+  readonly tag?: string;
+  readonly parentId?: string;
+  readonly createdAfter?: number;
+  readonly createdBefore?: number;
+  readonly limit: number;
+  /** Newest first: only runs that come after this one in that order (created_at desc, id desc). */
+  readonly after?: { readonly createdAt: number; readonly id: string };
+}
+
+/** What may have changed: a reason to look, never a fact. Lost and repeated hints must do no harm. */
+export type Hint =
+  /** Tasks of these workflows became ready; an empty list: of workflows that the sender does not know. */
+  | { readonly kind: "ready"; readonly workflows: readonly string[] }
+  /** These runs got mail. Their owner drains it; if nobody owned them they are ready now. */
+  | { readonly kind: "mail"; readonly runIds: readonly string[] }
+  /** These runs ended. */
+  | { readonly kind: "done"; readonly runIds: readonly string[] }
+  /** Something may have been missed (a reconnect, too many ids to name): look at everything. */
+  | { readonly kind: "anything" };
+
+/** A transaction of its own connection, for steps whose writes commit with their record. */
+export interface StoreTransaction {
+  /** What the user's code gets: a `pg` client, a `mysql2` promise connection, a SQLite database. */
+  readonly handle: unknown;
+  /** Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. */
+  commit(batch: Batch): Promise<CommitResult>;
+  rollback(): Promise<void>;
+}
+
+export interface StoreOptions {
+  /** A virtual clock: replaces the database's now for stamps and due times. Leases and heartbeats stay on real time. */
+  readonly clock?: () => number;
+  /** False switches off wake-ups between processes (polling must be enough alone). Default true. */
+  readonly notify?: boolean;
+  /** PostgreSQL: the schema the tables live in. */
+  readonly schema?: string;
+  /** Told of trouble that was dealt with (a reconnect, a retried deadlock). */
+  readonly onTrouble?: (what: string, error: unknown) => void;
+}
+
+export interface Store {
+  /** For people: "sqlite ./pawl.db", "postgres localhost:5432/app". No password. */
+  readonly description: string;
+
+  /** Brings the tables up to date. Safe when many processes do it at once, and after being killed in the middle. */
+  migrate(): Promise<void>;
+  /** The numbers of migrations that are not applied yet. */
+  pendingMigrations(): Promise<readonly number[]>;
+
+  /** The one way anything is written to runs. All of it, or nothing. */
+  commit(batch: Batch): Promise<CommitResult>;
+  /** Makes runs on the caller's own open transaction; the caller commits. Refusals as in `commit`. */
+  startInTransaction(
+    tx: unknown,
+    starts: readonly NewRun[],
+  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }>;
+  /** Puts messages into inboxes, as `Transition.mail` does. Returns the addressees that have no task (any more). */
+  send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }>;
+  begin(): Promise<StoreTransaction>;
+
+  /**
+   * Takes due tasks: of what is ready, higher priority first, then those due earlier. Parked tasks whose time has come
+   * may be served by time alone, but must not wait behind a never-ending stream of ready ones.
+   */
+  claim(request: ClaimRequest): Promise<ClaimResult>;
+  /** Registers or revives a worker: `live`, with an epoch higher than any it had. */
+  enlist(worker: WorkerInfo): Promise<Fence>;
+  /** Renews the lease, reaps silent workers, reports mail. */
+  beat(fence: Fence): Promise<BeatResult>;
+  /** A worker leaves: marked dead, what it still owned is made ready. */
+  retire(fence: Fence): Promise<void>;
+
+  now(): Promise<number>;
+  run(id: string): Promise<RunRecord | null>;
+  runsById(ids: readonly string[]): Promise<readonly RunRecord[]>;
+  runs(filter: RunFilter): Promise<readonly RunRecord[]>;
+  tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
+  /** A page of one log, in order, from the event after number `after`. */
+  log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
+  /** Whole logs, for replay. Runs without events may be missing from the map. */
+  logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>>;
+  inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>>;
+  cursors(runId: string): Promise<readonly CursorRow[]>;
+  workers(): Promise<readonly WorkerRecord[]>;
+
+  registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
+  workflow(name: string): Promise<WorkflowRecord | null>;
+
+  /** Calls the listener with hints about this and other processes' commits until the returned function is called. */
+  watch(listener: (hint: Hint) => void): () => void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,124 @@
+/** Rows and batches with everything filled in, so that a test names only what it is about. */
+import { randomUUID } from "node:crypto";
+import type {
+  ActiveStatus,
+  Batch,
+  Fence,
+  Mail,
+  NewEvent,
+  NewRun,
+  Next,
+  Route,
+  StoredEvent,
+  TerminalStatus,
+  Transition,
+  WorkerInfo,
+} from "../../store/store.js";
+
+let count = 0;
+
+/** A name that no other test uses: the tests of a topic share one database. */
+export function unique(stem: string): string {
+  count += 1;
+  return `${stem}-${process.pid}-${count}`;
+}
+
+/** A UUIDv7, as clients make them. */
+export function newId(): string {
+  const time = Date.now().toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+export function newRun(overrides: Partial<NewRun> = {}): NewRun {
+  const workflow = overrides.workflow ?? unique("workflow");
+  return {
+    id: newId(),
+    workflow,
+    version: "",
+    queue: workflow,
+    priority: 0,
+    input: "null",
+    heroType: null,
+    heroId: null,
+    heroKey: null,
+    tags: [],
+    startKey: null,
+    parentId: null,
+    parentNode: null,
+    parentIndex: null,
+    due: { kind: "now" },
+    ...overrides,
+  };
+}
+
+/** As many runs of one workflow, each with an id of its own. */
+export function newRuns(howMany: number, overrides: Partial<NewRun> = {}): NewRun[] {
+  const workflow = overrides.workflow ?? unique("workflow");
+  return Array.from({ length: howMany }, () => newRun({ ...overrides, workflow }));
+}
+
+export function event(type: string, rest: Partial<Omit<NewEvent, "type">> = {}): NewEvent {
+  return { type, node: null, attempt: null, outcome: null, data: null, ...rest };
+}
+
+/** Events of the types `${stem}1`, `${stem}2` …, to be told apart. */
+export function events(howMany: number, stem = "event"): NewEvent[] {
+  return Array.from({ length: howMany }, (_, index) => event(`${stem}${index + 1}`, { data: `${index + 1}` }));
+}
+
+export const types = (log: readonly StoredEvent[]): string[] => log.map(({ type }) => type);
+
+export const keep: Next = { kind: "keep" };
+
+type Park = Extract<Next, { kind: "park" }>;
+type Finish = Extract<Next, { kind: "finish" }>;
+
+export function park(status: ActiveStatus = "waiting", rest: Partial<Omit<Park, "kind" | "status">> = {}): Park {
+  return { kind: "park", status, waiting: null, startedAt: null, wakeAt: null, wakeIn: null, ...rest };
+}
+
+export function finish(
+  status: TerminalStatus = "completed",
+  rest: Partial<Omit<Finish, "kind" | "status">> = {},
+): Finish {
+  return { kind: "finish", status, output: null, error: null, startedAt: null, ...rest };
+}
+
+/** What one commit does to one run: nothing (it stays with its owner), but for `rest`. */
+export function transition(runId: string, rest: Partial<Omit<Transition, "runId">> = {}): Transition {
+  return {
+    runId,
+    after: 0,
+    events: [],
+    next: keep,
+    drained: [],
+    starts: [],
+    mail: [],
+    release: [],
+    cursors: [],
+    ...rest,
+  };
+}
+
+export function batch(fence: Fence | null, transitions: readonly Transition[], starts: readonly NewRun[] = []): Batch {
+  return { fence, transitions, starts };
+}
+
+export function letter(to: string, data: string, kind = "signal"): Mail {
+  return { to, kind, data };
+}
+
+export function routesOf(...runs: readonly NewRun[]): Route[] {
+  const routes = new Map(runs.map(({ workflow, version }) => [`${workflow}/${version}`, { workflow, version }]));
+  return [...routes.values()];
+}
+
+export function workerInfo(overrides: Partial<WorkerInfo> = {}): WorkerInfo {
+  const id = overrides.id ?? unique("worker");
+  return { id, name: id, host: "localhost", pid: 1, routes: [], leaseMs: 60_000, ...overrides };
+}
+
+export const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export const byId = <T extends { readonly id: string }>(rows: readonly T[]): T[] =>
+  [...rows].sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -1,0 +1,254 @@
+/** Claims: who gets which of the due tasks, in what order, and that nobody gets what another has. */
+import type { Fence, NewRun, Store } from "../../store/store.js";
+import { batch, delay, event, finish, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function claimTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  test("a claimed task comes with its run and belongs to the worker", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.start({ input: '{"x":1}', version: "v1", tags: ["t"], heroType: "User", heroId: "7" });
+    const before = await fixture.run(run.id);
+    const { at, tasks } = await fixture.claim(worker, routesOf(run));
+    expect(tasks).toEqual([{ run: { ...before, status: "running" }, deliveries: 1, mail: 0, fresh: true }]);
+    expect(at).toBeGreaterThanOrEqual(before.createdAt);
+    expect(await fixture.run(run.id)).toEqual({ ...before, status: "running" });
+    expect(await fixture.task(run.id)).toMatchObject({
+      state: "owned",
+      owner: worker.workerId,
+      epoch: worker.epoch,
+      deliveries: 1,
+    });
+  });
+
+  test("what is claimed is not claimed again", async () => {
+    const [first, second] = [await fixture.worker(), await fixture.worker()];
+    const run = await fixture.start();
+    await fixture.claimOne(first, routesOf(run));
+    expect((await fixture.claim(first, routesOf(run))).tasks).toEqual([]);
+    expect((await fixture.claim(second, routesOf(run))).tasks).toEqual([]);
+  });
+
+  test("only tasks of the given routes are claimed: workflow and version, exactly", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("routed");
+    const plain = await fixture.start({ workflow });
+    const second = await fixture.start({ workflow, version: "v2" });
+    const upper = await fixture.start({ workflow: workflow.toUpperCase() });
+    const claimed = async (...routes: { workflow: string; version: string }[]) =>
+      (await fixture.claim(worker, routes)).tasks.map(({ run }) => run.id);
+    expect(await claimed()).toEqual([]);
+    expect(await claimed({ workflow, version: "v1" }, { workflow, version: "V2" })).toEqual([]);
+    expect(await claimed({ workflow, version: "" })).toEqual([plain.id]);
+    expect(await claimed({ workflow, version: "v2" }, { workflow: unique("none"), version: "" })).toEqual([second.id]);
+    expect(await claimed(...routesOf(upper))).toEqual([upper.id]);
+  });
+
+  test("many routes are served by one claim", async () => {
+    const worker = await fixture.worker();
+    const runs = Array.from({ length: 30 }, () => newRun());
+    await fixture.startAll(runs);
+    const { tasks } = await fixture.claim(worker, routesOf(...runs), { limit: 100, limitPerRoute: 10 });
+    expect(new Set(tasks.map(({ run }) => run.id))).toEqual(new Set(runs.map(({ id }) => id)));
+  });
+
+  test("no more than the limit is claimed, and none is lost", async () => {
+    const worker = await fixture.worker();
+    const runs = [...newRuns(8), ...newRuns(8)];
+    await fixture.startAll(runs);
+    const sizes: number[] = [];
+    const seen = new Set<string>();
+    for (let round = 0; round < 4; round += 1) {
+      const { tasks } = await fixture.claim(worker, routesOf(...runs), { limit: 6, limitPerRoute: 6 });
+      sizes.push(tasks.length);
+      for (const { run } of tasks) seen.add(run.id);
+    }
+    expect(sizes).toEqual([6, 6, 4, 0]);
+    expect(seen.size).toBe(16);
+  });
+
+  test("no more than the limit per route is claimed, so a busy workflow does not starve another", async () => {
+    const worker = await fixture.worker();
+    const busy = newRuns(50, { priority: 9 });
+    const quiet = newRuns(2);
+    await fixture.startAll([...busy, ...quiet]);
+    const routes = routesOf(...busy, ...quiet);
+    const { tasks } = await fixture.claim(worker, routes, { limit: 10, limitPerRoute: 5 });
+    const workflows = tasks.map(({ run }) => run.workflow);
+    expect(workflows.filter((workflow) => workflow === busy[0]?.workflow)).toHaveLength(5);
+    expect(workflows.filter((workflow) => workflow === quiet[0]?.workflow)).toHaveLength(2);
+  });
+
+  test("higher priority goes first, then what was due earlier", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("ordered");
+    const order: NewRun[] = [];
+    for (const priority of [0, 5, -3, 5, 0, 9]) {
+      order.push(await fixture.start({ workflow, priority }));
+      await delay(3);
+    }
+    const expected = [5, 1, 3, 0, 4, 2].map((index) => order[index]?.id);
+    const served: string[] = [];
+    for (const _ of order) {
+      const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 1 });
+      served.push(...tasks.map(({ run }) => run.id));
+    }
+    expect(served).toEqual(expected);
+  });
+
+  test("a task is claimed when its time has come, not before", async () => {
+    const worker = await fixture.worker();
+    const run = newRun({ due: { kind: "in", ms: 300 } });
+    const { at } = await fixture.commit(batch(null, [], [run]));
+    const early = await fixture.claim(worker, routesOf(run));
+    if (early.at < at + 300) expect(early.tasks).toEqual([]);
+    await fixture.eventually("the task is claimed", async () => {
+      const { tasks, at: claimedAt } = await fixture.claim(worker, routesOf(run));
+      if (tasks.length > 0) expect(claimedAt).toBeGreaterThanOrEqual(at + 300);
+      return tasks.length > 0;
+    });
+  });
+
+  test("nextDueAt is when the first parked task of the routes becomes due", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("later");
+    const now = await fixture.store.now();
+    const routes = [
+      { workflow, version: "" },
+      { workflow: `${workflow}-2`, version: "" },
+    ];
+    expect(await fixture.claim(worker, routes)).toMatchObject({ tasks: [], nextDueAt: null });
+    await fixture.start({ workflow, due: { kind: "at", ms: now + 900_000 } });
+    await fixture.start({ workflow: `${workflow}-2`, due: { kind: "at", ms: now + 700_000 } });
+    await fixture.start({ workflow, due: { kind: "at", ms: now + 800_000 } });
+    await fixture.start({ workflow: `${workflow}-3`, due: { kind: "at", ms: now + 600_000 } });
+    await fixture.start({ workflow, due: { kind: "held" } });
+    expect(await fixture.claim(worker, routes)).toMatchObject({ tasks: [], nextDueAt: now + 700_000 });
+    expect(await fixture.claim(worker, routes.slice(0, 1))).toMatchObject({ tasks: [], nextDueAt: now + 800_000 });
+    const ready = await fixture.start({ workflow });
+    expect(await fixture.claim(worker, routes)).toMatchObject({
+      tasks: [{ run: { id: ready.id } }],
+      nextDueAt: now + 700_000,
+    });
+    await fixture.startAll(newRuns(3, { workflow }));
+    expect(await fixture.claim(worker, routes, { limit: 2 })).toMatchObject({ nextDueAt: null });
+  });
+
+  test("runs that sleep, are paused, are held or have ended are not claimed", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("still");
+    const start = () => fixture.start({ workflow });
+    const moves = [park("waiting", { wakeIn: 3_600_000 }), park("paused"), park("waiting"), finish("canceled")];
+    for (const next of moves) {
+      const run = await start();
+      await fixture.move(null, transition(run.id, { events: [event("still")], next }));
+    }
+    await fixture.start({ workflow, due: { kind: "held" } });
+    expect((await fixture.claim(worker, [{ workflow, version: "" }])).tasks).toEqual([]);
+  });
+
+  test("deliveries count the claims since the owner last parked the run", async () => {
+    const run = await fixture.start();
+    const routes = routesOf(run);
+    for (let delivery = 1; delivery <= 3; delivery += 1) {
+      const doomed = await fixture.worker();
+      expect((await fixture.claimOne(doomed, routes)).deliveries).toBe(delivery);
+      await fixture.store.retire(doomed);
+    }
+    const worker = await fixture.worker();
+    expect((await fixture.claimOne(worker, routes)).deliveries).toBe(4);
+    await fixture.move(worker, transition(run.id, { events: [event("w")], next: park("waiting", { wakeIn: 0 }) }));
+    expect((await fixture.claimOne(worker, routes)).deliveries).toBe(1);
+  });
+
+  test("fresh is never said of a run that has a log", async () => {
+    const worker = await fixture.worker();
+    const parked = await fixture.start();
+    await fixture.move(null, transition(parked.id, { events: [event("w")], next: park("pending", { wakeIn: 0 }) }));
+    expect((await fixture.claimOne(worker, routesOf(parked))).fresh).toBe(false);
+
+    const doomed = await fixture.worker();
+    const claimed = await fixture.start();
+    expect((await fixture.claimOne(doomed, routesOf(claimed))).fresh).toBe(true);
+    const born = await fixture.owned(doomed);
+    for (const { id } of [claimed, born]) await fixture.move(doomed, transition(id, { events: [event("go")] }));
+    await fixture.store.retire(doomed);
+    expect(await fixture.claimOne(worker, routesOf(claimed))).toMatchObject({ fresh: false, deliveries: 2 });
+    expect(await fixture.claimOne(worker, routesOf(born))).toMatchObject({ fresh: false, deliveries: 2 });
+  });
+
+  test("a claim tells of the mail that waits", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.start();
+    await fixture.store.send([1, 2, 3].map((data) => ({ to: run.id, kind: "signal", data: `${data}` })));
+    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ mail: 3, fresh: true });
+  });
+
+  test("a stale fence claims nothing", async () => {
+    const info = { id: unique("worker") };
+    const stale = await fixture.worker(info);
+    const live = await fixture.worker(info);
+    const run = await fixture.start();
+    const limits = { routes: routesOf(run), limit: 10, limitPerRoute: 10 };
+    expect(await fixture.store.claim({ fence: stale, ...limits })).toEqual({ kind: "fenced" });
+    const stranger = { workerId: unique("nobody"), epoch: 1 };
+    expect(await fixture.store.claim({ fence: stranger, ...limits })).toEqual({ kind: "fenced" });
+    await fixture.store.retire(live);
+    expect(await fixture.store.claim({ fence: live, ...limits })).toEqual({ kind: "fenced" });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null, deliveries: 0 });
+  });
+
+  test("timers are served although ready tasks never run out", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("flood");
+    const timer = await fixture.start({ workflow, due: { kind: "in", ms: 20 } });
+    await delay(40);
+    let served = false;
+    for (let round = 0; round < 40 && !served; round += 1) {
+      await fixture.startAll(newRuns(20, { workflow }));
+      const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 10 });
+      expect(tasks).toHaveLength(10);
+      served = tasks.some(({ run }) => run.id === timer.id);
+    }
+    expect(served).toBe(true);
+  });
+
+  test("ready tasks are served although timers never run out", async () => {
+    const worker = await fixture.worker();
+    const workflow = unique("tick");
+    const ready = await fixture.start({ workflow });
+    let served = false;
+    for (let round = 0; round < 40 && !served; round += 1) {
+      const ms = (await fixture.store.now()) - 1;
+      await fixture.startAll(newRuns(20, { workflow, due: { kind: "at", ms } }));
+      const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 10 });
+      served = tasks.some(({ run }) => run.id === ready.id);
+    }
+    expect(served).toBe(true);
+  });
+
+  test("workers that claim at once never get the same task, and none is left", async () => {
+    const stores: Store[] = [fixture.store, await fixture.another(), await fixture.another(), await fixture.another()];
+    const runs = [...newRuns(100), ...newRuns(50, { due: { kind: "at", ms: 1_000 } }), ...newRuns(50)];
+    await fixture.startAll(runs);
+    const routes = routesOf(...runs);
+    const claimed: string[] = [];
+    const worked = stores
+      .flatMap((store) => [store, store])
+      .map(async (store) => {
+        const worker: Fence = await fixture.worker({}, store);
+        let idle = 0;
+        while (idle < 3) {
+          const { tasks } = await fixture.claim(worker, routes, { limit: 7, limitPerRoute: 5 }, store);
+          idle = tasks.length === 0 ? idle + 1 : 0;
+          claimed.push(...tasks.map(({ run }) => run.id));
+          for (const { deliveries } of tasks) expect(deliveries).toBe(1);
+          if (idle > 0) await delay(5);
+        }
+      });
+    await Promise.all(worked);
+    expect(claimed).toHaveLength(200);
+    expect(new Set(claimed)).toEqual(new Set(runs.map(({ id }) => id)));
+  });
+}

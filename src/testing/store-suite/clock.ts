@@ -1,0 +1,130 @@
+/** Time: the store's own clock stamps everything, a virtual one replaces it, and leases stay on real time. */
+import type { Store } from "../../store/store.js";
+import {
+  batch,
+  delay,
+  event,
+  finish,
+  letter,
+  newRun,
+  park,
+  routesOf,
+  transition,
+  unique,
+  workerInfo,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+const yearMs = 365 * 86_400_000;
+
+export function clockTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  async function virtual(startAt: number): Promise<{ store: Store; time: { now: number } }> {
+    const time = { now: startAt };
+    return { store: await fixture.open({ clock: () => time.now }), time };
+  }
+
+  test("now is an instant in whole milliseconds, and does not go back", async () => {
+    const instants: number[] = [];
+    for (let round = 0; round < 5; round += 1) instants.push(await fixture.store.now());
+    for (const instant of instants) {
+      expect(Number.isInteger(instant)).toBe(true);
+      expect(Math.abs(instant - Date.now())).toBeLessThan(86_400_000);
+    }
+    expect(instants).toEqual([...instants].sort((a, b) => a - b));
+    const before = await fixture.store.now();
+    const { at } = await fixture.commit(batch(null, [], [newRun()]));
+    expect(at).toBeGreaterThanOrEqual(before);
+    expect(at).toBeLessThanOrEqual(await fixture.store.now());
+  });
+
+  test("a virtual clock gives every stamp", async () => {
+    for (const startAt of [1_000_000, Date.now() + 50 * yearMs]) {
+      const { store, time } = await virtual(startAt);
+      expect(await store.now()).toBe(startAt);
+      const worker = await store.enlist(workerInfo());
+      const run = await fixture.start({}, store);
+      expect(await fixture.run(run.id, store)).toMatchObject({ createdAt: startAt });
+      expect(await fixture.task(run.id, store)).toMatchObject({ dueAt: startAt });
+      expect((await fixture.claim(worker, routesOf(run), {}, store)).at).toBe(startAt);
+
+      time.now += 1_000;
+      await store.send([letter(run.id, "x")]);
+      expect(await fixture.inbox(run.id, store)).toMatchObject([{ at: startAt + 1_000 }]);
+      time.now += 1_000;
+      const drained = (await fixture.inbox(run.id, store)).map(({ id }) => id);
+      const waits = transition(run.id, {
+        events: [event("w")],
+        drained,
+        cursors: [{ node: "n", cursor: "1" }],
+        next: park("waiting", { startedAt: "now", wakeIn: 500 }),
+      });
+      expect(await fixture.move(worker, waits, store)).toMatchObject({ at: startAt + 2_000 });
+      expect(await fixture.log(run.id, store)).toMatchObject([{ at: startAt + 2_000 }]);
+      expect(await store.cursors(run.id)).toMatchObject([{ at: startAt + 2_000 }]);
+      expect(await fixture.run(run.id, store)).toMatchObject({ startedAt: startAt + 2_000 });
+      expect(await fixture.task(run.id, store)).toMatchObject({ state: "parked", dueAt: startAt + 2_500 });
+
+      time.now += 1_000;
+      const ends = transition(run.id, { after: 1, events: [event("e")], next: finish() });
+      await fixture.move(null, ends, store);
+      expect(await fixture.run(run.id, store)).toMatchObject({ finishedAt: startAt + 3_000 });
+      const name = unique("workflow");
+      await store.registerWorkflows([{ name, queue: null, version: null, signature: null, graph: null }]);
+      expect(await store.workflow(name)).toMatchObject({ createdAt: startAt + 3_000 });
+    }
+  });
+
+  test("tasks become due by the virtual clock alone", async () => {
+    const { store, time } = await virtual(5_000_000);
+    const worker = await store.enlist(workerInfo());
+    const slow = await fixture.start({ due: { kind: "in", ms: yearMs } }, store);
+    const soon = await fixture.start({ workflow: slow.workflow, due: { kind: "at", ms: 5_001_000 } }, store);
+    const claim = () => fixture.claim(worker, routesOf(slow), {}, store);
+    expect(await claim()).toMatchObject({ tasks: [], nextDueAt: 5_001_000 });
+    time.now = 5_000_999;
+    expect((await claim()).tasks).toEqual([]);
+    time.now = 5_001_000;
+    expect(await claim()).toMatchObject({ tasks: [{ run: { id: soon.id } }], nextDueAt: 5_000_000 + yearMs });
+    time.now = 5_000_000 + yearMs - 1;
+    expect((await claim()).tasks).toEqual([]);
+    time.now += 1;
+    expect(await claim()).toMatchObject({ tasks: [{ run: { id: slow.id } }], nextDueAt: null });
+  });
+
+  test("a wake-up in the past of the virtual clock is due at once", async () => {
+    const { store, time } = await virtual(Date.now() + yearMs);
+    const worker = await store.enlist(workerInfo());
+    const run = await fixture.owned(worker, {}, store);
+    const next = park("waiting", { wakeAt: time.now - yearMs / 2 });
+    await fixture.move(worker, transition(run.id, { events: [event("w")], next }), store);
+    expect((await fixture.claimOne(worker, routesOf(run), store)).run.id).toBe(run.id);
+  });
+
+  test("leases do not expire because the virtual clock leaps", async () => {
+    const { store, time } = await virtual(1_000_000);
+    const quiet = await store.enlist(workerInfo());
+    const other = await store.enlist(workerInfo());
+    time.now += 10 * yearMs;
+    const beat = await store.beat(other);
+    expect(beat).toMatchObject({ alive: true });
+    expect(beat.reaped).not.toContain(quiet.workerId);
+    const workers = (await store.workers()).filter(({ id }) => [quiet.workerId, other.workerId].includes(id));
+    for (const { beatAt, startedAt } of workers) {
+      expect(Math.abs(beatAt - Date.now())).toBeLessThan(86_400_000);
+      expect(Math.abs(startedAt - Date.now())).toBeLessThan(86_400_000);
+    }
+  });
+
+  test("leases expire although the virtual clock stands, and the tasks are due on it", async () => {
+    const { store, time } = await virtual(1_000_000);
+    const silent = await store.enlist(workerInfo({ leaseMs: 60 }));
+    const other = await store.enlist(workerInfo());
+    const run = await fixture.owned(silent, {}, store);
+    await delay(200);
+    expect((await store.beat(other)).reaped).toContain(silent.workerId);
+    expect(await fixture.task(run.id, store)).toMatchObject({ state: "ready", dueAt: time.now });
+    expect(await fixture.claimOne(other, routesOf(run), store)).toMatchObject({ deliveries: 2 });
+  });
+}

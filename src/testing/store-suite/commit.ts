@@ -1,0 +1,436 @@
+/** Commits: one batch is one transaction, guarded by the fence and by where each log ends. */
+import type { Fence, NewRun, Transition } from "../../store/store.js";
+import {
+  batch,
+  event,
+  events,
+  finish,
+  letter,
+  newId,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  types,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function commitTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  /** Everything a transition can do beside its events, to see whether a refused batch did any of it. */
+  async function everything(runId: string, after: number, fence: Fence) {
+    const addressee = await fixture.start({ due: { kind: "held" } });
+    const held = await fixture.start({ due: { kind: "held" } });
+    const child = newRun();
+    const started = newRun();
+    const inbox = await fixture.inbox(runId);
+    const given: Transition = transition(runId, {
+      after,
+      events: events(2),
+      next: park("paused", { waiting: "w" }),
+      drained: inbox.map(({ id }) => id),
+      starts: [child],
+      mail: [letter(addressee.id, "x")],
+      release: [held.id],
+      cursors: [{ node: "n", cursor: "c" }],
+    });
+    const seen = async () => ({
+      run: await fixture.store.run(runId),
+      task: await fixture.task(runId),
+      log: await fixture.log(runId),
+      inbox: await fixture.inbox(runId),
+      cursors: await fixture.store.cursors(runId),
+      others: await fixture.tasks(addressee, held),
+      mail: await fixture.inbox(addressee.id),
+      born: await fixture.store.runsById([child.id, started.id]),
+    });
+    return { batch: batch(fence, [given], [started]), seen };
+  }
+
+  test("a batch moves many runs at once, all stamped alike", async () => {
+    const worker = await fixture.worker();
+    const [stays, parks, ends] = (await ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    const started = newRun();
+    const { at, kept, refused } = await fixture.commit(
+      batch(
+        worker,
+        [
+          transition(ends.id, { events: [event("end")], next: finish("completed", { output: "1" }) }),
+          transition(stays.id, { events: [event("go")] }),
+          transition(parks.id, { events: [event("wait")], next: park("waiting", { waiting: "w", wakeIn: 60_000 }) }),
+        ],
+        [started],
+      ),
+    );
+    expect([kept, refused]).toEqual([[], []]);
+    expect(await fixture.run(stays.id)).toMatchObject({ status: "running" });
+    expect(await fixture.run(parks.id)).toMatchObject({ status: "waiting", waiting: "w" });
+    expect(await fixture.run(ends.id)).toMatchObject({ status: "completed", output: "1", finishedAt: at });
+    expect(await fixture.run(started.id)).toMatchObject({ status: "pending", createdAt: at });
+    for (const { id } of [stays, parks, ends]) expect(await fixture.log(id)).toMatchObject([{ seq: 1, at }]);
+  });
+
+  test("an empty batch is committed", async () => {
+    const worker = await fixture.worker();
+    await fixture.commit(batch(null, []));
+    await fixture.commit(batch(worker, []));
+  });
+
+  test("keep leaves run and task as they are", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const before = [await fixture.run(run.id), await fixture.task(run.id)];
+    await fixture.move(worker, transition(run.id, { events: events(2) }));
+    expect([await fixture.run(run.id), await fixture.task(run.id)]).toEqual(before);
+  });
+
+  test("park gives the run back: no owner, no deliveries, and the columns of its row", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const { at } = await fixture.move(
+      worker,
+      transition(run.id, {
+        events: [event("wait")],
+        next: park("waiting", { waiting: '["signal"]', startedAt: "now" }),
+      }),
+    );
+    expect(await fixture.run(run.id)).toMatchObject({
+      status: "waiting",
+      waiting: '["signal"]',
+      startedAt: at,
+      finishedAt: null,
+    });
+    expect(await fixture.task(run.id)).toEqual({
+      runId: run.id,
+      state: "parked",
+      dueAt: null,
+      owner: null,
+      epoch: null,
+      deliveries: 0,
+      mail: 0,
+    });
+  });
+
+  test("a parked run is due at the earlier of wakeAt and wakeIn", async () => {
+    const worker = await fixture.worker();
+    const soon = (await fixture.store.now()) + 3_600_000;
+    const cases = [
+      { wakeAt: soon, wakeIn: null, due: () => soon },
+      { wakeAt: null, wakeIn: 5_000_000, due: (at: number) => at + 5_000_000 },
+      { wakeAt: soon, wakeIn: 90_000_000, due: () => soon },
+      { wakeAt: soon, wakeIn: 60_000, due: (at: number) => at + 60_000 },
+      { wakeAt: soon + 60 * 86_400_000, wakeIn: null, due: () => soon + 60 * 86_400_000 },
+    ];
+    for (const { wakeAt, wakeIn, due } of cases) {
+      const run = await fixture.owned(worker);
+      const next = park("waiting", { wakeAt, wakeIn });
+      const { at } = await fixture.move(worker, transition(run.id, { events: [event("sleep")], next }));
+      expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: due(at), owner: null });
+    }
+  });
+
+  test("a run parked for no time, or until an instant that has passed, is ready", async () => {
+    const worker = await fixture.worker();
+    const now = await fixture.store.now();
+    for (const wake of [{ wakeIn: 0 }, { wakeAt: now - 1 }, { wakeAt: now + 3_600_000, wakeIn: 0 }]) {
+      const run = await fixture.owned(worker);
+      await fixture.move(worker, transition(run.id, { events: [event("yield")], next: park("pending", wake) }));
+      expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null });
+      expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ deliveries: 1, run: { id: run.id } });
+    }
+  });
+
+  test("the next park overwrites the last one", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const first = park("waiting", { waiting: "first", wakeIn: 0 });
+    await fixture.move(worker, transition(run.id, { events: [event("wait")], next: first }));
+    await fixture.claimOne(worker, routesOf(run));
+    await fixture.move(worker, transition(run.id, { after: 1, events: [event("pause")], next: park("paused") }));
+    expect(await fixture.run(run.id)).toMatchObject({ status: "paused", waiting: null });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
+  });
+
+  test("finish ends the run: its task and its inbox are gone, its log stays", async () => {
+    const worker = await fixture.worker();
+    for (const status of ["completed", "failed", "canceled"] as const) {
+      const run = await fixture.owned(worker);
+      await fixture.store.send([letter(run.id, "unread")]);
+      await fixture.move(
+        worker,
+        transition(run.id, { events: [event("wait")], cursors: [{ node: "n", cursor: "1" }] }),
+      );
+      const next = finish(status, { output: "out", error: "err" });
+      const { at } = await fixture.move(worker, transition(run.id, { after: 1, events: [event("end")], next }));
+      expect(await fixture.run(run.id)).toMatchObject({ status, output: "out", error: "err", finishedAt: at });
+      expect(await fixture.store.tasks([run.id])).toEqual([]);
+      expect(await fixture.inbox(run.id)).toEqual([]);
+      expect(types(await fixture.log(run.id))).toEqual(["wait", "end"]);
+    }
+  });
+
+  test("what a run waited for is cleared when it ends", async () => {
+    const run = await fixture.start();
+    await fixture.move(
+      null,
+      transition(run.id, { events: [event("w")], next: park("waiting", { waiting: "signal" }) }),
+    );
+    await fixture.move(null, transition(run.id, { after: 1, events: [event("e")], next: finish("canceled") }));
+    expect(await fixture.run(run.id)).toMatchObject({ status: "canceled", waiting: null, output: null, error: null });
+  });
+
+  test("a run that has ended never changes again", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    await fixture.move(
+      worker,
+      transition(run.id, { events: [event("end")], next: finish("completed", { output: "1" }) }),
+    );
+    const end = await fixture.run(run.id);
+    const again = transition(run.id, { after: 0, events: [event("end")], next: finish("failed") });
+    expect(await fixture.store.commit(batch(worker, [again]))).toEqual({ kind: "conflict", runId: run.id });
+    for (const after of [0, 1]) {
+      const late = transition(run.id, { after, events: [event("late")], next: finish("canceled") });
+      expect(await fixture.store.commit(batch(null, [late]))).toEqual({ kind: "conflict", runId: run.id });
+    }
+    expect(await fixture.run(run.id)).toEqual(end);
+    expect(types(await fixture.log(run.id))).toEqual(["end"]);
+  });
+
+  test("startedAt is written once: now, or the instant that is given, or not at all", async () => {
+    const worker = await fixture.worker();
+    const later = async (run: NewRun, after: number, startedAt: number | "now" | null) => {
+      const next = park("waiting", { startedAt, wakeIn: 0 });
+      const { at } = await fixture.move(worker, transition(run.id, { after, events: [event("w")], next }));
+      await fixture.claimOne(worker, routesOf(run));
+      return at;
+    };
+    const run = await fixture.owned(worker);
+    await later(run, 0, null);
+    expect(await fixture.run(run.id)).toMatchObject({ startedAt: null });
+    const first = await later(run, 1, "now");
+    expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
+    await later(run, 2, "now");
+    await later(run, 3, 12_345);
+    await later(run, 4, null);
+    expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
+    const next = finish("completed", { startedAt: "now" });
+    await fixture.move(worker, transition(run.id, { after: 5, events: [event("e")], next }));
+    expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
+
+    const given = await fixture.owned(worker);
+    await later(given, 0, 12_345);
+    expect(await fixture.run(given.id)).toMatchObject({ startedAt: 12_345 });
+
+    const atOnce = await fixture.owned(worker);
+    const ended = transition(atOnce.id, { events: [event("e")], next: finish("completed", { startedAt: "now" }) });
+    const { at } = await fixture.move(worker, ended);
+    expect(await fixture.run(atOnce.id)).toMatchObject({ startedAt: at, finishedAt: at });
+
+    const never = await fixture.start();
+    await fixture.move(null, transition(never.id, { events: [event("e")], next: finish("canceled") }));
+    expect(await fixture.run(never.id)).toMatchObject({ startedAt: null });
+  });
+
+  test("cursors are overwritten column by column", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const write = (cursors: Transition["cursors"]) => fixture.move(worker, transition(run.id, { cursors }));
+    await write([
+      { node: "a", cursor: "1", progress: "10" },
+      { node: "b", cursor: "x" },
+    ]);
+    await write([{ node: "a", cursor: "2" }]);
+    const { at } = await write([
+      { node: "b", progress: "50" },
+      { node: "A", progress: null, cursor: null },
+    ]);
+    const rows = [...(await fixture.store.cursors(run.id))].sort((a, b) => (a.node < b.node ? -1 : 1));
+    expect(rows.map(({ node, cursor, progress }) => [node, cursor, progress])).toEqual([
+      ["A", null, null],
+      ["a", "2", "10"],
+      ["b", "x", "50"],
+    ]);
+    expect(rows[2]?.at).toBe(at);
+    await write([{ node: "b", cursor: null }]);
+    const b = (await fixture.store.cursors(run.id)).find(({ node }) => node === "b");
+    expect(b).toMatchObject({ cursor: null, progress: "50" });
+    expect(await fixture.store.cursors(newId())).toEqual([]);
+    expect(await fixture.log(run.id)).toEqual([]);
+  });
+
+  test("held runs are released; those that are not parked any more are passed over", async () => {
+    const worker = await fixture.worker();
+    const parent = await fixture.owned(worker);
+    const held = await fixture.start({ due: { kind: "held" } });
+    const busy = await fixture.owned(worker);
+    const ended = await fixture.start();
+    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    const ready = await fixture.start();
+    const dueAt = (await fixture.task(ready.id))?.dueAt;
+    const release = [held.id, busy.id, ended.id, ready.id, newId()];
+    const { at } = await fixture.move(worker, transition(parent.id, { events: [event("go")], release }));
+    expect(await fixture.task(held.id)).toMatchObject({ state: "ready", dueAt: at });
+    expect(await fixture.task(busy.id)).toMatchObject({ state: "owned", deliveries: 1 });
+    expect(await fixture.task(ready.id)).toMatchObject({ state: "ready", dueAt });
+    expect(await fixture.store.tasks([ended.id])).toEqual([]);
+    expect((await fixture.claimOne(worker, routesOf(held))).run.id).toBe(held.id);
+  });
+
+  test("a log that has moved on is a conflict that names the run, and nothing is written", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    await fixture.store.send([letter(run.id, "unread")]);
+    await fixture.move(worker, transition(run.id, { events: events(2) }));
+    await fixture.move(worker, transition(run.id, { after: 2, events: events(3) }));
+    for (const after of [0, 2]) {
+      const { batch: stale, seen } = await everything(run.id, after, worker);
+      const before = await seen();
+      expect(await fixture.store.commit(stale)).toEqual({ kind: "conflict", runId: run.id });
+      expect(await seen()).toEqual(before);
+    }
+  });
+
+  test("one run in conflict keeps the whole batch from being written, wherever it stands", async () => {
+    const worker = await fixture.worker();
+    const runs = await ownedRuns(5, worker);
+    await fixture.commit(
+      batch(
+        worker,
+        runs.map(({ id }) => transition(id, { events: [event("first")] })),
+      ),
+    );
+    for (const [position, bad] of runs.entries()) {
+      const transitions = runs.map(({ id }, index) =>
+        transition(id, {
+          after: index === position ? 0 : 1,
+          events: [event("second")],
+          next: index % 2 === 0 ? finish() : park(),
+        }),
+      );
+      const result = await fixture.store.commit(batch(worker, transitions, [newRun({ workflow: bad.workflow })]));
+      expect(result).toEqual({ kind: "conflict", runId: bad.id });
+    }
+    const logs = await fixture.store.logs(runs.map(({ id }) => id));
+    for (const { id } of runs) expect(types(logs.get(id) ?? [])).toEqual(["first"]);
+    const tasks = await fixture.store.tasks(runs.map(({ id }) => id));
+    expect(tasks.filter(({ state }) => state === "owned")).toHaveLength(5);
+    expect(await fixture.store.runs({ workflow: runs[0]?.workflow ?? "", limit: 10 })).toHaveLength(5);
+  });
+
+  test("a commit under a fence that is gone writes nothing", async () => {
+    const info = { id: `fenced-${newId()}` };
+    const stale = await fixture.worker(info);
+    const run = await fixture.owned(stale);
+    await fixture.store.send([letter(run.id, "unread")]);
+    const { batch: late, seen } = await everything(run.id, 0, stale);
+    await fixture.worker(info);
+    const before = await seen();
+    const strangers: Fence[] = [
+      stale,
+      { workerId: stale.workerId, epoch: stale.epoch + 5 },
+      { workerId: newId(), epoch: 1 },
+    ];
+    for (const fence of strangers) {
+      expect(await fixture.store.commit({ ...late, fence })).toEqual({ kind: "fenced" });
+      expect(await fixture.store.commit(batch(fence, [], [newRun({ workflow: run.workflow })]))).toEqual({
+        kind: "fenced",
+      });
+      expect(await fixture.store.commit(batch(fence, []))).toEqual({ kind: "fenced" });
+    }
+    expect(await seen()).toEqual(before);
+    expect(await fixture.store.runs({ workflow: run.workflow, limit: 10 })).toHaveLength(1);
+  });
+
+  test("a client moves runs that nobody owns", async () => {
+    const runs = newRuns(3);
+    await fixture.startAll(runs);
+    const [paused, canceled, woken] = runs as [NewRun, NewRun, NewRun];
+    await fixture.commit(
+      batch(null, [
+        transition(woken.id, { events: events(2), next: park("pending", { wakeIn: 0 }) }),
+        transition(paused.id, { events: [event("pause")], next: park("paused") }),
+        transition(canceled.id, { events: [event("cancel")], next: finish("canceled", { error: "why" }) }),
+      ]),
+    );
+    expect(await fixture.run(paused.id)).toMatchObject({ status: "paused" });
+    expect(await fixture.run(canceled.id)).toMatchObject({ status: "canceled", error: "why" });
+    const worker = await fixture.worker();
+    expect((await fixture.claimOne(worker, routesOf(woken))).run.id).toBe(woken.id);
+  });
+
+  test("a client's commit conflicts with a run that is owned, has mail, has moved on, has ended or never was", async () => {
+    const worker = await fixture.worker();
+    const owned = await fixture.owned(worker);
+    const mailed = await fixture.start({ due: { kind: "held" } });
+    await fixture.store.send([letter(mailed.id, "x")]);
+    const moved = await fixture.start();
+    await fixture.move(null, transition(moved.id, { events: [event("one")], next: park() }));
+    const ended = await fixture.start();
+    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    const fine = await fixture.start({ due: { kind: "held" } });
+    const bad = [owned.id, mailed.id, moved.id, ended.id, newId()];
+    const before = await fixture.tasks(owned, mailed, moved, fine);
+    for (const runId of bad) {
+      const transitions = [fine.id, runId].map((id) => transition(id, { events: [event("x")], next: park("paused") }));
+      for (const ordered of [transitions, transitions.toReversed()]) {
+        expect(await fixture.store.commit(batch(null, ordered))).toEqual({ kind: "conflict", runId });
+      }
+    }
+    expect(await fixture.log(fine.id)).toEqual([]);
+    expect(await fixture.run(fine.id)).toMatchObject({ status: "pending" });
+    expect(await fixture.tasks(owned, mailed, moved, fine)).toEqual(before);
+  });
+
+  test("a client's commit without events conflicts with an owned run all the same", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const given = transition(run.id, { next: finish("canceled") });
+    expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
+    expect(await fixture.run(run.id)).toMatchObject({ status: "running" });
+  });
+
+  test("five hundred runs are moved in one batch", async () => {
+    const worker = await fixture.worker();
+    const runs = await ownedRuns(500, worker);
+    const ids = runs.map(({ id }) => id);
+    await fixture.commit(
+      batch(
+        worker,
+        ids.map((id, index) => transition(id, { events: events(1 + (index % 2)) })),
+      ),
+    );
+    await fixture.commit(
+      batch(
+        worker,
+        ids.map((id, index) =>
+          transition(id, {
+            after: 1 + (index % 2),
+            events: [event("last")],
+            next:
+              index % 3 === 0
+                ? finish("completed", { output: id })
+                : park("waiting", { waiting: id, wakeIn: index + 60_000 }),
+            cursors: index % 5 === 0 ? [{ node: "n", cursor: id }] : [],
+          }),
+        ),
+      ),
+    );
+    const logs = await fixture.store.logs(ids);
+    for (const [index, id] of ids.entries()) expect(logs.get(id)).toHaveLength(2 + (index % 2));
+    const found = await fixture.store.runsById(ids);
+    expect(found.filter(({ id, output, status }) => status === "completed" && output === id)).toHaveLength(167);
+    expect(found.filter(({ id, waiting, status }) => status === "waiting" && waiting === id)).toHaveLength(333);
+    const tasks = await fixture.store.tasks(ids);
+    const at = (logs.get(ids[1] as string) ?? []).at(-1)?.at as number;
+    expect(tasks.filter(({ runId, dueAt }) => dueAt === at + ids.indexOf(runId) + 60_000)).toHaveLength(333);
+  });
+
+  async function ownedRuns(howMany: number, worker: Fence): Promise<NewRun[]> {
+    const runs = newRuns(howMany, { due: { kind: "owned" } });
+    await fixture.startAll(runs, worker);
+    return runs;
+  }
+}

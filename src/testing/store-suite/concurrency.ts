@@ -1,0 +1,242 @@
+/** Many writers at once: no deadlock, no lost message, no lost or doubled event. */
+import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/store.js";
+import { batch, delay, event, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+const longMs = 60_000;
+
+export function concurrencyTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  test(
+    "batches that touch the same runs in opposite orders do not deadlock",
+    async () => {
+      const shared = newRuns(6, { due: { kind: "held" } });
+      await fixture.startAll(shared);
+      const instances: Store[] = [fixture.store, await fixture.another()];
+      const writers = [...instances, ...instances].map(async (store, number) => {
+        const worker = await fixture.worker({}, store);
+        const own = newRuns(4, { due: { kind: "owned" } });
+        await fixture.startAll(own, worker, store);
+        const forward = number % 2 === 0;
+        const order = <T>(items: readonly T[]) => (forward ? items : items.toReversed());
+        for (let round = 0; round < 75; round += 1) {
+          const transitions = order(own).map(({ id }, index) =>
+            transition(id, {
+              after: round,
+              events: [event(`${round}`)],
+              mail: order(shared).map((to) => letter(to.id, `${number}/${round}/${index}`)),
+            }),
+          );
+          expect(await store.commit(batch(worker, transitions)), `round ${round}`).toMatchObject({ kind: "committed" });
+        }
+        return own;
+      });
+      const owned = (await Promise.all(writers)).flat();
+      const logs = await fixture.store.logs(owned.map(({ id }) => id));
+      for (const { id } of owned) expect(logs.get(id)).toHaveLength(75);
+      for (const task of await fixture.tasks(...shared))
+        expect(task).toMatchObject({ mail: 4 * 75 * 4, state: "ready" });
+      const inbox = await fixture.inbox(shared[0]?.id as string);
+      for (const number of [0, 1, 2, 3]) {
+        const rounds = inbox
+          .filter(({ data }) => data.startsWith(`${number}/`))
+          .map(({ data }) => Number(data.split("/")[1]));
+        expect(rounds, "the messages of one sender stay in order").toEqual([...rounds].sort((a, b) => a - b));
+      }
+    },
+    longMs,
+  );
+
+  test(
+    "clients that move the same runs in opposite orders: each commit is whole, or a conflict",
+    async () => {
+      const runs = newRuns(5, { due: { kind: "held" } });
+      await fixture.startAll(runs);
+      const instances: Store[] = [fixture.store, await fixture.another()];
+      const clients = [...instances, ...instances].map(async (store, number) => {
+        const order = number % 2 === 0 ? runs : runs.toReversed();
+        let committed = 0;
+        for (let round = 0; round < 200 && committed < 25; round += 1) {
+          const logs = await store.logs(runs.map(({ id }) => id));
+          const transitions = order.map(({ id }) =>
+            transition(id, {
+              after: logs.get(id)?.length ?? 0,
+              events: [event(`${number}/${round}`)],
+              next: park("paused"),
+            }),
+          );
+          const result = await store.commit(batch(null, transitions));
+          if (result.kind === "committed") committed += 1;
+          else expect(runs.map(({ id }) => id)).toContain((result as { runId?: string }).runId);
+        }
+        return committed;
+      });
+      const total = (await Promise.all(clients)).reduce((sum, committed) => sum + committed, 0);
+      expect(total).toBeGreaterThan(0);
+      const logs = await fixture.store.logs(runs.map(({ id }) => id));
+      const first = logs.get(runs[0]?.id as string) ?? [];
+      expect(first).toHaveLength(total);
+      for (const { id } of runs) {
+        expect(types(logs.get(id) ?? [])).toEqual(types(first));
+        expect((logs.get(id) ?? []).map(({ seq }) => seq)).toEqual(first.map((_, index) => index + 1));
+      }
+    },
+    longMs,
+  );
+
+  test(
+    "messages are never lost between senders and a run that parks, and none is read twice",
+    async () => {
+      const senderStores = [await fixture.another(), await fixture.another()];
+      const worker = await fixture.worker();
+      const rounds = 12;
+      const each = 15;
+      for (let round = 0; round < rounds; round += 1) {
+        const run = await fixture.start({ due: { kind: "held" } });
+        const senders = senderStores.map(async (store, number) => {
+          for (let index = 0; index < each; index += 1) {
+            const { undeliverable } = await store.send([letter(run.id, `${number}/${index}`)]);
+            expect(undeliverable).toEqual([]);
+            if ((index + round) % 3 === 0) await delay(1);
+          }
+        });
+        const read = readEverything(run, worker, senderStores.length * each);
+        await Promise.all([...senders, read]);
+        const log = types(await fixture.log(run.id)).filter((type) => type !== "parked");
+        expect(new Set(log).size).toBe(senderStores.length * each);
+        for (const number of senderStores.keys()) {
+          const mine = log.filter((type) => type.startsWith(`${number}/`));
+          expect(mine).toEqual(Array.from({ length: each }, (_, index) => `${number}/${index}`));
+        }
+        expect(await fixture.task(run.id)).toMatchObject({ mail: 0 });
+        expect(await fixture.inbox(run.id)).toEqual([]);
+      }
+    },
+    longMs,
+  );
+
+  /** Claims, drains, parks, as a worker does, until so many messages were read. */
+  async function readEverything(run: NewRun, worker: Fence, howMany: number): Promise<void> {
+    let position = 0;
+    let seen = 0;
+    const deadline = performance.now() + 20_000;
+    while (seen < howMany) {
+      if (performance.now() > deadline) throw new Error(`Only ${seen} of ${howMany} messages ever woke the run.`);
+      const { tasks } = await fixture.claim(worker, routesOf(run));
+      if (tasks.length === 0) {
+        await delay(1);
+        continue;
+      }
+      for (let parked = false; !parked; ) {
+        const rows = await fixture.inbox(run.id);
+        const events = [...rows.map(({ data }) => event(data)), event("parked")];
+        const drained = rows.map(({ id }) => id);
+        const { kept } = await fixture.move(
+          worker,
+          transition(run.id, { after: position, events, drained, next: park() }),
+        );
+        position += events.length;
+        seen += rows.length;
+        parked = kept.length === 0;
+      }
+    }
+  }
+
+  test(
+    "a worker that writes while it is reaped: what was accepted is there, what was refused is not",
+    async () => {
+      const other = await fixture.another();
+      for (let round = 0; round < 10; round += 1) {
+        const doomed = await fixture.worker({ leaseMs: 1 });
+        const run = await fixture.owned(doomed);
+        const reaper = await fixture.worker({}, other);
+        await delay(round % 3);
+        let accepted = 0;
+        const writes = async () => {
+          for (;;) {
+            const given = transition(run.id, { after: accepted, events: [event(`${accepted}`)] });
+            const result = await fixture.store.commit(batch(doomed, [given]));
+            if (result.kind !== "committed") return result;
+            accepted += 1;
+            await delay(0);
+          }
+        };
+        const reaps = fixture.eventually("the worker is reaped", async () => {
+          return (await other.beat(reaper)).reaped.includes(doomed.workerId);
+        });
+        const [end] = await Promise.all([writes(), reaps]);
+        expect(end).toEqual({ kind: "fenced" });
+        expect(types(await fixture.log(run.id))).toEqual(Array.from({ length: accepted }, (_, index) => `${index}`));
+        expect(await fixture.claimOne(reaper, routesOf(run), other)).toMatchObject({ deliveries: 2 });
+      }
+    },
+    longMs,
+  );
+
+  test("of two writers at the same place of a log one wins", async () => {
+    const other = await fixture.another();
+    for (let round = 0; round < 20; round += 1) {
+      const run = await fixture.start({ due: { kind: "held" } });
+      const write = (store: Store, name: string): Promise<CommitResult> => {
+        const given: Batch = batch(null, [transition(run.id, { events: [event(name)], next: park("paused") })]);
+        return store.commit(given);
+      };
+      const results = await Promise.all([write(fixture.store, "a"), write(other, "b"), write(fixture.store, "c")]);
+      expect(results.filter(({ kind }) => kind === "committed")).toHaveLength(1);
+      expect(results.filter(({ kind }) => kind === "conflict")).toHaveLength(2);
+      expect(await fixture.log(run.id)).toHaveLength(1);
+    }
+  });
+
+  test(
+    "starts, claims, messages and ends of many writers at once leave nothing behind",
+    async () => {
+      const workflow = unique("busy");
+      const routes = [{ workflow, version: "" }];
+      const stores: Store[] = [fixture.store, await fixture.another()];
+      const perStarter = 60;
+      const started: NewRun[] = [];
+      let starting = stores.length;
+      const starters = stores.map(async (store) => {
+        for (let index = 0; index < perStarter; index += 5) {
+          const runs = newRuns(5, { workflow, priority: index % 3 });
+          await fixture.startAll(runs, null, store);
+          started.push(...runs);
+          await store.send(runs.slice(0, 2).map(({ id }) => letter(id, "hello")));
+        }
+        starting -= 1;
+      });
+      let ended = 0;
+      const workers = stores.map(async (store) => {
+        const worker = await fixture.worker({}, store);
+        const deadline = performance.now() + 20_000;
+        while (starting > 0 || ended < started.length) {
+          if (performance.now() > deadline) throw new Error(`Only ${ended} of ${started.length} runs ended.`);
+          const { tasks } = await fixture.claim(worker, routes, { limit: 8 }, store);
+          if (tasks.length === 0) {
+            await delay(2);
+            continue;
+          }
+          const ends = tasks.map(({ run }) =>
+            transition(run.id, {
+              events: [event("end")],
+              next: { kind: "finish", status: "completed", output: "1", error: null, startedAt: "now" },
+            }),
+          );
+          await fixture.commit(batch(worker, ends), store);
+          ended += ends.length;
+        }
+      });
+      await Promise.all([...starters, ...workers]);
+      const ids = started.map(({ id }) => id);
+      expect(await fixture.store.runs({ workflow, status: "completed", limit: 1_000 })).toHaveLength(2 * perStarter);
+      expect(await fixture.store.tasks(ids)).toEqual([]);
+      const inboxes = await fixture.store.inbox(ids);
+      expect([...inboxes.values()].flat()).toEqual([]);
+      const logs = await fixture.store.logs(ids);
+      for (const id of ids) expect(logs.get(id)).toHaveLength(1);
+    },
+    longMs,
+  );
+}

@@ -1,0 +1,161 @@
+/** What the tests of one topic stand on: a database, an open store, and the moves that most tests begin with. */
+import type {
+  Batch,
+  Claimed,
+  ClaimResult,
+  CommitResult,
+  Fence,
+  InboxRow,
+  NewRun,
+  Route,
+  RunRecord,
+  Store,
+  StoredEvent,
+  StoreOptions,
+  TaskRecord,
+  Transition,
+  WorkerInfo,
+} from "../../store/store.js";
+import { batch, delay, newRun, workerInfo } from "./builders.js";
+import type { StoreHarness, TestRunner } from "./harness.js";
+
+type Committed = Extract<CommitResult, { kind: "committed" }>;
+type ClaimedTasks = Extract<ClaimResult, { kind: "claimed" }>;
+
+const patienceMs = 10_000;
+
+export class Fixture {
+  readonly harness: StoreHarness;
+  readonly test: TestRunner["test"];
+  readonly expect: TestRunner["expect"];
+  #store: Store | undefined;
+  #others: Store[] = [];
+
+  constructor(harness: StoreHarness) {
+    this.harness = harness;
+    this.test = harness.runner.test;
+    this.expect = harness.runner.expect;
+  }
+
+  /** The store under test; the tests of a topic share it, and its database. */
+  get store(): Store {
+    if (this.#store === undefined) throw new Error("The store is open only while tests run.");
+    return this.#store;
+  }
+
+  async setUp(): Promise<void> {
+    await this.harness.fresh();
+    this.#store = await this.harness.open();
+    await this.#store.migrate();
+  }
+
+  async closeOthers(): Promise<void> {
+    for (const store of this.#others.splice(0)) await store.close();
+  }
+
+  async tearDown(): Promise<void> {
+    await this.closeOthers();
+    await this.#store?.close();
+    this.#store = undefined;
+  }
+
+  /** An instance with options of its own. Where instances share nothing it has data of its own. */
+  async open(options: StoreOptions): Promise<Store> {
+    const store = await this.harness.open(options);
+    this.#others.push(store);
+    await store.migrate();
+    return store;
+  }
+
+  /** An instance on the same data; the same instance where that is not possible. */
+  async another(): Promise<Store> {
+    return this.harness.sharesAcrossInstances ? this.open({}) : this.store;
+  }
+
+  async worker(overrides: Partial<WorkerInfo> = {}, store: Store = this.store): Promise<Fence> {
+    return store.enlist(workerInfo(overrides));
+  }
+
+  /** Commits a batch that must be accepted. */
+  async commit(given: Batch, store: Store = this.store): Promise<Committed> {
+    const result = await store.commit(given);
+    this.expect(result, "the batch is committed").toMatchObject({ kind: "committed" });
+    return result as Committed;
+  }
+
+  /** Commits one transition that must be accepted. */
+  async move(fence: Fence | null, transition: Transition, store: Store = this.store): Promise<Committed> {
+    return this.commit(batch(fence, [transition]), store);
+  }
+
+  async start(overrides: Partial<NewRun> = {}, store: Store = this.store): Promise<NewRun> {
+    const run = newRun(overrides);
+    const { refused } = await this.commit(batch(null, [], [run]), store);
+    this.expect(refused, "nothing is refused").toEqual([]);
+    return run;
+  }
+
+  async startAll(runs: readonly NewRun[], fence: Fence | null = null, store: Store = this.store): Promise<void> {
+    const { refused } = await this.commit(batch(fence, [], runs), store);
+    this.expect(refused, "nothing is refused").toEqual([]);
+  }
+
+  /** A run that belongs to the worker from its birth. */
+  async owned(fence: Fence, overrides: Partial<NewRun> = {}, store: Store = this.store): Promise<NewRun> {
+    const run = newRun({ ...overrides, due: { kind: "owned" } });
+    await this.startAll([run], fence, store);
+    return run;
+  }
+
+  async claim(
+    fence: Fence,
+    routes: readonly Route[],
+    limits: { limit?: number; limitPerRoute?: number } = {},
+    store: Store = this.store,
+  ): Promise<ClaimedTasks> {
+    const { limit = 100, limitPerRoute = limit } = limits;
+    const result = await store.claim({ fence, routes, limit, limitPerRoute });
+    this.expect(result, "the worker may claim").toMatchObject({ kind: "claimed" });
+    return result as ClaimedTasks;
+  }
+
+  /** Claims what must be exactly one task. */
+  async claimOne(fence: Fence, routes: readonly Route[], store: Store = this.store): Promise<Claimed> {
+    const { tasks } = await this.claim(fence, routes, {}, store);
+    this.expect(tasks, "one task is due").toHaveLength(1);
+    return tasks[0] as Claimed;
+  }
+
+  async run(id: string, store: Store = this.store): Promise<RunRecord> {
+    const run = await store.run(id);
+    if (run === null) throw new Error(`Run ${id} does not exist.`);
+    return run;
+  }
+
+  async task(runId: string, store: Store = this.store): Promise<TaskRecord | undefined> {
+    return (await store.tasks([runId]))[0];
+  }
+
+  /** In the order of their runs' ids, to be compared. */
+  async tasks(...runs: readonly { readonly id: string }[]): Promise<readonly TaskRecord[]> {
+    const tasks = await this.store.tasks(runs.map(({ id }) => id));
+    return [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));
+  }
+
+  async log(runId: string, store: Store = this.store): Promise<readonly StoredEvent[]> {
+    return store.log(runId, { after: 0, limit: 1_000_000 });
+  }
+
+  async inbox(runId: string, store: Store = this.store): Promise<readonly InboxRow[]> {
+    return (await store.inbox([runId])).get(runId) ?? [];
+  }
+
+  /** Waits for what must become true, and fails when it does not. */
+  async eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+    const deadline = performance.now() + patienceMs;
+    while (!(await holds())) {
+      if (performance.now() > deadline) throw new Error(`In ${patienceMs} ms it never came true that ${what}.`);
+      await delay(10);
+    }
+  }
+}

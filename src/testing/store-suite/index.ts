@@ -1,0 +1,63 @@
+/**
+ * The conformance suite: what every `Store` does, by topic. A store that passes it can carry Pawl.
+ *
+ * @example
+ * import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+ * storeSuite({
+ *   name: "mine",
+ *   runner: { afterAll, afterEach, beforeAll, describe, expect, test },
+ *   fresh: async () => { … },
+ *   open: (options) => openMine(url, options),
+ *   …
+ * });
+ */
+import { claimTests } from "./claim.js";
+import { clockTests } from "./clock.js";
+import { commitTests } from "./commit.js";
+import { concurrencyTests } from "./concurrency.js";
+import { Fixture } from "./fixture.js";
+import type { StoreHarness } from "./harness.js";
+import { inboxTests } from "./inbox.js";
+import { logTests } from "./log.js";
+import { migrateTests } from "./migrate.js";
+import { queryTests } from "./queries.js";
+import { registryTests } from "./registry.js";
+import { startTests } from "./start.js";
+import { transactionTests } from "./transaction.js";
+import { watchTests } from "./watch.js";
+import { workerTests } from "./workers.js";
+
+export type { Assertions, StoreHarness, TestRunner, TransactionHarness } from "./harness.js";
+
+const topics: Record<string, (fixture: Fixture) => void> = {
+  migrating: migrateTests,
+  starting: startTests,
+  "the log": logTests,
+  committing: commitTests,
+  claiming: claimTests,
+  "the inbox": inboxTests,
+  workers: workerTests,
+  queries: queryTests,
+  "the registry": registryTests,
+  hints: watchTests,
+  transactions: transactionTests,
+  "the clock": clockTests,
+  concurrency: concurrencyTests,
+};
+
+/** Defines the tests of the suite for one store. Each topic gets a fresh database, which its tests share. */
+export function storeSuite(harness: StoreHarness): void {
+  const { describe, beforeAll, afterEach, afterAll } = harness.runner;
+  describe(`the ${harness.name} store`, () => {
+    afterAll(() => harness.dispose());
+    for (const [topic, define] of Object.entries(topics)) {
+      describe(topic, () => {
+        const fixture = new Fixture(harness);
+        beforeAll(() => fixture.setUp());
+        afterEach(() => fixture.closeOthers());
+        afterAll(() => fixture.tearDown());
+        define(fixture);
+      });
+    }
+  });
+}

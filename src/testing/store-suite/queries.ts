@@ -1,0 +1,216 @@
+/** Lists of runs: filters, the order, pages, and names that a careless collation or pattern would mix up. */
+import type { NewRun, RunFilter } from "../../store/store.js";
+import { batch, delay, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function queryTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  async function found(filter: Partial<RunFilter>): Promise<string[]> {
+    return (await fixture.store.runs({ limit: 1_000, ...filter })).map(({ id }) => id);
+  }
+  const same = (ids: readonly string[], runs: readonly (NewRun | undefined)[]) =>
+    expect([...ids].sort()).toEqual(runs.map((run) => run?.id ?? "").sort());
+
+  /** One run of each status, all of one workflow. */
+  async function oneOfEach() {
+    const workflow = unique("statuses");
+    const worker = await fixture.worker();
+    const runs = newRuns(7, { workflow });
+    const [pending, running, waiting, paused, completed, failed, canceled] = runs as [NewRun, ...NewRun[]];
+    await fixture.startAll(runs.filter((run) => run !== running));
+    await fixture.startAll([{ ...(running as NewRun), due: { kind: "owned" } }], worker);
+    const moves = [
+      [waiting, park("waiting")],
+      [paused, park("paused")],
+      [completed, finish("completed")],
+      [failed, finish("failed")],
+      [canceled, finish("canceled")],
+    ] as const;
+    const transitions = moves.map(([run, next]) => transition(run?.id ?? "", { events: [event("x")], next }));
+    await fixture.commit(batch(null, transitions));
+    return { workflow, worker, runs: { pending, running, waiting, paused, completed, failed, canceled } };
+  }
+
+  test("by workflow, whose names differ by case, accents and trailing spaces", async () => {
+    const name = unique("Names");
+    const names = [name, name.toLowerCase(), name.replace("N", "Ñ"), `${name} `, `${name}%`, name.replace("a", "_")];
+    const runs = names.map((workflow) => newRun({ workflow }));
+    await fixture.startAll(runs);
+    for (const run of runs) same(await found({ workflow: run.workflow }), [run]);
+    same(await found({ workflow: unique("none") }), []);
+  });
+
+  test("by status, where running is what a worker owns now", async () => {
+    const { workflow, runs } = await oneOfEach();
+    for (const [status, run] of Object.entries(runs)) {
+      same(await found({ workflow, status: status as keyof typeof runs }), [run]);
+      expect(await fixture.run(run?.id ?? "")).toMatchObject({ status });
+    }
+  });
+
+  test("a run that parked and is owned again is running, and waiting no more", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.start();
+    const { workflow } = run;
+    const next = park("waiting", { wakeIn: 0 });
+    await fixture.move(null, transition(run.id, { events: [event("w")], next }));
+    same(await found({ workflow, status: "waiting" }), [run]);
+    await fixture.claimOne(worker, routesOf(run));
+    same(await found({ workflow, status: "waiting" }), []);
+    same(await found({ workflow, status: "running" }), [run]);
+    await fixture.store.retire(worker);
+    same(await found({ workflow, status: "running" }), []);
+    same(await found({ workflow, status: "waiting" }), [run]);
+  });
+
+  test("active runs are those that have not ended", async () => {
+    const { workflow, runs } = await oneOfEach();
+    same(await found({ workflow, active: true }), [runs.pending, runs.running, runs.waiting, runs.paused]);
+    same(await found({ workflow, active: false }), [runs.completed, runs.failed, runs.canceled]);
+    same(await found({ workflow, active: true, status: "completed" }), []);
+    expect(await found({ workflow })).toHaveLength(7);
+  });
+
+  test("by hero", async () => {
+    const workflow = unique("heroes");
+    const heroes = [
+      ["User", "1"],
+      ["User", "2"],
+      ["user", "1"],
+      ["Order", "1"],
+    ] as const;
+    const runs = heroes.map(([heroType, heroId]) => newRun({ workflow, heroType, heroId }));
+    await fixture.startAll([...runs, newRun({ workflow })]);
+    same(await found({ workflow, heroType: "User", heroId: "1" }), [runs[0]]);
+    same(await found({ workflow, heroType: "User" }), [runs[0], runs[1]]);
+    same(await found({ workflow, heroId: "1" }), [runs[0], runs[2], runs[3]]);
+    same(await found({ workflow, heroType: "user" }), [runs[2]]);
+  });
+
+  test("by tag, exactly, whatever it is made of", async () => {
+    const workflow = unique("tags");
+    const tags = [
+      "plain",
+      "Plain",
+      "plai",
+      "pläin",
+      "with space",
+      'say "hi"',
+      "it's",
+      "100%",
+      "100",
+      "a_b",
+      "axb",
+      "back\\slash",
+      "a,b",
+      "[a]",
+      "🪝",
+      "%",
+      "*",
+      "?",
+      "tab\t",
+    ];
+    const runs = tags.map((tag) => newRun({ workflow, tags: [tag] }));
+    const several = newRun({ workflow, tags: ["first", "second", "plain"] });
+    await fixture.startAll([...runs, several, newRun({ workflow })]);
+    for (const [index, tag] of tags.entries()) {
+      same(await found({ workflow, tag }), tag === "plain" ? [runs[index], several] : [runs[index]]);
+    }
+    same(await found({ workflow, tag: "second" }), [several]);
+    same(await found({ workflow, tag: 'first","second' }), []);
+    same(await found({ workflow, tag: "," }), []);
+    same(await found({ workflow, tag: "" }), []);
+    expect((await fixture.run(several.id)).tags).toEqual(["first", "second", "plain"]);
+  });
+
+  test("by parent", async () => {
+    const parent = newId();
+    const children = newRuns(3, { parentId: parent });
+    await fixture.startAll([...children, newRun({ parentId: newId() }), newRun()]);
+    same(await found({ parentId: parent }), children);
+  });
+
+  test("filters narrow each other", async () => {
+    const { workflow, runs } = await oneOfEach();
+    const tagged = await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "1" });
+    await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "2" });
+    await fixture.start({ tags: ["x"], heroType: "User", heroId: "1" });
+    const filter = { workflow, tag: "x", heroType: "User", heroId: "1", active: true };
+    same(await found({ ...filter, status: "pending" }), [tagged]);
+    same(await found({ ...filter, status: "running" }), []);
+    expect(await found({ workflow, status: "running" })).toEqual([runs.running?.id]);
+  });
+
+  test("newest first, in pages that neither repeat nor miss a run", async () => {
+    const workflow = unique("pages");
+    for (let round = 0; round < 5; round += 1) {
+      await fixture.startAll(newRuns(5, { workflow }));
+      await delay(2);
+    }
+    const all = await fixture.store.runs({ workflow, limit: 100 });
+    expect(all).toHaveLength(25);
+    const sorted = [...all].sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+    expect(all).toEqual(sorted);
+    for (const limit of [1, 3, 7, 25]) {
+      const paged: typeof sorted = [];
+      for (;;) {
+        const last = paged.at(-1);
+        const after = last === undefined ? {} : { after: { createdAt: last.createdAt, id: last.id } };
+        const page = await fixture.store.runs({ workflow, limit, ...after });
+        expect(page.length).toBeLessThanOrEqual(limit);
+        if (page.length === 0) break;
+        paged.push(...page);
+      }
+      expect(paged, `in pages of ${limit}`).toEqual(all);
+    }
+  });
+
+  test("pages of a filtered list", async () => {
+    const workflow = unique("filtered");
+    const runs = newRuns(9, { workflow, tags: ["a"] });
+    await fixture.startAll([...runs, ...newRuns(9, { workflow, tags: ["b"] })]);
+    const first = await fixture.store.runs({ workflow, tag: "a", limit: 5 });
+    const last = first.at(-1) as (typeof first)[number];
+    const after = { createdAt: last.createdAt, id: last.id };
+    const second = await fixture.store.runs({ workflow, tag: "a", limit: 5, after });
+    same(
+      [...first, ...second].map(({ id }) => id),
+      runs,
+    );
+  });
+
+  test("by time of birth, from the first instant up to before the second", async () => {
+    let now = 1_000_000;
+    const store = await fixture.open({ clock: () => now });
+    const workflow = unique("times");
+    const runs: NewRun[] = [];
+    for (const at of [1_000, 2_000, 3_000]) {
+      now = at;
+      runs.push(await fixture.start({ workflow }, store));
+    }
+    const between = async (filter: Partial<RunFilter>) =>
+      (await store.runs({ workflow, limit: 10, ...filter })).map(({ id }) => id);
+    expect(await between({ createdAfter: 2_000 })).toEqual([runs[2]?.id, runs[1]?.id]);
+    expect(await between({ createdBefore: 2_000 })).toEqual([runs[0]?.id]);
+    expect(await between({ createdAfter: 1_500, createdBefore: 3_000 })).toEqual([runs[1]?.id]);
+    expect(await between({ createdAfter: 3_001 })).toEqual([]);
+  });
+
+  test("many runs and tasks are read by their ids", async () => {
+    const runs = newRuns(700);
+    await fixture.startAll(runs.slice(0, 350));
+    await fixture.startAll(runs.slice(350));
+    const ids = runs.map(({ id }) => id);
+    same(
+      (await fixture.store.runsById(ids)).map(({ id }) => id),
+      runs,
+    );
+    same(
+      (await fixture.store.tasks(ids)).map(({ runId }) => runId),
+      runs,
+    );
+    expect(await fixture.store.tasks([])).toEqual([]);
+    expect(await fixture.store.tasks([newId()])).toEqual([]);
+  });
+}

@@ -1,0 +1,78 @@
+/** The registry of workflows: what is null stays, the rest overwrites. */
+import type { WorkflowRegistration } from "../../store/store.js";
+import { unique } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function registryTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  function registration(name: string, rest: Partial<WorkflowRegistration> = {}): WorkflowRegistration {
+    return { name, queue: null, version: null, signature: null, graph: null, ...rest };
+  }
+
+  test("a workflow that nobody registered is null", async () => {
+    expect(await fixture.store.workflow(unique("none"))).toBeNull();
+  });
+
+  test("a new one gets a queue of its own name and no version, unless told otherwise", async () => {
+    const [bare, full] = [unique("bare"), unique("full")];
+    const before = await fixture.store.now();
+    const told = { queue: "mails", version: "v3", signature: "s", graph: '{"nodes":[]}' };
+    await fixture.store.registerWorkflows([registration(bare), registration(full, told)]);
+    const found = await fixture.store.workflow(bare);
+    expect(found).toEqual({
+      name: bare,
+      queue: bare,
+      version: "",
+      signature: null,
+      graph: null,
+      createdAt: found?.createdAt,
+    });
+    expect(found?.createdAt).toBeGreaterThanOrEqual(before);
+    expect(await fixture.store.workflow(full)).toMatchObject({ name: full, ...told });
+  });
+
+  test("null leaves what is there, the rest overwrites, and its time of birth stays", async () => {
+    const name = unique("again");
+    const first = { queue: "q1", version: "v1", signature: "s1", graph: "g1" };
+    await fixture.store.registerWorkflows([registration(name, first)]);
+    const born = await fixture.store.workflow(name);
+    await fixture.store.registerWorkflows([registration(name)]);
+    expect(await fixture.store.workflow(name)).toEqual(born);
+    await fixture.store.registerWorkflows([registration(name, { version: "v2", graph: "g2" })]);
+    expect(await fixture.store.workflow(name)).toEqual({ ...born, version: "v2", graph: "g2" });
+    await fixture.store.registerWorkflows([registration(name, { queue: "q2", signature: "s2", version: "" })]);
+    const last = { queue: "q2", version: "", signature: "s2", graph: "g2" };
+    expect(await fixture.store.workflow(name)).toEqual({ ...born, ...last });
+  });
+
+  test("what was registered bare is filled in later", async () => {
+    const name = unique("bare");
+    await fixture.store.registerWorkflows([registration(name)]);
+    await fixture.store.registerWorkflows([registration(name, { queue: "q", signature: "s" })]);
+    expect(await fixture.store.workflow(name)).toMatchObject({ queue: "q", version: "", signature: "s", graph: null });
+  });
+
+  test("names that differ only in case are different", async () => {
+    const name = unique("Case");
+    const lower = name.toLowerCase();
+    await fixture.store.registerWorkflows([registration(name, { queue: "a" }), registration(lower, { queue: "b" })]);
+    expect(await fixture.store.workflow(name)).toMatchObject({ name, queue: "a" });
+    expect(await fixture.store.workflow(lower)).toMatchObject({ name: lower, queue: "b" });
+    expect(await fixture.store.workflow(name.toUpperCase())).toBeNull();
+  });
+
+  test("many are registered at once by many, and none at all", async () => {
+    const other = await fixture.another();
+    const names = Array.from({ length: 50 }, () => unique("many"));
+    const registrations = names.map((name) => registration(name, { queue: "q", graph: "g" }));
+    await Promise.all(
+      [fixture.store, other, fixture.store, other].map((store, index) =>
+        store.registerWorkflows(index % 2 === 0 ? registrations : registrations.toReversed()),
+      ),
+    );
+    for (const name of names)
+      expect(await fixture.store.workflow(name)).toMatchObject({ name, queue: "q", graph: "g" });
+    await fixture.store.registerWorkflows([]);
+  });
+}

@@ -1,0 +1,312 @@
+/** Births: what a start writes, when its task becomes due, and which keys refuse it. */
+import type { RunRecord } from "../../store/store.js";
+import { batch, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function startTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  test("a run is read as it was born", async () => {
+    const { store } = fixture;
+    const run = newRun({
+      version: "v2",
+      queue: "mails",
+      priority: -7,
+      input: '{"a":[1,"ü"]}',
+      heroType: "User",
+      heroId: "42",
+      heroKey: unique("hero"),
+      tags: ["red", "blå"],
+      startKey: "key",
+      parentId: newId(),
+      parentNode: "send/3",
+      parentIndex: 12,
+    });
+    const { at } = await fixture.commit(batch(null, [], [run]));
+    const { heroKey: _, due: __, ...birth } = run;
+    const expected: RunRecord = {
+      ...birth,
+      status: "pending",
+      output: null,
+      error: null,
+      waiting: null,
+      createdAt: at,
+      startedAt: null,
+      finishedAt: null,
+    };
+    expect(await store.run(run.id)).toEqual(expected);
+    expect(await store.runsById([run.id])).toEqual([expected]);
+    expect(await store.log(run.id, { after: 0, limit: 10 })).toEqual([]);
+  });
+
+  test("what is left out of a birth is null, and there are no tags", async () => {
+    const run = await fixture.start();
+    expect(await fixture.run(run.id)).toMatchObject({
+      heroType: null,
+      heroId: null,
+      tags: [],
+      startKey: null,
+      parentId: null,
+      parentNode: null,
+      parentIndex: null,
+      version: "",
+    });
+  });
+
+  test("a run that does not exist is null, and missing among runsById", async () => {
+    const run = await fixture.start();
+    expect(await fixture.store.run(newId())).toBeNull();
+    expect((await fixture.store.runsById([newId(), run.id])).map(({ id }) => id)).toEqual([run.id]);
+    expect(await fixture.store.runsById([])).toEqual([]);
+  });
+
+  test("due now: its task is ready at once", async () => {
+    const run = newRun();
+    const { at } = await fixture.commit(batch(null, [], [run]));
+    expect(await fixture.task(run.id)).toEqual({
+      runId: run.id,
+      state: "ready",
+      dueAt: at,
+      owner: null,
+      epoch: null,
+      deliveries: 0,
+      mail: 0,
+    });
+  });
+
+  test("due at an instant: parked until then", async () => {
+    const at = (await fixture.store.now()) + 3_600_000;
+    const run = await fixture.start({ due: { kind: "at", ms: at } });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: at });
+    const worker = await fixture.worker();
+    expect((await fixture.claim(worker, routesOf(run))).tasks).toEqual([]);
+  });
+
+  test("due at an instant that has passed: claimed at once", async () => {
+    const run = await fixture.start({ due: { kind: "at", ms: (await fixture.store.now()) - 5_000 } });
+    const worker = await fixture.worker();
+    expect((await fixture.claimOne(worker, routesOf(run))).run.id).toBe(run.id);
+  });
+
+  test("due in a while: counted from the commit", async () => {
+    const run = newRun({ due: { kind: "in", ms: 3_600_000 } });
+    const { at } = await fixture.commit(batch(null, [], [run]));
+    expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: at + 3_600_000 });
+  });
+
+  test("held: never due by itself", async () => {
+    const run = await fixture.start({ due: { kind: "held" } });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
+    const worker = await fixture.worker();
+    expect(await fixture.claim(worker, routesOf(run))).toMatchObject({ tasks: [], nextDueAt: null });
+  });
+
+  test("owned: it belongs to the committing worker, which is its first delivery", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    expect(await fixture.task(run.id)).toMatchObject({
+      state: "owned",
+      owner: worker.workerId,
+      epoch: worker.epoch,
+      deliveries: 1,
+      mail: 0,
+    });
+    expect(await fixture.run(run.id)).toMatchObject({ status: "running", startedAt: null });
+    const other = await fixture.worker();
+    expect((await fixture.claim(other, routesOf(run))).tasks).toEqual([]);
+  });
+
+  test("a start key that is taken refuses the start and names the run that has it", async () => {
+    const first = await fixture.start({ startKey: "order-1" });
+    const second = newRun({ workflow: first.workflow, startKey: "order-1" });
+    const { refused } = await fixture.commit(batch(null, [], [second]));
+    expect(refused).toEqual([{ runId: second.id, reason: "startKey", existing: await fixture.run(first.id) }]);
+    expect(await fixture.store.run(second.id)).toBeNull();
+    expect(await fixture.task(second.id)).toBe(undefined);
+  });
+
+  test("start keys are apart for each workflow, and differ by case", async () => {
+    const first = await fixture.start({ startKey: "key" });
+    await fixture.start({ startKey: "key" });
+    await fixture.start({ workflow: first.workflow, startKey: "KEY" });
+    await fixture.start({ workflow: first.workflow, startKey: "kéy" });
+    await fixture.start({ workflow: first.workflow, startKey: "key " });
+    expect(await fixture.store.runs({ workflow: first.workflow, limit: 10 })).toHaveLength(4);
+  });
+
+  test("a start key stays taken after its run has ended", async () => {
+    const first = await fixture.start({ startKey: "once" });
+    await fixture.move(null, transition(first.id, { events: [event("end")], next: finish() }));
+    const second = newRun({ workflow: first.workflow, startKey: "once" });
+    const { refused } = await fixture.commit(batch(null, [], [second]));
+    expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
+    expect(refused[0]?.existing.status).toBe("completed");
+  });
+
+  test("a hero key that is taken refuses the start, in any workflow", async () => {
+    const heroKey = unique("hero");
+    const first = await fixture.start({ heroKey });
+    const second = newRun({ heroKey });
+    const { refused } = await fixture.commit(batch(null, [], [second]));
+    expect(refused).toEqual([{ runId: second.id, reason: "heroKey", existing: await fixture.run(first.id) }]);
+    expect(await fixture.store.run(second.id)).toBeNull();
+    await fixture.start({ heroKey: heroKey.toUpperCase() });
+  });
+
+  test("the hero key is free again once its run has ended, and not before", async () => {
+    const heroKey = unique("hero");
+    const first = await fixture.start({ heroKey });
+    await fixture.move(null, transition(first.id, { events: [event("wait")], next: park("paused") }));
+    const early = await fixture.commit(batch(null, [], [newRun({ heroKey })]));
+    expect(early.refused).toHaveLength(1);
+    await fixture.move(null, transition(first.id, { after: 1, events: [event("end")], next: finish("canceled") }));
+    const second = await fixture.start({ heroKey });
+    expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });
+  });
+
+  test("a refusal by both keys is told as one of the start key", async () => {
+    const heroKey = unique("hero");
+    const holder = await fixture.start({ heroKey });
+    const keyed = await fixture.start({ startKey: "both" });
+    const run = newRun({ workflow: keyed.workflow, startKey: "both", heroKey });
+    const { refused } = await fixture.commit(batch(null, [], [run]));
+    expect(refused).toMatchObject([{ runId: run.id, reason: "startKey", existing: { id: keyed.id } }]);
+    expect(await fixture.run(holder.id)).toMatchObject({ status: "pending" });
+  });
+
+  test("refused starts leave the rest of the batch alone", async () => {
+    const heroKey = unique("hero");
+    const first = await fixture.start({ heroKey, startKey: "taken" });
+    const { workflow } = first;
+    const starts = [
+      newRun({ workflow }),
+      newRun({ workflow, startKey: "taken" }),
+      newRun({ workflow, startKey: "free" }),
+      newRun({ workflow, heroKey }),
+      newRun({ workflow }),
+    ];
+    const { refused } = await fixture.commit(batch(null, [], starts));
+    expect(new Map(refused.map(({ runId, reason }) => [runId, reason]))).toEqual(
+      new Map([
+        [starts[1]?.id, "startKey"],
+        [starts[3]?.id, "heroKey"],
+      ]),
+    );
+    const there = (await fixture.store.runsById(starts.map(({ id }) => id))).map(({ id }) => id);
+    expect(new Set(there)).toEqual(new Set([starts[0]?.id, starts[2]?.id, starts[4]?.id]));
+  });
+
+  test("of two starts in one batch with one start key, the second is refused for the first", async () => {
+    const workflow = unique("workflow");
+    const [first, second] = [newRun({ workflow, startKey: "same" }), newRun({ workflow, startKey: "same" })];
+    const { refused } = await fixture.commit(batch(null, [], [first, second]));
+    expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
+    expect(await fixture.store.runs({ workflow, limit: 10 })).toHaveLength(1);
+  });
+
+  test("of two starts in one batch with one hero key, the second is refused for the first", async () => {
+    const heroKey = unique("hero");
+    const [first, second] = [newRun({ heroKey }), newRun({ heroKey })];
+    const { refused } = await fixture.commit(batch(null, [], [first, second]));
+    expect(refused).toMatchObject([{ runId: second.id, reason: "heroKey", existing: { id: first.id } }]);
+  });
+
+  test("a start that is repeated changes nothing and is not refused, whatever its keys", async () => {
+    const run = await fixture.start({ startKey: "mine", heroKey: unique("hero"), input: "1" });
+    await fixture.move(null, transition(run.id, { events: [event("wait")], next: park("waiting") }));
+    const { refused } = await fixture.commit(batch(null, [], [{ ...run, input: "2" }]));
+    expect(refused).toEqual([]);
+    expect(await fixture.run(run.id)).toMatchObject({ status: "waiting", input: "1" });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
+    await fixture.move(null, transition(run.id, { after: 1, events: [event("end")], next: finish() }));
+    expect((await fixture.commit(batch(null, [], [run]))).refused).toEqual([]);
+    expect(await fixture.task(run.id)).toBe(undefined);
+    expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
+  });
+
+  test("repeated and new starts go together in one batch", async () => {
+    const old = await fixture.start({ startKey: "old" });
+    const fresh = newRun({ workflow: old.workflow, startKey: "new" });
+    const { refused } = await fixture.commit(batch(null, [], [old, fresh]));
+    expect(refused).toEqual([]);
+    expect(await fixture.store.runs({ workflow: old.workflow, limit: 10 })).toHaveLength(2);
+  });
+
+  test("twenty starts of one id at once make one run", async () => {
+    const other = await fixture.another();
+    const run = newRun({ startKey: "once", heroKey: unique("hero") });
+    const stores = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? fixture.store : other));
+    const results = await Promise.all(stores.map((store) => store.commit(batch(null, [], [run]))));
+    for (const result of results) expect(result).toMatchObject({ kind: "committed", refused: [] });
+    expect(await fixture.store.runs({ workflow: run.workflow, limit: 10 })).toHaveLength(1);
+    const worker = await fixture.worker();
+    expect((await fixture.claimOne(worker, routesOf(run))).deliveries).toBe(1);
+  });
+
+  test("of twenty starts with one key at once one wins, and the others are told who", async () => {
+    const other = await fixture.another();
+    for (const keys of [{ startKey: "race" }, { heroKey: unique("hero") }]) {
+      const runs = newRuns(20, keys);
+      const results = await Promise.all(
+        runs.map((run, index) => fixture.commit(batch(null, [], [run]), index % 2 === 0 ? fixture.store : other)),
+      );
+      const refusals = results.flatMap(({ refused }) => refused);
+      expect(refusals).toHaveLength(19);
+      const winners = await fixture.store.runs({ workflow: runs[0]?.workflow ?? "", limit: 30 });
+      expect(winners).toHaveLength(1);
+      expect(new Set(refusals.map(({ existing }) => existing.id))).toEqual(new Set([winners[0]?.id]));
+    }
+  });
+
+  test("five hundred runs are born in one batch", async () => {
+    const runs = newRuns(500, { tags: ["many"] });
+    await fixture.startAll(runs);
+    const there = await fixture.store.runsById(runs.map(({ id }) => id));
+    expect(there).toHaveLength(500);
+    expect(await fixture.store.tasks(runs.map(({ id }) => id))).toHaveLength(500);
+  });
+
+  test("children are born in their parent's transition, held and owned ones too", async () => {
+    const worker = await fixture.worker();
+    const parent = await fixture.owned(worker);
+    const child = { parentId: parent.id, parentNode: "fan", workflow: unique("child") };
+    const starts = [
+      newRun({ ...child, parentIndex: 0 }),
+      newRun({ ...child, parentIndex: 1, due: { kind: "held" } }),
+      newRun({ ...child, parentIndex: 2, due: { kind: "owned" } }),
+    ];
+    await fixture.move(worker, transition(parent.id, { events: [event("fan")], starts }));
+    const children = await fixture.store.runs({ parentId: parent.id, limit: 10 });
+    const found = new Map(children.map((run) => [run.id, [run.parentNode, run.parentIndex, run.status]]));
+    expect(found).toEqual(
+      new Map([
+        [starts[0]?.id, ["fan", 0, "pending"]],
+        [starts[1]?.id, ["fan", 1, "pending"]],
+        [starts[2]?.id, ["fan", 2, "running"]],
+      ]),
+    );
+    const states = (await fixture.store.tasks(starts.map(({ id }) => id))).map(({ runId, state }) => [runId, state]);
+    expect(new Map(states as [string, string][])).toEqual(
+      new Map([
+        [starts[0]?.id, "ready"],
+        [starts[1]?.id, "parked"],
+        [starts[2]?.id, "owned"],
+      ]),
+    );
+  });
+
+  test("a child whose id exists already is passed over", async () => {
+    const worker = await fixture.worker();
+    const parent = await fixture.owned(worker);
+    const [first, second] = newRuns(2, { parentId: parent.id, input: "1" }) as [RunOf, RunOf];
+    await fixture.move(worker, transition(parent.id, { events: [event("one")], starts: [first] }));
+    await fixture.move(null, transition(first.id, { events: [event("end")], next: finish() }));
+    const again = [{ ...first, input: "2" }, second];
+    await fixture.move(worker, transition(parent.id, { after: 1, events: [event("two")], starts: again }));
+    expect(await fixture.run(first.id)).toMatchObject({ status: "completed", input: "1" });
+    expect(await fixture.task(first.id)).toBe(undefined);
+    expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });
+  });
+}
+
+type RunOf = ReturnType<typeof newRun>;

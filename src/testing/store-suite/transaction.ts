@@ -1,0 +1,201 @@
+/** Transactions: user writes commit with the batch or not at all, on the store's connection and on the caller's own. */
+import type { NewRun } from "../../store/store.js";
+import {
+  batch,
+  event,
+  finish,
+  letter,
+  newRun,
+  park,
+  routesOf,
+  transition,
+  types,
+  unique,
+  workerInfo,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+import type { TransactionHarness } from "./harness.js";
+
+export function transactionTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  test("a batch is applied in a transaction as it is without", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const started = newRun();
+    const transaction = await fixture.store.begin();
+    const given = transition(run.id, { events: [event("a"), event("b")], next: park("waiting", { wakeIn: 0 }) });
+    const result = await transaction.commit(batch(worker, [given], [started]));
+    expect(result).toMatchObject({ kind: "committed", kept: [], refused: [] });
+    expect(types(await fixture.log(run.id))).toEqual(["a", "b"]);
+    expect(await fixture.task(run.id)).toMatchObject({ state: "ready" });
+    expect(await fixture.run(started.id)).toMatchObject({ status: "pending" });
+  });
+
+  test("refusals, conflicts, fences and mail are told in a transaction as they are without", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker, { startKey: "taken" });
+    await fixture.move(worker, transition(run.id, { events: [event("one")] }));
+    const commit = async (given: Parameters<typeof batch>) => (await fixture.store.begin()).commit(batch(...given));
+    const stale = transition(run.id, { events: [event("x")] });
+    expect(await commit([worker, [stale]])).toEqual({ kind: "conflict", runId: run.id });
+    expect(await commit([{ ...worker, epoch: worker.epoch + 1 }, [stale]])).toEqual({ kind: "fenced" });
+    expect(await commit([null, [{ ...stale, after: 1 }]])).toEqual({ kind: "conflict", runId: run.id });
+    const again = newRun({ workflow: run.workflow, startKey: "taken" });
+    expect(await commit([null, [], [again]])).toMatchObject({ refused: [{ runId: again.id, reason: "startKey" }] });
+    await fixture.store.send([letter(run.id, "x")]);
+    const parks = transition(run.id, { after: 1, events: [event("two")], next: park() });
+    expect(await commit([worker, [parks]])).toMatchObject({ kind: "committed", kept: [run.id] });
+    expect(types(await fixture.log(run.id))).toEqual(["one", "two"]);
+  });
+
+  test("the store goes on after many transactions, however they end", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    for (let round = 0; round < 30; round += 1) {
+      const transaction = await fixture.store.begin();
+      const given = transition(run.id, { after: Math.floor(round / 3), events: [event(`${round}`)] });
+      if (round % 3 === 0) await transaction.rollback();
+      else if (round % 3 === 1) await transaction.commit(batch({ workerId: "nobody", epoch: 1 }, [given]));
+      else expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
+    }
+    expect(await fixture.log(run.id)).toHaveLength(10);
+  });
+
+  test("transactions and commits of other runs at once all come through", async () => {
+    const worker = await fixture.worker();
+    const runs = await Promise.all(Array.from({ length: 12 }, () => fixture.owned(worker)));
+    const works = runs.map(async ({ id }, index) => {
+      const given = batch(worker, [transition(id, { events: [event(`${index}`)] })]);
+      const target = index % 2 === 0 ? fixture.store : await fixture.store.begin();
+      return target.commit(given);
+    });
+    for (const result of await Promise.all(works)) expect(result).toMatchObject({ kind: "committed" });
+    for (const [index, { id }] of runs.entries()) expect(types(await fixture.log(id))).toEqual([`${index}`]);
+  });
+
+  if (fixture.harness.transactions !== undefined) userWriteTests(fixture, fixture.harness.transactions);
+}
+
+function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
+  const { test, expect } = fixture;
+
+  async function written(value: string): Promise<boolean> {
+    return (await user.written()).includes(value);
+  }
+
+  test("what user code writes with the handle is committed with the batch", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const value = unique("value");
+    const transaction = await fixture.store.begin();
+    await user.write(transaction.handle, value);
+    const given = transition(run.id, { events: [event("done")], next: finish() });
+    expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
+    expect(await written(value)).toBe(true);
+    expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
+  });
+
+  test("what user code writes is gone after a rollback", async () => {
+    const value = unique("value");
+    const transaction = await fixture.store.begin();
+    await user.write(transaction.handle, value);
+    await transaction.rollback();
+    expect(await written(value)).toBe(false);
+  });
+
+  test("a batch that is refused takes the user's write with it", async () => {
+    const info = workerInfo();
+    const stale = await fixture.store.enlist(info);
+    const first = await fixture.owned(stale);
+    const live = await fixture.store.enlist(info);
+    await fixture.claimOne(live, routesOf(first));
+    await fixture.move(live, transition(first.id, { events: [event("moved on")] }));
+    const given = [transition(first.id, { events: [event("late")] })];
+    for (const [fence, kind] of [
+      [stale, "fenced"],
+      [live, "conflict"],
+      [null, "conflict"],
+    ] as const) {
+      const value = unique("value");
+      const transaction = await fixture.store.begin();
+      await user.write(transaction.handle, value);
+      expect(await transaction.commit(batch(fence, given))).toMatchObject({ kind });
+      expect(await written(value)).toBe(false);
+    }
+    expect(types(await fixture.log(first.id))).toEqual(["moved on"]);
+  });
+
+  test("what is written is seen by nobody else before the commit", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const value = unique("value");
+    const transaction = await fixture.store.begin();
+    await user.write(transaction.handle, value);
+    expect(await written(value)).toBe(false);
+    await transaction.commit(batch(worker, [transition(run.id, { events: [event("done")] })]));
+    expect(await written(value)).toBe(true);
+  });
+
+  test("runs that are started on the caller's transaction are there when it commits, not before", async () => {
+    const value = unique("value");
+    const run = newRun({ tags: ["tx"], startKey: "k", heroKey: unique("hero") });
+    const later = newRun({ workflow: run.workflow, due: { kind: "in", ms: 3_600_000 } });
+    const own = await user.own();
+    await user.write(own.tx, value);
+    const { at, refused } = await fixture.store.startInTransaction(own.tx, [run, later]);
+    expect(refused).toEqual([]);
+    expect(await fixture.store.run(run.id)).toBeNull();
+    await own.commit();
+    expect(await written(value)).toBe(true);
+    expect(await fixture.run(run.id)).toMatchObject({ status: "pending", createdAt: at, tags: ["tx"] });
+    expect(await fixture.task(later.id)).toMatchObject({ state: "parked", dueAt: at + 3_600_000 });
+    const worker = await fixture.worker();
+    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ run: { id: run.id }, fresh: true });
+  });
+
+  test("runs that are started on the caller's transaction are gone when it rolls back", async () => {
+    const value = unique("value");
+    const keys = { startKey: "k", heroKey: unique("hero") };
+    const run = newRun(keys);
+    const own = await user.own();
+    await fixture.store.startInTransaction(own.tx, [run]);
+    await user.write(own.tx, value);
+    await own.rollback();
+    expect(await written(value)).toBe(false);
+    expect(await fixture.store.run(run.id)).toBeNull();
+    expect(await fixture.task(run.id)).toBe(undefined);
+    await fixture.start({ workflow: run.workflow, ...keys });
+  });
+
+  test("a start that is refused leaves the caller's transaction usable", async () => {
+    const value = unique("value");
+    const heroKey = unique("hero");
+    const first = (await fixture.start({ startKey: "k", heroKey })) as NewRun;
+    const { workflow } = first;
+    const [byKey, byHero, fine] = [newRun({ workflow, startKey: "k" }), newRun({ heroKey }), newRun({ workflow })];
+    const own = await user.own();
+    const { refused } = await fixture.store.startInTransaction(own.tx, [byKey, first, byHero, fine]);
+    const existing = await fixture.run(first.id);
+    expect([...refused].sort((a, b) => (a.reason < b.reason ? 1 : -1))).toEqual([
+      { runId: byKey.id, reason: "startKey", existing },
+      { runId: byHero.id, reason: "heroKey", existing },
+    ]);
+    await user.write(own.tx, value);
+    await own.commit();
+    expect(await written(value)).toBe(true);
+    expect(await fixture.run(fine.id)).toMatchObject({ status: "pending" });
+    expect(await fixture.store.runsById([byKey.id, byHero.id])).toEqual([]);
+  });
+
+  test("two starts on one transaction see each other's keys", async () => {
+    const [first, second] = [newRun({ startKey: "k" }), newRun({ startKey: "k" })];
+    const own = await user.own();
+    await fixture.store.startInTransaction(own.tx, [first]);
+    const { refused } = await fixture.store.startInTransaction(own.tx, [{ ...second, workflow: first.workflow }]);
+    expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
+    await own.commit();
+    expect(await fixture.run(first.id)).toMatchObject({ status: "pending" });
+    expect(await fixture.store.run(second.id)).toBeNull();
+  });
+}

@@ -1,0 +1,166 @@
+/** Hints: reasons to look, in this process and, where the store can, in others. They may say too much, not too little. */
+import type { Hint, Store } from "../../store/store.js";
+import { batch, delay, event, finish, letter, newRun, park, transition } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+/** Whether somebody who waits for this would look after that hint. */
+function tells(hint: Hint, of: { workflow: string } | { mailed: string } | { done: string }): boolean {
+  if (hint.kind === "anything") return true;
+  if ("workflow" in of) {
+    return hint.kind === "ready" && (hint.workflows.length === 0 || hint.workflows.includes(of.workflow));
+  }
+  return "mailed" in of
+    ? hint.kind === "mail" && hint.runIds.includes(of.mailed)
+    : hint.kind === "done" && hint.runIds.includes(of.done);
+}
+
+export function watchTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  function watching(store: Store) {
+    const hints: Hint[] = [];
+    const stop = store.watch((hint) => hints.push(hint));
+    const told = (of: Parameters<typeof tells>[1]) =>
+      fixture.eventually(`a hint told of ${JSON.stringify(of)}`, () => hints.some((hint) => tells(hint, of)));
+    return { hints, told, stop };
+  }
+
+  test("a start is told as ready", async () => {
+    const { told, stop } = watching(fixture.store);
+    const run = await fixture.start();
+    await told({ workflow: run.workflow });
+    stop();
+  });
+
+  test("a message is told as mail, whether it was sent or came with a commit", async () => {
+    const worker = await fixture.worker();
+    const [first, second] = [await fixture.owned(worker), await fixture.owned(worker)];
+    const { told, stop } = watching(fixture.store);
+    await fixture.store.send([letter(first.id, "x")]);
+    await told({ mailed: first.id });
+    await fixture.move(worker, transition(first.id, { events: [event("go")], mail: [letter(second.id, "y")] }));
+    await told({ mailed: second.id });
+    stop();
+  });
+
+  test("an end is told as done", async () => {
+    const run = await fixture.start();
+    const { told, stop } = watching(fixture.store);
+    await fixture.move(null, transition(run.id, { events: [event("end")], next: finish() }));
+    await told({ done: run.id });
+    stop();
+  });
+
+  test("children, releases and runs that park for no time are told as ready", async () => {
+    const worker = await fixture.worker();
+    const parent = await fixture.owned(worker);
+    const held = await fixture.start({ due: { kind: "held" } });
+    const child = newRun();
+    const { hints, told, stop } = watching(fixture.store);
+    await fixture.move(worker, transition(parent.id, { events: [event("a")], starts: [child] }));
+    await told({ workflow: child.workflow });
+    hints.length = 0;
+    await fixture.move(worker, transition(parent.id, { after: 1, events: [event("b")], release: [held.id] }));
+    await told({ workflow: held.workflow });
+    hints.length = 0;
+    const next = park("pending", { wakeIn: 0 });
+    await fixture.move(worker, transition(parent.id, { after: 2, events: [event("c")], next }));
+    await told({ workflow: parent.workflow });
+    stop();
+  });
+
+  test("tasks that a worker leaves behind are told as ready", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const { told, stop } = watching(fixture.store);
+    await fixture.store.retire(worker);
+    await told({ workflow: run.workflow });
+    stop();
+  });
+
+  test("a commit in a transaction of the store's is told like any other", async () => {
+    const run = await fixture.start();
+    const { told, stop } = watching(fixture.store);
+    const transaction = await fixture.store.begin();
+    const ended = transition(run.id, { events: [event("end")], next: finish() });
+    expect(await transaction.commit(batch(null, [ended]))).toMatchObject({ kind: "committed" });
+    await told({ done: run.id });
+    stop();
+  });
+
+  test("a refused batch is no reason to look", async () => {
+    const { hints, stop } = watching(fixture.store);
+    await delay(200);
+    hints.length = 0;
+    const run = newRun();
+    const stranger = { workerId: "nobody", epoch: 1 };
+    expect(await fixture.store.commit(batch(stranger, [], [run]))).toEqual({ kind: "fenced" });
+    await delay(100);
+    expect(hints.filter((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow))).toEqual([]);
+    stop();
+  });
+
+  test("each watcher is told, until it stops", async () => {
+    const [first, second] = [watching(fixture.store), watching(fixture.store)];
+    const run = await fixture.start();
+    await first.told({ workflow: run.workflow });
+    await second.told({ workflow: run.workflow });
+    first.stop();
+    const heard = first.hints.length;
+    const next = await fixture.start();
+    await second.told({ workflow: next.workflow });
+    await delay(100);
+    expect(first.hints).toHaveLength(heard);
+    second.stop();
+    second.stop();
+  });
+
+  if (!fixture.harness.notifiesAcrossInstances) return;
+
+  test("commits, messages and ends of another instance are told", async () => {
+    const other = await fixture.another();
+    const watcher = watching(fixture.store);
+    // The watcher's connection may be on its way still; what it misses until then is no matter.
+    await fixture.eventually("the watcher hears the other instance", async () => {
+      await fixture.start({}, other);
+      await delay(50);
+      return watcher.hints.length > 0;
+    });
+    for (let round = 0; round < 5; round += 1) {
+      await delay(50);
+      watcher.hints.length = 0;
+      const run = await fixture.start({}, other);
+      await watcher.told({ workflow: run.workflow });
+      watcher.hints.length = 0;
+      await other.send([letter(run.id, "x")]);
+      await watcher.told({ mailed: run.id });
+      const ended = await fixture.start({}, other);
+      await watcher.told({ workflow: ended.workflow });
+      await delay(50);
+      watcher.hints.length = 0;
+      await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }), other);
+      await watcher.told({ done: ended.id });
+    }
+    watcher.stop();
+  });
+
+  test("many ends of another instance at once are all told", async () => {
+    const other = await fixture.another();
+    const watcher = watching(fixture.store);
+    await fixture.eventually("the watcher hears the other instance", async () => {
+      await fixture.start({}, other);
+      await delay(50);
+      return watcher.hints.length > 0;
+    });
+    watcher.hints.length = 0;
+    const runs = Array.from({ length: 400 }, () => newRun());
+    await fixture.startAll(runs, null, other);
+    for (const { workflow } of [runs[0], runs[399]] as typeof runs) await watcher.told({ workflow });
+    await delay(100);
+    watcher.hints.length = 0;
+    const ends = runs.map(({ id }) => transition(id, { events: [event("end")], next: finish() }));
+    await fixture.commit(batch(null, ends), other);
+    for (const { id } of runs) await watcher.told({ done: id });
+    watcher.stop();
+  });
+}
