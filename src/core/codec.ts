@@ -12,8 +12,8 @@ const UNDEFINED = `{"${TAG}":"undefined"}`;
 
 const LIMIT_BYTES = 1024 * 1024;
 const DEPTH = 200;
-/** Encoding gives up at this many times the limit; up to there the error can name the exact size. */
-const GIVE_UP_FACTOR = 8;
+/** A plain value up to this many times too large is still encoded, so that the error can name its exact size. */
+const MEASURED = 8;
 
 /** A transformation of encoded text on its way to and from the store: encryption, compression, redaction. */
 export interface Codec {
@@ -71,7 +71,8 @@ export function decode(text: string, options: { readonly depth?: number } = {}):
 
 function encodePlain(value: unknown, limit: number, depth: number): string | undefined {
   try {
-    if (spend(value, limit, depth) >= 0) return typeof value === "number" ? `${value}` : JSON.stringify(value);
+    if (spend(value, limit * MEASURED, depth) >= 0)
+      return typeof value === "number" ? `${value}` : JSON.stringify(value);
   } catch {
     // A getter or a proxy threw. The other way finds it again, and knows where it is.
   }
@@ -140,6 +141,8 @@ interface Writing {
   readonly parents: Set<object>;
   /** A lower bound for the characters written. */
   written: number;
+  /** Our own error, once we have thrown one. */
+  refusal?: Error;
 }
 
 function encodeTagged(value: unknown, what: string, limit: number, depth: number): string {
@@ -147,10 +150,10 @@ function encodeTagged(value: unknown, what: string, limit: number, depth: number
   try {
     return write(w, value, depth);
   } catch (cause) {
-    if (cause instanceof SerializationError || cause instanceof PayloadTooLargeError) throw cause;
+    // By identity: whatever user code threw may be a proxy that throws when it is asked for its class.
+    if (cause === w.refusal) throw cause;
     const path = showPath(w.path);
-    const message = cause instanceof Error ? cause.message : "something that is not an Error";
-    throw new SerializationError(`Cannot store ${what}: reading ${path} threw ${message}`, { path, cause });
+    throw new SerializationError(`Cannot store ${what}: reading ${path} threw an error (see cause).`, { path, cause });
   }
 }
 
@@ -172,14 +175,14 @@ function write(w: Writing, value: unknown, levels: number): string {
     case "object":
       return value === null ? count(w, "null") : writeObject(w, value, levels);
     case "function":
-      throw refuse(w, `a function${value.name === "" ? "" : ` (${value.name})`}`);
+      return refuse(w, `a function${value.name === "" ? "" : ` (${value.name})`}`);
     default:
-      throw refuse(w, "a symbol");
+      return refuse(w, "a symbol");
   }
 }
 
 function writeObject(w: Writing, object: object, levels: number): string {
-  if (w.parents.has(object)) throw refuse(w, "a reference back to an object that contains it (a cycle)");
+  if (w.parents.has(object)) return refuse(w, "a reference back to an object that contains it (a cycle)");
   w.parents.add(object);
   const text = writeKnown(w, object, levels) ?? writeWithToJSON(w, object, levels);
   w.parents.delete(object);
@@ -211,7 +214,7 @@ function writeKnown(w: Writing, object: object, levels: number): string | undefi
       return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
   }
   if (BINARY.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
-  if (ArrayBuffer.isView(object) || REFUSED.has(type)) throw refuse(w, `a ${type}`);
+  if (ArrayBuffer.isView(object) || REFUSED.has(type)) return refuse(w, `a ${type}`);
   return undefined;
 }
 
@@ -222,7 +225,7 @@ function writeWithToJSON(w: Writing, object: object & { toJSON?: unknown; then?:
     // As with JSON.stringify, the replacement's own toJSON is not asked. It may well be the object itself.
     return writeKnown(w, replacement, levels) ?? writeProperties(w, replacement, levels);
   }
-  if (typeof object.then === "function") throw refuse(w, "a promise (was it not awaited?)");
+  if (typeof object.then === "function") return refuse(w, "a promise (was it not awaited?)");
   return writeProperties(w, object, levels);
 }
 
@@ -306,24 +309,26 @@ function tagged(type: string, json: string): string {
   return `{${MARKER}"${type}","v":${json}}`;
 }
 
-/** Pass the text on, and give up when far more has been written than may be stored. */
+/** Pass the text on, and give up as soon as it is certain that there is too much. */
 function count(w: Writing, text: string, length = text.length): string {
   w.written += length;
-  if (w.written > w.limit * GIVE_UP_FACTOR) {
-    throw new PayloadTooLargeError({ what: w.what, bytes: w.written, limit: w.limit });
-  }
-  return text;
+  if (w.written <= w.limit) return text;
+  w.refusal = new PayloadTooLargeError({ what: w.what, bytes: w.written, limit: w.limit, atLeast: true });
+  throw w.refusal;
 }
 
 function descend(w: Writing, levels: number): number {
   count(w, "{}");
   if (levels > 0) return levels - 1;
-  throw refuse(w, tooDeep(w.depth));
+  return refuse(w, tooDeep(w.depth));
 }
 
-function refuse(w: Writing, problem: string): SerializationError {
+function refuse(w: Writing, problem: string): never {
   const path = showPath(w.path);
-  return new SerializationError(`Cannot store ${w.what}: ${path} is ${problem}; pass plain data instead.`, { path });
+  w.refusal = new SerializationError(`Cannot store ${w.what}: ${path} is ${problem}; pass plain data instead.`, {
+    path,
+  });
+  throw w.refusal;
 }
 
 function typeOf(object: object): string {

@@ -72,6 +72,7 @@ class Decision {
   #paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   #cancelRequested: boolean;
   #ended: boolean;
+  #reattemptAt: number | null;
 
   constructor(state: RunState, nextSeq: number) {
     this.#state = state;
@@ -81,6 +82,7 @@ class Decision {
     this.#paused = state.paused;
     this.#cancelRequested = state.cancel !== null;
     this.#ended = state.ending !== null;
+    this.#reattemptAt = state.reattemptAt;
     for (const [key, op] of state.ops) this.#note(key, op);
     this.#timers.sort((a, b) => a.dueAt - b.dueAt);
   }
@@ -245,6 +247,10 @@ class Decision {
         this.#waits.splice(this.#waits.indexOf(timer.wait), 1);
         this.events.push(event("wait.timed_out", { node: timer.key }));
       }
+    }
+    if (this.#reattemptAt !== null && this.#reattemptAt <= now) {
+      this.#reattemptAt = null;
+      this.events.push(event("run.woken", {}));
     }
     this.#failIfOverdue(now);
   }

@@ -245,14 +245,14 @@ export class CursorTooLargeError extends PawlError {
 export class PayloadTooLargeError extends PawlError {
   readonly code = "PAYLOAD_TOO_LARGE";
   readonly what: string;
-  /** The encoded size in UTF-8; for values far beyond the limit, what was counted before giving up. */
+  /** The encoded size in UTF-8, or as much of it as was counted before giving up. */
   readonly bytes: number;
   readonly limit: number;
 
-  constructor(details: { what: string; bytes: number; limit: number }) {
-    const { what, bytes, limit } = details;
+  constructor(details: { what: string; bytes: number; limit: number; atLeast?: boolean }) {
+    const { what, bytes, limit, atLeast = false } = details;
     super(
-      `Cannot store ${what}: it is ${bytes} bytes and the limit is ${limit}. ` +
+      `Cannot store ${what}: it is ${atLeast ? "at least " : ""}${bytes} bytes and the limit is ${limit}. ` +
         "Keep the data elsewhere (a table, a file, a bucket) and pass a reference to it.",
     );
     this.what = what;

@@ -30,6 +30,7 @@ export type Outcome =
   | "reattempted_by_exception"
   | "failed_by_exception"
   | "paused_by_exception"
+  | "workflow_paused"
   | "timed_out"
   | "abandoned";
 
@@ -39,11 +40,13 @@ export interface EventData {
   "run.started": { timeoutMs?: number };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
-  "run.paused": { reason: string; error?: Failure; node?: string; resumeOn?: string; recheckMs?: number };
+  /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
+  "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
   "run.resumed": { by: "operator" | "signal" | "recheck" };
   "run.cancel_requested": { reason?: string };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };
+  "run.woken": Record<string, never>;
   "run.completed": { output?: unknown };
   "run.failed": { error: Failure };
   "run.canceled": { reason?: string };

@@ -3,7 +3,7 @@
  * comes from here. It is deterministic and does no I/O; it changes the state it is given and returns it, because a log
  * of 10,000 events must not copy 10,000 maps.
  */
-import type { EventData, Outcome, StoredEvent } from "./event.js";
+import type { EventData, StoredEvent } from "./event.js";
 import { dataOf } from "./event.js";
 import type { Failure } from "./failure.js";
 
@@ -74,11 +74,16 @@ interface BranchOp {
   readonly choice: string;
 }
 
+/** `ctx.pause()` of the handler itself: once resumed, the code goes on behind it. */
+interface PauseOp {
+  readonly kind: "pause";
+}
+
 interface PatchOp {
   readonly kind: "patch";
 }
 
-export type Op = StepOp | TimerOp | WaitOp | ChildOp | MapOp | BranchOp | PatchOp;
+export type Op = StepOp | TimerOp | WaitOp | ChildOp | MapOp | BranchOp | PauseOp | PatchOp;
 
 export interface Pause {
   readonly reason: string;
@@ -158,12 +163,13 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     state.news += 1;
   },
   "run.paused": (state, event) => {
-    const { reason, error, node, resumeOn, recheckMs } = dataOf(event, "run.paused");
+    const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
+    if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
     state.paused = {
       reason,
       at: event.at,
       error: error ?? null,
-      node: node ?? null,
+      node: event.node,
       resumeOn: resumeOn ?? null,
       recheckAt: recheckMs === undefined ? null : event.at + recheckMs,
     };
@@ -188,6 +194,10 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     if (!rewind) return;
     state.ops.clear();
     state.answered.length = 0;
+  },
+  "run.woken": (state) => {
+    state.reattemptAt = null;
+    state.news += 1;
   },
   "run.completed": end("completed"),
   "run.failed": end("failed"),
@@ -361,22 +371,22 @@ export function statusOf(state: RunState): "pending" | "waiting" | "paused" | En
   return state.startedAt === null ? "pending" : "waiting";
 }
 
-/** What a parked run waits for, for people. */
+/** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
 export type Waiting =
-  | { readonly kind: "sleep"; readonly name: string; readonly until: number }
-  | { readonly kind: "signal"; readonly names: readonly string[]; readonly until: number | null }
-  | { readonly kind: "retry"; readonly step: string; readonly attempt: number; readonly until: number }
+  | { readonly kind: "sleep"; readonly name: string }
+  | { readonly kind: "signal"; readonly names: readonly string[] }
+  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
   | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
   | { readonly kind: "map"; readonly name: string; readonly workflow: string; readonly settled: number; readonly count: number }
-  | { readonly kind: "reattempt"; readonly until: number };
+  | { readonly kind: "reattempt" };
 
 export function waitingFor(state: RunState): Waiting[] {
   const waiting: Waiting[] = [];
-  if (state.reattemptAt !== null) waiting.push({ kind: "reattempt", until: state.reattemptAt });
+  if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
   for (const [name, op] of state.ops) {
-    if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name, until: op.dueAt });
-    else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names, until: op.dueAt });
-    else if (op.kind === "step" && op.phase === "again") waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1, until: op.dueAt ?? 0 });
+    if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
+    else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
+    else if (op.kind === "step" && op.phase === "again") waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open") waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
     else if (op.kind === "map" && op.phase === "open") {
       waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
@@ -385,19 +395,20 @@ export function waitingFor(state: RunState): Waiting[] {
   return waiting;
 }
 
-/** When time alone gives the run something to do; null when only a message can. */
-export function nextDueAt(state: RunState): number | null {
+/**
+ * When time alone gives the run something to do; null when only a message can. `awaited` leaves out what the code does
+ * not ask for any more: it must not wake the run again and again.
+ */
+export function nextDueAt(state: RunState, awaited: (key: string) => boolean = () => true): number | null {
   if (state.paused !== null) return state.paused.recheckAt;
   let due = state.deadlineAt;
   const consider = (instant: number | null) => {
     if (instant !== null && (due === null || instant < due)) due = instant;
   };
   consider(state.reattemptAt);
-  for (const op of state.ops.values()) {
-    if ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") consider(op.dueAt);
-    else if (op.kind === "step" && op.phase === "again") consider(op.dueAt);
+  for (const [key, op] of state.ops) {
+    const open = ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") || (op.kind === "step" && op.phase === "again");
+    if (open && awaited(key)) consider(op.dueAt);
   }
   return due;
 }
-
-export type { Outcome };

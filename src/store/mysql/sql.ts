@@ -15,26 +15,27 @@ export interface Sql {
   readonly values: readonly Value[];
 }
 
-export type Escape = (value: string) => string;
+/** A string as a literal, quotes and all. */
+export type Quote = (value: string) => string;
 
 export const sql = (text: string, values: readonly Value[] = []): Sql => ({ text, values });
 
 /** The statement with its values written in. */
-export function write({ text, values }: Sql, escape: Escape): string {
+export function write({ text, values }: Sql, quote: Quote): string {
   if (values.length === 0) return text;
   let out = "";
   let from = 0;
   for (const value of values) {
     const at = text.indexOf("?", from);
-    out += text.slice(from, at) + literal(value, escape);
+    out += text.slice(from, at) + literal(value, quote);
     from = at + 1;
   }
   return out + text.slice(from);
 }
 
-function literal(value: Value, escape: Escape): string {
+function literal(value: Value, quote: Quote): string {
   if (value === null) return "NULL";
-  if (typeof value === "string") return escape(value);
+  if (typeof value === "string") return quote(value);
   if (typeof value === "boolean") return value ? "1" : "0";
   if (Number.isFinite(value)) return String(value);
   throw new StoreError(`The number ${value} cannot be stored.`, { transient: false });
@@ -45,7 +46,10 @@ const tuples = new Map<number, string>();
 /** "(?,?,?)" */
 function tuple(width: number): string {
   let text = tuples.get(width);
-  if (text === undefined) tuples.set(width, (text = `(${Array(width).fill("?").join(",")})`));
+  if (text === undefined) {
+    text = `(${Array(width).fill("?").join(",")})`;
+    tuples.set(width, text);
+  }
   return text;
 }
 
@@ -75,18 +79,18 @@ export function updateEach<T>(
     readonly key: string;
     readonly keyOf: (item: T) => string;
     /** Column → [what is set, with one `?`; the value of a row]. */
-    readonly set: Readonly<Record<string, readonly [expression: string, valueOf: (item: T) => Value]>>;
+    readonly set: Readonly<Record<string, readonly [expression: string, read: (item: T) => Value]>>;
     /** More assignments, the same for all rows. They come first: MySQL assigns from left to right. */
     readonly also?: string;
   },
 ): Sql[] {
   const { table, key, keyOf, set, also } = update;
-  const sizeOfItem = (item: T) => sizeOf(Object.values(set).map(([, valueOf]) => valueOf(item)));
+  const sizeOfItem = (item: T) => sizeOf(Object.values(set).map(([, read]) => read(item)));
   return split(items, sizeOfItem, 100).map((part) => {
     const keys = part.map(keyOf);
     const values: Value[] = [];
-    const assignments = Object.entries(set).map(([column, [expression, valueOf]]) => {
-      const own = part.map(valueOf);
+    const assignments = Object.entries(set).map(([column, [expression, read]]) => {
+      const own = part.map(read);
       if (own.every((value) => value === own[0])) {
         values.push(own[0] as Value);
         return `${column} = ${expression}`;
@@ -104,7 +108,8 @@ export function forKeys(keys: readonly string[], statement: (part: readonly stri
   return split(keys, () => 0).map(statement);
 }
 
-const sizeOf = (row: readonly Value[]) => row.reduce<number>((sum, v) => sum + (typeof v === "string" ? v.length : 8), 0);
+const sizeOf = (row: readonly Value[]) =>
+  row.reduce<number>((sum, v) => sum + (typeof v === "string" ? v.length : 8), 0);
 
 function split<T>(items: readonly T[], size: (item: T) => number, most = rowsPerStatement): T[][] {
   const parts: T[][] = [];

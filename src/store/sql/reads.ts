@@ -8,6 +8,7 @@ import type {
   InboxRow,
   RunFilter,
   RunRecord,
+  RunStatus,
   Store,
   StoredEvent,
   TaskRecord,
@@ -86,7 +87,7 @@ export class SqlReads implements ReadSide {
     if (filter.status === "running") {
       conditions.push(`t.state = ${taskState.owned}`);
     } else if (filter.status !== undefined) {
-      equal("r.status", filter.status);
+      conditions.push(`r.status = ${statusNames.has(filter.status) ? `'${filter.status}'` : bind(filter.status)}`);
       conditions.push(`(t.state IS NULL OR t.state <> ${taskState.owned})`);
     }
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
@@ -197,9 +198,9 @@ export class SqlReads implements ReadSide {
       const row = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
       const insert = `INSERT INTO ${table} (name, queue, version, signature, graph, created_at)`;
       const given = Object.entries({ queue, version, signature, graph });
-      const values_ = `VALUES (${row}, ${this.#dialect.now(bind)})`;
+      const inserted = `VALUES (${row}, ${this.#dialect.now(bind)})`;
       const updates = given.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
-      await this.#db.query(`${insert} ${values_} ${this.#dialect.onDuplicate("name")} ${updates.join(", ")}`, values);
+      await this.#db.query(`${insert} ${inserted} ${this.#dialect.onDuplicate("name")} ${updates.join(", ")}`, values);
     }
   }
 
@@ -227,6 +228,16 @@ export class SqlReads implements ReadSide {
     return rows;
   }
 }
+
+/** In the text, not bound: a partial index is used only for a value that the planner can see. */
+const statusNames: ReadonlySet<string> = new Set<RunStatus>([
+  "pending",
+  "waiting",
+  "paused",
+  "completed",
+  "failed",
+  "canceled",
+]);
 
 const eventColumns = "e.seq, e.span, e.type, e.node, e.attempt, e.outcome, e.data, e.at";
 

@@ -29,8 +29,7 @@ const insertEventsIfFree = insertEvents(isFree);
 /** No change: mail came that the owner has not seen, so it keeps the run. */
 const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0
   WHERE run_id = ? AND mail = 0`;
-const parkRun =
-  "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
+const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = NULL,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;

@@ -5,6 +5,8 @@
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 
+export type DriverName = "node:sqlite" | "better-sqlite3";
+
 export interface SqliteStatement {
   run(...values: unknown[]): { readonly changes: number | bigint };
   get(...values: unknown[]): SqlRow | undefined;
@@ -22,23 +24,21 @@ export interface SqliteDatabase {
   readonly isTransaction?: boolean;
 }
 
-type Open = (file: string) => SqliteDatabase;
-
-interface NodeSqlite {
-  readonly DatabaseSync: new (file: string) => SqliteDatabase;
+export interface SqliteDriver {
+  readonly name: DriverName;
+  readonly Database: new (file: string) => SqliteDatabase;
 }
 
-interface BetterSqlite3 {
-  readonly default: new (file: string) => SqliteDatabase;
-}
-
-/** How to open a file with the driver that is there. */
-export async function loadDriver(): Promise<Open> {
-  const builtIn = loadNodeSqlite();
-  if (builtIn !== undefined) return (file) => new builtIn.DatabaseSync(file);
+/** The driver that is asked for, or the first that is there. */
+export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
+  if (name !== "better-sqlite3") {
+    const Database = loadNodeSqlite();
+    if (Database !== undefined) return { name: "node:sqlite", Database };
+    if (name !== undefined) throw new StoreError("This Node has no node:sqlite; 22.13 has.", { transient: false });
+  }
   try {
-    const { default: Database } = (await import("better-sqlite3")) as unknown as BetterSqlite3;
-    return (file) => new Database(file);
+    const module: { default: unknown } = await import("better-sqlite3");
+    return { name: "better-sqlite3", Database: module.default as SqliteDriver["Database"] };
   } catch (cause) {
     throw new StoreError(
       "SQLite needs Node 22.13 or later, or the package better-sqlite3: npm install better-sqlite3",
@@ -48,21 +48,22 @@ export async function loadDriver(): Promise<Open> {
 }
 
 /** Loading it prints a warning that it is experimental, which Pawl's users can do nothing about; others pass. */
-function loadNodeSqlite(): NodeSqlite | undefined {
-  const { emitWarning } = process;
-  const quiet = (...[warning, ...rest]: [string | Error, ...never[]]) => {
-    if (!String(warning).startsWith("SQLite is an experimental")) emitWarning.call(process, warning, ...rest);
+function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
+  const getBuiltin = process.getBuiltinModule as ((id: string) => unknown) | undefined;
+  const emitWarning = process.emitWarning as (...args: unknown[]) => void;
+  const emitOthers = (...args: unknown[]) => {
+    if (!String(args[0]).startsWith("SQLite is an experimental")) emitWarning.apply(process, args);
   };
-  process.emitWarning = quiet as typeof emitWarning;
+  process.emitWarning = emitOthers as typeof process.emitWarning;
   try {
-    const load = process.getBuiltinModule as ((id: string) => unknown) | undefined;
-    return load?.("node:sqlite") as NodeSqlite | undefined;
+    const module = getBuiltin?.("node:sqlite") as { DatabaseSync: SqliteDriver["Database"] } | undefined;
+    return module?.DatabaseSync;
   } finally {
-    process.emitWarning = emitWarning;
+    process.emitWarning = emitWarning as typeof process.emitWarning;
   }
 }
 
-/** True unless the driver knows that no transaction is open. */
+/** False when the driver knows that no transaction is open. */
 export function mayBeInTransaction(database: SqliteDatabase): boolean {
   return (database.inTransaction ?? database.isTransaction) !== false;
 }

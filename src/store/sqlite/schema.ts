@@ -119,6 +119,10 @@ const indexes = [
   // Runs that have a hero or a parent pay for these, the others do not.
   "CREATE INDEX pawl_runs_hero ON pawl_runs (hero_type, hero_id) WHERE hero_id IS NOT NULL",
   "CREATE INDEX pawl_runs_parent ON pawl_runs (parent_id) WHERE parent_id IS NOT NULL",
+  // What people look for among a million completed runs (0.5 s without). OR, not IN: SQLite must find the condition of
+  // a query in it word for word.
+  `CREATE INDEX pawl_runs_troubled ON pawl_runs (status, created_at)
+    WHERE status = 'failed' OR status = 'canceled' OR status = 'paused'`,
   // What the claim reads. Owned, paused and finished runs are in neither, sleeping ones only in the second.
   "CREATE INDEX pawl_tasks_ready ON pawl_tasks (workflow, version, priority DESC, due_at) WHERE state = 1",
   "CREATE INDEX pawl_tasks_due ON pawl_tasks (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL",

@@ -86,7 +86,7 @@ function runValues(run: NewRun, at: number): unknown[] {
 function taskValues({ id, workflow, version, priority, due }: NewRun, fence: Fence | null, at: number): unknown[] {
   const route = [id, workflow, version, priority];
   if (due.kind === "owned") return [...route, taskState.owned, null, fence?.workerId, fence?.epoch, 1, 0];
-  const dueAt = due.kind === "held" ? null : due.kind === "now" ? at : due.kind === "at" ? due.ms : at + due.ms;
+  const dueAt = "ms" in due ? (due.kind === "at" ? due.ms : at + due.ms) : due.kind === "now" ? at : null;
   const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
   return [...route, state, dueAt, null, null, 0, 1];
 }

@@ -2,6 +2,7 @@
 import type { Fence, NewRun, Transition } from "../../store/store.js";
 import {
   batch,
+  delay,
   event,
   events,
   finish,
@@ -15,6 +16,9 @@ import {
   types,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
+
+/** The last instant a Date can hold. */
+const endOfTime = 8.64e15;
 
 export function commitTests(fixture: Fixture): void {
   const { test, expect } = fixture;
@@ -122,6 +126,7 @@ export function commitTests(fixture: Fixture): void {
       { wakeAt: soon, wakeIn: 90_000_000, due: () => soon },
       { wakeAt: soon, wakeIn: 60_000, due: (at: number) => at + 60_000 },
       { wakeAt: soon + 60 * 86_400_000, wakeIn: null, due: () => soon + 60 * 86_400_000 },
+      { wakeAt: endOfTime, wakeIn: null, due: () => endOfTime },
     ];
     for (const { wakeAt, wakeIn, due } of cases) {
       const run = await fixture.owned(worker);
@@ -270,6 +275,7 @@ export function commitTests(fixture: Fixture): void {
     await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
     const ready = await fixture.start();
     const dueAt = (await fixture.task(ready.id))?.dueAt;
+    await delay(5);
     const release = [held.id, busy.id, ended.id, ready.id, newId()];
     const { at } = await fixture.move(worker, transition(parent.id, { events: [event("go")], release }));
     expect(await fixture.task(held.id)).toMatchObject({ state: "ready", dueAt: at });

@@ -174,6 +174,22 @@ export function concurrencyTests(fixture: Fixture): void {
     longMs,
   );
 
+  test("a burst of calls on one instance comes through, whatever they are", async () => {
+    const worker = await fixture.worker();
+    const runs = newRuns(300, { due: { kind: "owned" } });
+    await fixture.startAll(runs, worker);
+    const calls = runs.map(async ({ id }, index) => {
+      if (index % 4 === 0) expect(await fixture.store.run(id)).toMatchObject({ id, status: "running" });
+      else if (index % 4 === 1) expect(await fixture.store.send([letter(id, "x")])).toEqual({ undeliverable: [] });
+      else if (index % 4 === 2) expect(await fixture.store.beat(worker)).toMatchObject({ alive: true });
+      else await fixture.move(worker, transition(id, { events: [event("go")] }));
+    });
+    await Promise.all(calls);
+    const logs = await fixture.store.logs(runs.map(({ id }) => id));
+    expect([...logs.values()].flat()).toHaveLength(75);
+    expect((await fixture.store.beat(worker)).mail).toHaveLength(75);
+  });
+
   test("of two writers at the same place of a log one wins", async () => {
     const other = await fixture.another();
     for (let round = 0; round < 20; round += 1) {

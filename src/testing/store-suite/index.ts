@@ -19,7 +19,8 @@ import { Fixture } from "./fixture.js";
 import type { StoreHarness } from "./harness.js";
 import { inboxTests } from "./inbox.js";
 import { logTests } from "./log.js";
-import { migrateTests } from "./migrate.js";
+import { modelTests } from "./model.js";
+import { openingTests } from "./opening.js";
 import { queryTests } from "./queries.js";
 import { registryTests } from "./registry.js";
 import { startTests } from "./start.js";
@@ -30,7 +31,7 @@ import { workerTests } from "./workers.js";
 export type { Assertions, StoreHarness, TestRunner, TransactionHarness } from "./harness.js";
 
 const topics: Record<string, (fixture: Fixture) => void> = {
-  migrating: migrateTests,
+  "opening and closing": openingTests,
   starting: startTests,
   "the log": logTests,
   committing: commitTests,
@@ -43,6 +44,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   transactions: transactionTests,
   "the clock": clockTests,
   concurrency: concurrencyTests,
+  "the model": modelTests,
 };
 
 /** Defines the tests of the suite for one store. Each topic gets a fresh database, which its tests share. */

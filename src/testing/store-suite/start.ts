@@ -53,6 +53,33 @@ export function startTests(fixture: Fixture): void {
     });
   });
 
+  test("names and keys may be long, of any script, or empty", async () => {
+    const emojis = "🪝".repeat(50);
+    const long = newRun({
+      workflow: `${unique("long")} ${emojis}`.slice(0, 80),
+      version: "v".repeat(200),
+      queue: emojis,
+      priority: -1_000_000,
+      heroType: emojis,
+      heroId: "7".repeat(200),
+      heroKey: `${unique("hero")}/${"k".repeat(580)}`,
+      tags: [emojis, "t".repeat(200)],
+      startKey: "s".repeat(200),
+      parentNode: "n".repeat(200),
+    });
+    const empty = newRun({ queue: "", heroType: "", heroId: "", startKey: "", parentNode: "", tags: [""], input: "" });
+    for (const run of [long, empty]) {
+      await fixture.startAll([run]);
+      const { heroKey: _, due: __, ...birth } = run;
+      expect(await fixture.run(run.id)).toMatchObject(birth);
+      const again = newRun({ workflow: run.workflow, startKey: run.startKey });
+      const { refused } = await fixture.commit(batch(null, [], [again]));
+      expect(refused).toMatchObject([{ runId: again.id, reason: "startKey" }]);
+      const worker = await fixture.worker();
+      expect((await fixture.claimOne(worker, routesOf(run))).run.id).toBe(run.id);
+    }
+  });
+
   test("a run that does not exist is null, and missing among runsById", async () => {
     const run = await fixture.start();
     expect(await fixture.store.run(newId())).toBeNull();

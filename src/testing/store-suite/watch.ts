@@ -115,7 +115,28 @@ export function watchTests(fixture: Fixture): void {
     second.stop();
   });
 
+  test("without notifications a store still tells of its own commits", async () => {
+    const store = await fixture.open({ notify: false });
+    const { told, stop } = watching(store);
+    const run = await fixture.start({}, store);
+    await told({ workflow: run.workflow });
+    await store.send([letter(run.id, "x")]);
+    await told({ mailed: run.id });
+    stop();
+  });
+
   if (!fixture.harness.notifiesAcrossInstances) return;
+
+  test("without notifications a store does not hear another", async () => {
+    const store = await fixture.open({ notify: false });
+    const { hints, stop } = watching(store);
+    await delay(200);
+    hints.length = 0;
+    await fixture.start();
+    await delay(300);
+    expect(hints).toEqual([]);
+    stop();
+  });
 
   test("commits, messages and ends of another instance are told", async () => {
     const other = await fixture.another();

@@ -182,10 +182,21 @@ export function workerTests(fixture: Fixture): void {
     const worker = await fixture.worker({ leaseMs: 2_000 });
     const other = await fixture.worker();
     await delay(1_200);
-    await fixture.store.beat(worker);
+    expect(await fixture.store.beat(worker)).toMatchObject({ alive: true });
     await delay(1_200);
-    expect((await fixture.store.beat(other)).reaped).not.toContain(worker.workerId);
+    const beat = await fixture.store.beat(other);
+    expect(beat.alive).toBe(true);
+    expect(beat.reaped).not.toContain(worker.workerId);
     expect(await record(worker)).toMatchObject({ live: true });
+  });
+
+  test("a worker that is silent within its lease is left alone", async () => {
+    const [quiet, other] = [await fixture.worker(), await fixture.worker()];
+    const run = await fixture.owned(quiet);
+    await delay(pastLeaseMs);
+    expect((await fixture.store.beat(other)).reaped).not.toContain(quiet.workerId);
+    expect(await fixture.task(run.id)).toMatchObject({ state: "owned", owner: quiet.workerId });
+    await fixture.move(quiet, transition(run.id, { events: [event("go")] }));
   });
 
   test("each silent worker is reaped by one of those that beat at once", async () => {

@@ -1,8 +1,9 @@
-/** Migrations: many processes at once, again and again, on an empty database and on one that is up to date. */
+/** Opening, migrating (many processes at once, again and again) and closing. */
 import type { Store } from "../../store/store.js";
+import { batch, event, finish, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
-export function migrateTests(fixture: Fixture): void {
+export function openingTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
   test("a migrated store has nothing pending, and may be migrated again", async () => {
@@ -16,6 +17,29 @@ export function migrateTests(fixture: Fixture): void {
     expect(fixture.store.description.length).toBeGreaterThan(0);
     expect(/:\/\/[^/]*:[^/]*@/.test(fixture.store.description)).toBe(false);
   });
+
+  if (fixture.harness.sharesAcrossInstances) {
+    test("closing waits for what is in flight, and loses none of it", async () => {
+      const store = await fixture.harness.open();
+      const runs = newRuns(20);
+      const commits = runs.map((run) => store.commit(batch(null, [], [run])));
+      const reads = runs.map(({ id }) => store.run(id));
+      await store.close();
+      for (const result of await Promise.all(commits)) expect(result).toMatchObject({ kind: "committed" });
+      await Promise.all(reads);
+      expect(await fixture.store.runsById(runs.map(({ id }) => id))).toHaveLength(20);
+    });
+
+    test("what one instance has written another reads at once", async () => {
+      const other = await fixture.another();
+      for (let round = 0; round < 10; round += 1) {
+        const run = await fixture.start();
+        expect(await fixture.run(run.id, other)).toMatchObject({ status: "pending" });
+        await fixture.move(null, transition(run.id, { events: [event("end")], next: finish() }), other);
+        expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
+      }
+    });
+  }
 
   if (!fixture.harness.hasMigrations) return;
 

@@ -1,0 +1,64 @@
+/**
+ * The hot flush: a few runs get their next event and nothing else happens. One statement that fences itself, instead of
+ * a transaction of two packets (MariaDB 10.11, one row: 0.31 ms against 0.44 ms; a bare insert is 0.30 ms).
+ *
+ * - No row of pawl_workers joined, no row inserted: fenced. The row is locked until the statement has committed, so a
+ *   reaper that comes meanwhile waits. (`LOCK IN SHARE MODE` applies to the tables of this SELECT, not to subqueries.)
+ * - A run that is not ours, or whose log does not end where it should, gets seq NULL: the column refuses it, and with it
+ *   the whole statement. Who it was is found out by the ordinary commit.
+ * - LAST_INSERT_ID(…) brings the stamp back with the answer.
+ */
+import type { Batch, CommitResult, Fence, Transition } from "../store.js";
+import type { Database } from "./database.js";
+import { type Sql, sql, type Value } from "./sql.js";
+import { isDuplicateKey, isNullRefused } from "./trouble.js";
+import { eventRow, eventsTable } from "./writes.js";
+
+/** Beyond this many rows the derived table costs more than a second packet does. */
+const mostRows = 8;
+
+type Appending = Batch & { readonly fence: Fence };
+
+export function isAppend(batch: Batch): batch is Appending {
+  const { fence, transitions, starts } = batch;
+  const count = transitions.length;
+  return fence !== null && starts.length === 0 && count > 0 && count <= mostRows && transitions.every(appendsOnly);
+}
+
+const appendsOnly = ({ next, events, drained, starts, mail, release, cursors }: Transition) =>
+  next.kind === "keep" &&
+  events.length > 0 &&
+  drained.length + starts.length + mail.length + release.length + cursors.length === 0;
+
+/** null: it must be looked at more closely; nothing was written. */
+export async function append(db: Database, batch: Appending, now: string): Promise<CommitResult | null> {
+  try {
+    const [result] = await db.write([appendStatement(batch, now)]);
+    if (result === undefined || result.affected === 0) return { kind: "fenced" };
+    return { kind: "committed", at: result.insertId, kept: [], refused: [] };
+  } catch (error) {
+    const { cause } = error as { cause?: unknown };
+    if (cause !== undefined && (isNullRefused(cause) || isDuplicateKey(cause))) return null;
+    throw error;
+  }
+}
+
+const columns = ["run_id", "seq", "span", "type", "node", "attempt", "outcome", "data"];
+const firstRow = `SELECT ${columns.map((column) => `? AS ${column}`).join(", ")}`;
+const nextRow = ` UNION ALL SELECT ${columns.map(() => "?").join(", ")}`;
+
+const isOurs = "EXISTS (SELECT 1 FROM pawl_tasks t WHERE t.run_id = v.run_id AND t.owner = ? AND t.epoch = ?)";
+const nextSeq =
+  "COALESCE((SELECT e.seq + e.span FROM pawl_events e WHERE e.run_id = v.run_id ORDER BY e.seq DESC LIMIT 1), 1)";
+
+function appendStatement({ fence: { workerId, epoch }, transitions }: Appending, now: string): Sql {
+  const rows = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)).map(eventRow);
+  const values: Value[] = [workerId, epoch, ...rows.flat(), workerId, epoch];
+  return sql(
+    `INSERT INTO ${eventsTable} SELECT v.run_id, IF(${isOurs} AND ${nextSeq} = v.seq, v.seq, NULL), ` +
+      `v.span, v.type, v.node, v.attempt, v.outcome, v.data, LAST_INSERT_ID(${now}) ` +
+      `FROM (${firstRow}${nextRow.repeat(rows.length - 1)}) v ` +
+      "JOIN pawl_workers w ON w.id = ? AND w.epoch = ? AND w.live = 1 LOCK IN SHARE MODE",
+    values,
+  );
+}

@@ -1,0 +1,203 @@
+/** Our own connections: reads and transactions, with the retries that are safe. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../core/errors.js";
+import type { Queryable, SqlRow } from "../sql/dialect.js";
+import type { StoreOptions } from "../store.js";
+import { type Connection, Connections } from "./connections.js";
+import type { Driver } from "./driver.js";
+import { inPackets, type Result, type Session, singly, type Transaction } from "./session.js";
+import { type Sql, sql, type Value, write } from "./sql.js";
+import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
+
+const begin = sql("START TRANSACTION");
+const end = sql("COMMIT");
+
+/** A transaction that is tried so often is unlucky enough to be told. */
+const attempts = 5;
+
+export class Database implements Queryable {
+  readonly #driver: Driver;
+  readonly #ours: Connections;
+  readonly #users: Connections;
+  readonly #onTrouble: StoreOptions["onTrouble"];
+  /** What is under way; `close` waits for it. */
+  readonly #pending = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
+    this.#driver = driver;
+    this.#onTrouble = onTrouble;
+    this.#ours = new Connections({ driver, uri, limit: 10, multipleStatements: true, idleSeconds: 20 });
+    this.#users = new Connections({ driver, uri, limit: 10, multipleStatements: false, idleSeconds: 60 });
+  }
+
+  /** Statements that change nothing: tried again when the connection turns out to be lost. */
+  async read(statements: readonly Sql[]): Promise<readonly Result[]> {
+    return this.#retried("read", () => this.#withConnection((session) => session.run(statements), isReadRetryable));
+  }
+
+  async query(text: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
+    const statement = sql(text, values as readonly Value[]);
+    if (!/^SELECT/i.test(text)) return (await this.write([statement]))[0]?.rows ?? [];
+    return (await this.read([statement]))[0]?.rows ?? [];
+  }
+
+  /** Statements that commit by themselves. Whether they were done is unknown when the answer is lost. */
+  async write(statements: readonly Sql[]): Promise<readonly Result[]> {
+    return this.#retried("write", () => this.#withConnection((session) => session.run(statements), isCollision));
+  }
+
+  /**
+   * Runs `work` in a transaction, again from the start when it collided with another or the connection was lost before
+   * COMMIT was sent. `work` either commits or rolls back as its last act.
+   */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.#retried("transaction", () => {
+      let committing = false;
+      const safe = (error: unknown) => isCollision(error) || (!committing && isConnectionLost(error));
+      return this.#withConnection((session) => {
+        let opening: readonly Sql[] = [begin];
+        return work({
+          run(statements) {
+            const first = opening;
+            opening = [];
+            return session.run([...first, ...statements]).then((results) => results.slice(first.length));
+          },
+          async commit(statements) {
+            // Alone in a packet of its own only when the statements before it fill one.
+            committing = true;
+            const results = await session.run([...opening, ...statements, end]).catch((error: unknown) => {
+              // An answer from the server: COMMIT was not reached.
+              if (!isConnectionLost(error)) committing = false;
+              throw error;
+            });
+            return results.slice(opening.length, -1);
+          },
+          rollback: async () => void (await session.run([sql("ROLLBACK")])),
+        });
+      }, safe);
+    });
+  }
+
+  /** A transaction on a connection of its own, for user code: nothing is retried, one statement at a time. */
+  async beginForUser(): Promise<{ readonly handle: unknown; readonly transaction: Transaction }> {
+    const connection = await this.#retried("begin", async () => {
+      const taken = await this.#users.take();
+      try {
+        await taken.driver.query(begin.text);
+        return taken;
+      } catch (error) {
+        this.#users.drop(taken);
+        throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+      }
+    });
+    let finish = () => {};
+    this.#track(new Promise<void>((resolve) => (finish = resolve)));
+    return { handle: connection.driver, transaction: this.#usersTransaction(connection, () => finish()) };
+  }
+
+  #usersTransaction(connection: Connection, finish: () => void): Transaction {
+    const session = singly((text, values) => connection.driver.query(write(sql(text, values), this.#driver.escape)));
+    let open = true;
+    const leave = async (isClean: boolean) => {
+      if (!open) return;
+      open = false;
+      if (isClean) await this.#users.giveReset(connection);
+      else this.#users.drop(connection);
+      finish();
+    };
+    const rollback = async () => {
+      if (!open) return;
+      const isClean = await connection.driver.query("ROLLBACK").then(
+        () => true,
+        () => false,
+      );
+      // A connection that does not even roll back is closed, and the server rolls back by itself.
+      void leave(isClean);
+    };
+    return {
+      run: (statements) => session.run(statements),
+      async commit(statements) {
+        const results = await session.run([...statements, end]);
+        void leave(true);
+        return results.slice(0, -1);
+      },
+      rollback,
+    };
+  }
+
+  /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
+  async exclusively<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#retried("connect", () => this.#withConnection(work, () => false, true));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    await Promise.all([this.#ours.close(), this.#users.close()]);
+  }
+
+  /** Gives `work` a session; afterwards the connection is clean and free again, or gone. */
+  async #withConnection<T>(
+    work: (session: Session) => Promise<T>,
+    isSafe: (error: unknown) => boolean,
+    dropAfterwards = false,
+  ): Promise<T> {
+    const connection = await this.#ours.take().catch((error: unknown) => {
+      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+    });
+    const { driver, maxPacket } = connection;
+    const session = inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket });
+    try {
+      const result = await work(session);
+      if (dropAfterwards) this.#ours.drop(connection);
+      else this.#ours.give(connection);
+      return result;
+    } catch (error) {
+      if (dropAfterwards || isConnectionLost(error)) {
+        this.#ours.drop(connection);
+      } else {
+        await driver.query("ROLLBACK").then(
+          () => this.#ours.give(connection),
+          () => this.#ours.drop(connection),
+        );
+      }
+      throw isSafe(error) ? new SafeToRetry(error) : error;
+    }
+  }
+
+  async #retried<T>(what: string, once: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StoreError("The store is closed.", { transient: false });
+    return this.#track(this.#retry(what, once));
+  }
+
+  async #retry<T>(what: string, once: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await once();
+      } catch (error) {
+        const cause = error instanceof SafeToRetry ? error.cause : error;
+        if (!(error instanceof SafeToRetry) || attempt === attempts) throw toStoreError(cause);
+        this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
+        // Random, so that those who collided do not meet again.
+        await sleep((5 + 20 * Math.random()) * attempt ** 2);
+      }
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#pending.add(work);
+    const done = () => void this.#pending.delete(work);
+    work.then(done, done);
+    return work;
+  }
+}
+
+const isReadRetryable = (error: unknown) => isCollision(error) || isConnectionLost(error);
+
+/** Marks an error after which nothing was written. */
+class SafeToRetry extends Error {
+  constructor(cause: unknown) {
+    super("safe to retry", { cause });
+  }
+}

@@ -1,0 +1,49 @@
+/** The part of mysql2 that is used, and how it is found. */
+import { StoreError } from "../../core/errors.js";
+
+/** A connection of "mysql2/promise". */
+export interface DriverConnection {
+  query(sql: string): Promise<readonly unknown[]>;
+  /** Forgets variables, temporary tables, locks and an open transaction. */
+  reset(): Promise<unknown>;
+  end(): Promise<unknown>;
+  destroy(): void;
+  on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
+}
+
+export interface Driver {
+  createConnection(options: Readonly<Record<string, unknown>>): Promise<DriverConnection>;
+  escape(value: string): string;
+}
+
+export async function loadDriver(): Promise<Driver> {
+  try {
+    const module = (await import("mysql2/promise")) as unknown as { default?: Driver } & Driver;
+    return module.default ?? module;
+  } catch (cause) {
+    throw new StoreError("The driver for MySQL and MariaDB is not installed: npm install mysql2", {
+      transient: false,
+      cause,
+    });
+  }
+}
+
+export interface Address {
+  /** As mysql2 wants it. */
+  readonly uri: string;
+  /** For people; no password. */
+  readonly description: string;
+}
+
+export function parseUrl(url: string): Address {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol)) {
+    throw new TypeError("The address of a MySQL store looks like mysql://user:password@host:3306/database.");
+  }
+  const database = decodeURIComponent(parsed.pathname.slice(1));
+  if (database === "") throw new TypeError(`The URL names no database: ${parsed.protocol}//${parsed.host}/<database>`);
+  return {
+    uri: url.replace(/^mariadb:/i, "mysql:"),
+    description: `mysql ${parsed.hostname}:${parsed.port || "3306"}/${database}`,
+  };
+}

@@ -1,0 +1,72 @@
+/** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
+import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
+import { commitIn } from "./commit.js";
+import type { Database } from "./database.js";
+import { type Session, singly } from "./session.js";
+import { sql, type Value } from "./sql.js";
+import { birthStatements, makeWhatCanBeMade, savepoint, toSavepoint } from "./starts.js";
+import { isDuplicateKey, toStoreError } from "./trouble.js";
+
+export async function begin(
+  db: Database,
+  now: () => string,
+  onCommitted: (batch: Batch, result: CommitResult) => void,
+): Promise<StoreTransaction> {
+  const { handle, transaction } = await db.beginForUser();
+  return {
+    handle,
+    async commit(batch) {
+      try {
+        const result = await commitIn(transaction, batch, now());
+        onCommitted(batch, result);
+        return result;
+      } catch (error) {
+        await transaction.rollback();
+        throw toStoreError(error, "The transaction was not committed");
+      }
+    },
+    rollback: () => transaction.rollback(),
+  };
+}
+
+/** Makes runs in a transaction that somebody else began and will end. */
+export async function startIn(
+  tx: unknown,
+  starts: readonly NewRun[],
+  now: string,
+): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+  const session = sessionOf(tx);
+  try {
+    const [clock] = await session.run([sql(`SELECT ${now} AS at`)]);
+    const place = { at: Number(clock?.rows[0]?.at), fence: null };
+    try {
+      await session.run([savepoint, ...birthStatements(starts, place)]);
+      return { at: place.at, refused: [] };
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      await session.run([toSavepoint]);
+      return { at: place.at, refused: await makeWhatCanBeMade(session, { children: [], starts }, place) };
+    }
+  } catch (error) {
+    throw toStoreError(error, "The runs were not started in the transaction");
+  }
+}
+
+interface Queries {
+  query(text: string, values: readonly Value[]): Promise<unknown>;
+  promise?(): Queries;
+  getConnection?: unknown;
+}
+
+/** A mysql2 connection with promises or callbacks, or anything with `query(sql, params)` that answers rows or [rows]. */
+function sessionOf(tx: unknown): Session {
+  const given = tx as Queries | null | undefined;
+  if (typeof given?.query !== "function") {
+    throw new TypeError("`tx` must be a mysql2 connection, or have a method query(sql, params).");
+  }
+  if (given.getConnection !== undefined) {
+    throw new TypeError("`tx` is a pool: each statement may go to another connection. Pass one connection of it.");
+  }
+  const queries = typeof given.promise === "function" ? given.promise() : given;
+  return singly((text, values) => queries.query(text, values));
+}

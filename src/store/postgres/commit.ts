@@ -1,0 +1,171 @@
+/** Commits: one statement each, and what its answer means. */
+import { StoreError } from "../../core/errors.js";
+import type { SqlRow } from "../sql/dialect.js";
+import { taskState } from "../sql/records.js";
+import type { Batch, CommitResult, Mail, NewRun, Refusal } from "../store.js";
+import { plainArray } from "./arrays.js";
+import type { SqlClock } from "./clock.js";
+import type { PgQuery } from "./driver.js";
+import { runOfDuplicateEvent } from "./errors.js";
+import { isRunId } from "./ids.js";
+import { cursors, events } from "./log-sections.js";
+import { holdersOf } from "./refusals.js";
+import { children, starts } from "./start-sections.js";
+import { type Section, StatementBuilder } from "./statement.js";
+import type { Tables } from "./tables.js";
+import { drained, finishes, keeps, locks, mail, moved, movedAndDrained, parks, releases } from "./task-sections.js";
+import { mailWork, type Work, workOf } from "./work.js";
+
+/** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
+export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
+
+type Committed = Extract<CommitResult, { kind: "committed" }>;
+/** `litter`: runs that ended while messages to them were being committed, so that some are left in the inbox. */
+export type Applied = { readonly result: CommitResult; readonly litter: readonly string[] };
+
+const sections: readonly Section[] = [
+  keeps,
+  locks,
+  events,
+  drained,
+  moved,
+  movedAndDrained,
+  parks,
+  finishes,
+  mail,
+  releases,
+  starts,
+  children,
+  ...cursors,
+];
+
+/** How often something that changes under our eyes is looked at again. */
+const looks = 10;
+
+export class Committer {
+  readonly #tables: Tables;
+  readonly #clock: SqlClock;
+  readonly #statements: StatementBuilder;
+
+  constructor(tables: Tables, clock: SqlClock) {
+    this.#tables = tables;
+    this.#clock = clock;
+    this.#statements = new StatementBuilder(tables, sections, (bind) => clock.now(bind));
+  }
+
+  /** True when the batch cannot be one statement, so that `apply` needs an open transaction. */
+  needsTransaction(batch: Batch): boolean {
+    return workOf(batch).late.length > 0;
+  }
+
+  /** Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`). */
+  async apply(run: Run, batch: Batch): Promise<Applied> {
+    refuseNonsense(batch);
+    const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
+    if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
+    const work = workOf(batch);
+    const query = this.#statements.build(work, this.#clock.values());
+    for (let look = 1; look <= looks; look += 1) {
+      const row = (await run(query))[0];
+      if (row === undefined) return { result: { kind: "fenced" }, litter: [] };
+      if (row.passed === true) return this.#committed(run, batch, work, row);
+      const runId = await this.#offender(run, batch);
+      if (runId !== null) return { result: { kind: "conflict", runId }, litter: [] };
+    }
+    throw new StoreError("A commit was refused for a reason that was gone whenever it was looked for.", {
+      transient: true,
+    });
+  }
+
+  /** What a thrown error says of the batch; `run` must not be inside the transaction that it ended. */
+  async conflictOf(run: Run, batch: Batch, error: unknown): Promise<CommitResult> {
+    const named = runOfDuplicateEvent(error);
+    const runId = named === "" ? await this.#offender(run, batch) : named;
+    if (runId === null) throw error;
+    return { kind: "conflict", runId };
+  }
+
+  async #committed(run: Run, batch: Batch, work: Work, row: SqlRow): Promise<Applied> {
+    const at = Number(row.at);
+    const kept = (row.kept ?? []) as readonly string[];
+    if (work.late.length > 0) await this.send(run, work.late);
+    const allBorn = work.starts.length === 0 || row.ss === work.starts.length;
+    const refused = allBorn ? [] : await this.#settleStarts(run, batch);
+    const litter = row.litter === true ? batch.transitions.filter(endsIt).map(({ runId }) => runId) : [];
+    return { result: { kind: "committed", at, kept, refused } satisfies Committed, litter };
+  }
+
+  /** Makes runs and nothing else. */
+  async start(
+    run: Run,
+    starts: readonly NewRun[],
+  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+    const { result } = await this.apply(run, { fence: null, transitions: [], starts });
+    if (result.kind !== "committed") throw new TypeError("A start without a fence has nothing to conflict with.");
+    return { at: result.at, refused: result.refused };
+  }
+
+  /**
+   * Some starts were not written. One that exists is fine (it was repeated), one whose key is taken is refused. If nobody
+   * has its key any more when we look, it is tried again.
+   */
+  async #settleStarts(run: Run, batch: Batch): Promise<readonly Refusal[]> {
+    const refused = new Map<string, Refusal>();
+    let open = batch.starts;
+    for (let look = 1; look <= looks; look += 1) {
+      const there = await run({
+        text: `SELECT id FROM ${this.#tables.runs} WHERE id = ANY ($1::uuid[])`,
+        values: [plainArray(open.map(({ id }) => id))],
+      });
+      const exists = new Set(there.map((row) => row.id));
+      const missing = open.filter(({ id }) => !exists.has(id));
+      for (const refusal of await holdersOf(run, this.#tables, missing)) refused.set(refusal.runId, refusal);
+      open = missing.filter(({ id }) => !refused.has(id));
+      if (open.length === 0) return batch.starts.flatMap(({ id }) => refused.get(id) ?? []);
+      const again = workOf({ fence: batch.fence, transitions: [], starts: open });
+      const [row] = await run(this.#statements.build(again, this.#clock.values()));
+      if (row === undefined) break;
+    }
+    throw new StoreError("The rest was committed, but a start was neither written nor refused; start it again.", {
+      transient: true,
+    });
+  }
+
+  /** Delivers messages; returns who got theirs. */
+  async send(run: Run, letters: readonly Mail[]): Promise<ReadonlySet<string>> {
+    const work = mailWork(letters);
+    if (work.mail.length === 0) return new Set();
+    const [row] = await run(this.#statements.build(work, this.#clock.values()));
+    return new Set(row?.delivered as readonly string[]);
+  }
+
+  /** The first run of the batch that keeps it from being committed. */
+  async #offender(run: Run, { fence, transitions }: Batch): Promise<string | null> {
+    const { tasks, events } = this.#tables;
+    const mine =
+      fence === null ? `t.state <> ${taskState.owned} AND t.mail = 0` : "t.owner = $4::text AND t.epoch = $5::bigint";
+    const position = `SELECT e.seq + e.span - 1 FROM ${events} e WHERE e.run_id = u.id ORDER BY e.seq DESC LIMIT 1`;
+    const rows = await run({
+      text: `SELECT u.id FROM unnest($1::uuid[], $2::int4[], $3::bool[]) WITH ORDINALITY u(id, after, appends, n)
+        LEFT JOIN ${tasks} t ON t.run_id = u.id
+        WHERE NOT coalesce(${mine}, false) OR u.appends AND u.after <> coalesce((${position}), 0) ORDER BY u.n LIMIT 1`,
+      values: [
+        plainArray(transitions.map(({ runId }) => runId)),
+        plainArray(transitions.map(({ after }) => after)),
+        plainArray(transitions.map(({ events }) => events.length > 0)),
+        ...(fence === null ? [] : [fence.workerId, fence.epoch]),
+      ],
+    });
+    return (rows[0]?.id as string | undefined) ?? null;
+  }
+}
+
+const endsIt = ({ next }: Batch["transitions"][number]) => next.kind === "finish";
+
+function refuseNonsense({ fence, starts, transitions }: Batch): void {
+  if (fence !== null) return;
+  const owned = ({ due }: NewRun) => due.kind === "owned";
+  if (starts.some(owned) || transitions.some((transition) => transition.starts.some(owned))) {
+    throw new TypeError("Only a worker's commit can start a run as its own.");
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
+ * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../core/errors.js";
+import type { SqlRow } from "../sql/dialect.js";
+import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery } from "./driver.js";
+import { isCollision, isConnectionLost, isNeverSent, isStalePlan, toStoreError } from "./errors.js";
+
+type OnTrouble = (what: string, error: unknown) => void;
+
+/** Enough for a flush, a claim, a beat and reads at once; commits of one process go one after the other anyway. */
+const poolSize = 6;
+const connectionTimeoutMs = 10_000;
+const attempts = 8;
+
+/**
+ * The plans of our statements do not depend on how full the tables are, and must not: a queue is empty when a statement
+ * is first planned, and the plan is kept. (On an empty table the planner likes to read all of it.) So: planned once, by
+ * index, nested loops from the arrays into the tables. jit would be triggered by the costs of what is switched off.
+ */
+const sessionSettings = [
+  "plan_cache_mode = force_generic_plan",
+  "enable_seqscan = off",
+  "enable_bitmapscan = off",
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "jit = off",
+  // Statements wait for the row they need and look again; under REPEATABLE READ they would fail.
+  "default_transaction_isolation = 'read committed'",
+  "statement_timeout = 0",
+  "lock_timeout = 0",
+];
+
+/** For transactions that run user code, which must not be slowed by our settings. */
+const transactionSettings = ["statement_timeout = 0", "idle_in_transaction_session_timeout = '60s'"];
+
+export class Database {
+  readonly #pool: PgPool;
+  readonly #transactions: PgPool;
+  readonly #onTrouble: OnTrouble;
+  #closed = false;
+
+  constructor(pg: PgModule, url: string, onTrouble: OnTrouble) {
+    this.#onTrouble = onTrouble;
+    this.#pool = this.#open(pg, url, sessionSettings);
+    // No connection is opened before the first is asked for. Apart, so that user code cannot take the commits' places.
+    this.#transactions = this.#open(pg, url, transactionSettings);
+  }
+
+  #open(pg: PgModule, url: string, settings: readonly string[]): PgPool {
+    const set = { text: settings.map((setting) => `SET ${setting}`).join("; ") };
+    const pool = new pg.Pool({
+      ...connectionConfig(url),
+      max: poolSize,
+      idleTimeoutMillis: 60_000,
+      onConnect: (client: PgClient) => client.query(set),
+    });
+    // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
+    pool.on("error", (error) => this.#onTrouble("An idle connection was lost.", error));
+    pool.on("connect", (client) => client.on("error", () => {}));
+    return pool;
+  }
+
+  /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
+  async describe(): Promise<{ readonly schema: string | null; readonly place: string }> {
+    return this.#attempt(async (client) => {
+      const { rows } = await client.query({ text: "SELECT current_schema() AS schema" });
+      const place = `${client.host ?? "localhost"}:${client.port ?? 5432}/${client.database ?? ""}`;
+      return { schema: (rows[0]?.schema as string | null | undefined) ?? null, place };
+    }, true);
+  }
+
+  /** Anything that writes nothing: tried again whatever happened to the connection. */
+  async read(query: PgQuery): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => client.query(query), true)).rows;
+  }
+
+  /** One statement that is a transaction. */
+  async write(query: PgQuery): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => client.query(query), false)).rows;
+  }
+
+  /** Several statements in one transaction; `work` may be called again when nothing of it was committed. */
+  async transaction<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
+    return this.#attempt(async (client) => {
+      await client.query({ text: "BEGIN" });
+      let result: T;
+      try {
+        result = await work(client);
+      } catch (error) {
+        if (!isConnectionLost(error)) await client.query({ text: "ROLLBACK" });
+        throw error;
+      }
+      await client.query({ text: "COMMIT" });
+      return result;
+    }, false);
+  }
+
+  /** A connection for a transaction that runs user code. The caller releases it. */
+  async checkOut(): Promise<PgPoolClient> {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await this.#acquire(this.#transactions);
+      try {
+        await client.query({ text: "BEGIN ISOLATION LEVEL READ COMMITTED" });
+        return client;
+      } catch (error) {
+        client.release(true);
+        if (attempt === attempts || !isConnectionLost(error)) throw toStoreError(error);
+        await backOff(attempt);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.all([this.#pool.end(), this.#transactions.end()]);
+  }
+
+  async #attempt<T>(work: (client: PgPoolClient) => Promise<T>, repeatable: boolean): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await this.#acquire(this.#pool);
+      let failure: unknown;
+      try {
+        const result = await work(client);
+        client.release();
+        return result;
+      } catch (error) {
+        const lost = isConnectionLost(error);
+        client.release(lost || isStalePlan(error));
+        const again = isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
+        if (!again || attempt === attempts) throw asThrown(error);
+        failure = error;
+      }
+      this.#onTrouble("A statement is tried again.", failure);
+      await backOff(attempt);
+    }
+  }
+
+  /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
+  async #acquire(pool: PgPool): Promise<PgPoolClient> {
+    for (let attempt = 1; ; attempt += 1) {
+      if (this.#closed) throw new StoreError("The store is closed.", { transient: false });
+      try {
+        return await pool.connect();
+      } catch (error) {
+        const thrown = toStoreError(error);
+        if (attempt >= 4 || !(thrown instanceof StoreError) || !thrown.transient) throw thrown;
+        this.#onTrouble("Could not connect; trying again.", error);
+      }
+      await backOff(attempt + 3);
+    }
+  }
+}
+
+/** What all connections of a store have in common. */
+export function connectionConfig(url: string): Record<string, unknown> {
+  return {
+    connectionString: url,
+    application_name: "pawl",
+    connectionTimeoutMillis: connectionTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
+/** Answers that the caller asked about (a taken event number) stay as they are. */
+const asThrown = (error: unknown): unknown =>
+  (error as { code?: string } | null)?.code === "23505" ? error : toStoreError(error);
+
+/** 5 ms, 10, 20 … and as much again by chance, so that those who collided do not meet again. */
+async function backOff(attempt: number): Promise<void> {
+  await sleep(Math.min(5 * 2 ** attempt, 1_000) * (0.5 + Math.random()));
+}

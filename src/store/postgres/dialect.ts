@@ -1,0 +1,16 @@
+/** PostgreSQL's side of the shared reads. */
+import type { Dialect } from "../sql/dialect.js";
+import { plainArray } from "./arrays.js";
+import { realNow } from "./clock.js";
+import { isRunId } from "./ids.js";
+import type { Tables } from "./tables.js";
+
+export const postgresDialect = (tables: Tables, virtual: (() => number) | undefined): Dialect => ({
+  placeholder: (n) => `$${n}`,
+  table: (name) => tables[name],
+  oneOf: (column, ids, bind) => `${column} = ANY (${bind(plainArray(ids))}::uuid[])`,
+  isId: isRunId,
+  contains: (column, placeholder) => `strpos(${column}, ${placeholder}) > 0`,
+  now: (bind) => (virtual === undefined ? realNow : `${bind(Math.floor(virtual()))}::bigint`),
+  onDuplicate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+});

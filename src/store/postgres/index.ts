@@ -1,0 +1,33 @@
+/** Pawl on PostgreSQL. */
+import { StoreError } from "../../core/errors.js";
+import type { Store, StoreOptions } from "../store.js";
+import { Database } from "./database.js";
+import { loadPg } from "./driver.js";
+import { PostgresStore } from "./store.js";
+import { tablesIn } from "./tables.js";
+
+/**
+ * Opens a store on a PostgreSQL database (12 or later). Needs the package `pg`.
+ *
+ * @example
+ * const store = await openPostgres("postgres://user:password@localhost:5432/app", { schema: "jobs" });
+ */
+export async function openPostgres(url: string, options: StoreOptions = {}): Promise<Store> {
+  const pg = await loadPg();
+  const db = new Database(pg, url, (what, error) => options.onTrouble?.(what, error));
+  try {
+    const { schema, place } = await db.describe();
+    if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });
+    const chosen = options.schema ?? schema;
+    if (chosen === null) {
+      throw new StoreError("No schema of the search_path exists; name one with the option `schema`.", {
+        transient: false,
+      });
+    }
+    const description = options.schema === undefined ? `postgres ${place}` : `postgres ${place} (schema ${chosen})`;
+    return new PostgresStore({ pg, url, db, tables: tablesIn(chosen), description, options });
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,266 @@
+/** The PostgreSQL store: its parts, put together. */
+import { randomUUID } from "node:crypto";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import type {
+  Batch,
+  BeatResult,
+  ClaimRequest,
+  ClaimResult,
+  CommitResult,
+  CursorRow,
+  Fence,
+  Hint,
+  InboxRow,
+  Mail,
+  NewRun,
+  Refusal,
+  RunFilter,
+  RunRecord,
+  Store,
+  StoredEvent,
+  StoreOptions,
+  StoreTransaction,
+  TaskRecord,
+  WorkerInfo,
+  WorkerRecord,
+  WorkflowRecord,
+  WorkflowRegistration,
+} from "../store.js";
+import { plainArray } from "./arrays.js";
+import { claimer } from "./claim.js";
+import { type SqlClock, sqlClock } from "./clock.js";
+import { type Applied, Committer, type Run } from "./commit.js";
+import type { Database } from "./database.js";
+import { postgresDialect } from "./dialect.js";
+import type { PgModule } from "./driver.js";
+import { runOfDuplicateEvent } from "./errors.js";
+import { Listener } from "./listener.js";
+import { migrationPort } from "./migrate.js";
+import { channelOf, encodeHints, Notifier } from "./notifier.js";
+import { migrationsOf } from "./schema.js";
+import type { Tables } from "./tables.js";
+import { assertTransaction, PostgresTransaction } from "./transaction.js";
+import { Workers } from "./workers.js";
+
+export interface Opened {
+  readonly pg: PgModule;
+  readonly url: string;
+  readonly db: Database;
+  readonly tables: Tables;
+  readonly description: string;
+  readonly options: StoreOptions;
+}
+
+export class PostgresStore implements Store {
+  readonly description: string;
+  readonly #opened: Opened;
+  readonly #db: Database;
+  readonly #clock: SqlClock;
+  readonly #reads: SqlReads;
+  readonly #committer: Committer;
+  readonly #claim: ReturnType<typeof claimer>;
+  readonly #workers: Workers;
+  readonly #hints = new HintEmitter();
+  readonly #instance = randomUUID();
+  readonly #channel: string;
+  readonly #notifier: Notifier | null;
+  readonly #transactions = new Set<PostgresTransaction>();
+  readonly #write: Run;
+  #listener: Listener | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(opened: Opened) {
+    const { db, tables, description, options } = opened;
+    this.#opened = opened;
+    this.description = description;
+    this.#db = db;
+    this.#write = (query) => db.write(query);
+    this.#clock = sqlClock(options.clock);
+    this.#reads = new SqlReads(
+      { query: (text, values) => db.read({ text, values }) },
+      postgresDialect(tables, options.clock),
+    );
+    this.#committer = new Committer(tables, this.#clock);
+    this.#claim = claimer(tables, this.#clock);
+    this.#channel = channelOf(tables.schema);
+    this.#notifier =
+      options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble);
+    const inTransaction = <T>(work: (run: Run) => Promise<T>) =>
+      db.transaction((client) => work(async (query) => (await client.query(query)).rows));
+    const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
+    this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
+  }
+
+  readonly #trouble = (what: string, error: unknown): void => this.#opened.options.onTrouble?.(what, error);
+
+  async migrate(): Promise<void> {
+    const { tables } = this.#opened;
+    await migrate(migrationPort(this.#db, tables), migrationsOf(tables));
+  }
+
+  async pendingMigrations(): Promise<readonly number[]> {
+    const { tables } = this.#opened;
+    return pendingMigrations(migrationPort(this.#db, tables), migrationsOf(tables));
+  }
+
+  async commit(batch: Batch): Promise<CommitResult> {
+    if (this.#committer.needsTransaction(batch)) return (await this.begin()).commit(batch);
+    try {
+      const applied = await this.#committer.apply(this.#write, batch);
+      this.#committed(batch, applied);
+      return applied.result;
+    } catch (error) {
+      if (runOfDuplicateEvent(error) === null) throw error;
+      return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
+    }
+  }
+
+  #committed(batch: Batch, { result, litter }: Applied): void {
+    this.#tell(hintsOf(batch, result));
+    if (litter.length > 0) void this.#sweep(litter);
+  }
+
+  /** Messages that crossed with their addressee's end. Nobody reads them; they are only in the way. */
+  async #sweep(runIds: readonly string[]): Promise<void> {
+    await this.#write({
+      text: `DELETE FROM ${this.#opened.tables.inbox} WHERE run_id = ANY ($1::uuid[])`,
+      values: [plainArray(runIds)],
+    }).catch((error: unknown) => this.#trouble("Messages to runs that have ended were left behind.", error));
+  }
+
+  async startInTransaction(
+    tx: unknown,
+    starts: readonly NewRun[],
+  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+    assertTransaction(tx);
+    // Without a name: the connection is not ours, and may know another schema's statement by that name.
+    const result = await this.#committer.start(
+      async ({ text, values = [] }) => (await tx.query(text, values)).rows,
+      starts,
+    );
+    const hints = hintsOfStarts(starts);
+    if (this.#notifier !== null && hints.length > 0) {
+      // The server sends it when the caller commits, to this process as well: it cannot know when that is.
+      await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
+    }
+    return result;
+  }
+
+  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const delivered = await this.#committer.send(this.#write, mail);
+    this.#tell(hintsOfMail(mail));
+    return { undeliverable: mail.map(({ to }) => to).filter((to) => !delivered.has(to)) };
+  }
+
+  async begin(): Promise<StoreTransaction> {
+    const client = await this.#db.checkOut();
+    const transaction = new PostgresTransaction(
+      client,
+      this.#db,
+      this.#committer,
+      (batch, applied) => this.#committed(batch, applied),
+      (ended) => this.#transactions.delete(ended),
+    );
+    this.#transactions.add(transaction);
+    return transaction;
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    return this.#claim(this.#write, request);
+  }
+
+  async enlist(worker: WorkerInfo): Promise<Fence> {
+    return this.#workers.enlist(worker);
+  }
+
+  async beat(fence: Fence): Promise<BeatResult> {
+    // A beat that is made twice is still one beat.
+    return this.#workers.beat((query) => this.#db.read(query), fence);
+  }
+
+  async retire(fence: Fence): Promise<void> {
+    await this.#workers.retire(fence);
+  }
+
+  async now(): Promise<number> {
+    let bound = 0;
+    const text = `SELECT ${this.#clock.now(() => `$${++bound}`)} AS now`;
+    const [row] = await this.#db.read({ text, values: this.#clock.values() });
+    return Number(row?.now);
+  }
+
+  run(id: string): Promise<RunRecord | null> {
+    return this.#reads.run(id);
+  }
+
+  runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
+    return this.#reads.runsById(ids);
+  }
+
+  runs(filter: RunFilter): Promise<readonly RunRecord[]> {
+    return this.#reads.runs(filter);
+  }
+
+  tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
+    return this.#reads.tasks(runIds);
+  }
+
+  log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
+    return this.#reads.log(runId, page);
+  }
+
+  logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    return this.#reads.logs(runIds);
+  }
+
+  inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>> {
+    return this.#reads.inbox(runIds);
+  }
+
+  cursors(runId: string): Promise<readonly CursorRow[]> {
+    return this.#reads.cursors(runId);
+  }
+
+  workers(): Promise<readonly WorkerRecord[]> {
+    return this.#reads.workers();
+  }
+
+  registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
+    return this.#reads.registerWorkflows(workflows);
+  }
+
+  workflow(name: string): Promise<WorkflowRecord | null> {
+    return this.#reads.workflow(name);
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    if (this.#notifier !== null && this.#closing === null) this.#listener ??= this.#listen();
+    return this.#hints.watch(listener);
+  }
+
+  #listen(): Listener {
+    const { pg, url } = this.#opened;
+    const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
+    return new Listener({ pg, url, channel: this.#channel, self: this.#instance, emit, onTrouble: this.#trouble });
+  }
+
+  /** To this process at once, to the others by way of the server. */
+  #tell(hints: readonly Hint[]): void {
+    this.#hints.emit(hints);
+    this.#notifier?.tell(hints);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#notifier?.settled();
+    await this.#listener?.close();
+    for (const transaction of this.#transactions) transaction.abandon();
+    await this.#db.close();
+  }
+}

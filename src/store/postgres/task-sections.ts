@@ -1,0 +1,175 @@
+/** The sections of a commit that concern tasks: whose they are, parking, ending, and messages. */
+import { taskState } from "../sql/records.js";
+import { plainArray, textArray } from "./arrays.js";
+import type { Section } from "./statement.js";
+import { type Move, move, startedNow, type Work } from "./work.js";
+
+const { parked, ready, owned } = taskState;
+
+/** An inline step: only its event is written, and no task is locked. That the runs are the worker's is read. */
+export const keeps: Section = {
+  letter: "k",
+  values: ({ keeps }) => (keeps.length === 0 ? null : [plainArray(keeps), keeps.length]),
+  parts: ({ tables, bind, workerId, epoch }) => {
+    const mine = `SELECT t.run_id FROM ${tables.tasks} t WHERE t.run_id = u.id AND t.owner = ${workerId} AND t.epoch = ${epoch}`;
+    // LATERAL and OFFSET 0: a probe of the primary key for each, whatever the planner thinks of the table.
+    const count = `SELECT count(*) FROM unnest(${bind()}::uuid[]) u(id), LATERAL (${mine} OFFSET 0) t`;
+    return { checks: [`(${count}) = ${bind()}::int`] };
+  },
+};
+
+/**
+ * Every task row that is going to change is locked first, in the order of run ids (the arrays are sorted, and LATERAL
+ * makes it a loop over them): two batches that touch the same runs wait for each other, but never in a circle. What the
+ * lock returns is the row's latest version, so `mail` is right although the snapshot may be older.
+ */
+export const locks: Section = {
+  letter: "l",
+  values: ({ moves, keeps }) => (moves.length === 0 ? null : lockValues(moves, keeps)),
+  parts: ({ tables, fenced, bind, workerId, epoch }) => {
+    const arrays = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4"].map(
+      (type) => `${bind()}::${type}[]`,
+    );
+    const columns = "id, kind, status, text, error, started_at, wake_at, wake_in, letters";
+    // `f.at` is in there to have the worker's row locked before any task.
+    const task = `SELECT t.state, t.mail, t.owner, t.epoch FROM ${tables.tasks} t
+      WHERE t.run_id = u.id AND f.at IS NOT NULL FOR UPDATE`;
+    const lock = `lk AS MATERIALIZED (SELECT u.*, t.* FROM f, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
+    const mine = fenced ? `lk.owner = ${workerId} AND lk.epoch = ${epoch}` : `lk.state <> ${owned} AND lk.mail = 0`;
+    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${move.mail} AND ${mine}`;
+    // The count is needed for its reading of lk, too: without a reader there would be no lock.
+    return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
+  },
+};
+
+function lockValues(moves: readonly Move[], _keeps: readonly string[]): readonly unknown[] {
+  return [
+    plainArray(moves.map(({ runId }) => runId)),
+    plainArray(moves.map(({ kind }) => kind)),
+    textArray(moves.map(({ status }) => status)),
+    textArray(moves.map(({ text }) => text)),
+    textArray(moves.map(({ error }) => error)),
+    plainArray(moves.map(({ startedAt }) => startedAt)),
+    // Whole milliseconds, and never early.
+    plainArray(moves.map(({ wakeAt }) => wakeAt && Math.ceil(wakeAt))),
+    plainArray(moves.map(({ wakeIn }) => wakeIn && Math.ceil(wakeIn))),
+    plainArray(moves.map(({ letters }) => letters)),
+    moves.filter(({ kind }) => kind < move.mail).length,
+  ];
+}
+
+/** Deletes what was drained. Counted per run by what was really there. */
+export const drained: Section = {
+  letter: "d",
+  values: ({ drained }) =>
+    drained.length === 0
+      ? null
+      : [plainArray(drained.map(({ runId }) => runId)), plainArray(drained.map(({ id }) => id))],
+  parts: ({ tables, bind }) => ({
+    writes: [
+      `dr AS (DELETE FROM ${tables.inbox} i USING g, unnest(${bind()}::uuid[], ${bind()}::int8[]) u(run_id, id)
+        WHERE i.id = u.id AND i.run_id = u.run_id RETURNING i.run_id)`,
+    ],
+  }),
+};
+
+/** The locked rows behind the gate, with the instant of the commit and how much of their mail was drained. */
+const movedWith = (drained: string) =>
+  `mv AS MATERIALIZED (SELECT lk.*, g.at, ${drained} AS drained,
+    CASE lk.started_at WHEN ${startedNow} THEN g.at ELSE lk.started_at END AS began FROM g, lk)`;
+
+export const moved: Section = {
+  letter: "",
+  values: ({ moves, drained }) => (moves.length === 0 || drained.length > 0 ? null : []),
+  parts: () => ({ writes: [movedWith("0")] }),
+};
+
+export const movedAndDrained: Section = {
+  letter: "",
+  values: ({ moves, drained }) => (moves.length === 0 || drained.length === 0 ? null : []),
+  parts: ({ tables }) => ({
+    writes: [
+      movedWith("CASE WHEN lk.letters = 0 THEN 0 ELSE (SELECT count(*)::int FROM dr WHERE dr.run_id = lk.id) END"),
+      // Those that stay with their owner; the others' rows are written, or deleted, by their own sections.
+      `dm AS (UPDATE ${tables.tasks} t SET mail = t.mail - mv.drained FROM mv
+        WHERE t.run_id = mv.id AND mv.drained > 0 AND (mv.kind = ${move.drain} OR mv.kind = ${move.park} AND mv.mail > mv.drained))`,
+    ],
+  }),
+};
+
+/** Parks what has no undrained mail; the others stay as they are and are named in `kept`. */
+export const parks: Section = {
+  letter: "p",
+  values: ({ moves }) => (has(moves, move.park) ? [] : null),
+  parts: ({ tables }) => ({
+    writes: [
+      `pt AS (UPDATE ${tables.tasks} t SET state = CASE WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END, due_at = d.due_at,
+          owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false
+        FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d
+        WHERE t.run_id = d.id AND d.kind = ${move.park} AND d.mail = d.drained)`,
+      `pr AS (UPDATE ${tables.runs} r SET status = mv.status, waiting = mv.text, started_at = coalesce(r.started_at, mv.began)
+        FROM mv WHERE r.id = mv.id AND mv.kind = ${move.park} AND mv.mail = mv.drained)`,
+    ],
+    columns: [`ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${move.park} AND mv.mail > mv.drained) AS kept`],
+  }),
+};
+
+export const finishes: Section = {
+  letter: "f",
+  values: ({ moves }) => (has(moves, move.finish) ? [] : null),
+  parts: ({ tables }) => ({
+    writes: [
+      `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = NULL,
+          hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
+        FROM mv WHERE r.id = mv.id AND mv.kind = ${move.finish})`,
+      `ft AS (DELETE FROM ${tables.tasks} t USING mv WHERE t.run_id = mv.id AND mv.kind = ${move.finish})`,
+      `fi AS (DELETE FROM ${tables.inbox} i USING mv WHERE i.run_id = mv.id AND mv.kind = ${move.finish}
+          AND mv.mail > mv.drained RETURNING i.run_id)`,
+    ],
+    // Messages that were committed after this statement's snapshot but before its lock: counted, but out of its sight.
+    columns: [
+      `(SELECT coalesce(sum(mv.mail - mv.drained), 0) FROM mv WHERE mv.kind = ${move.finish}) > (SELECT count(*) FROM fi) AS litter`,
+    ],
+  }),
+};
+
+/**
+ * The addressees are locked (above) before any message gets its id, so ids grow in the order of commit within a run.
+ * The ids are given above the sort, in the order of the messages.
+ */
+export const mail: Section = {
+  letter: "m",
+  values: ({ mail }) =>
+    mail.length === 0
+      ? null
+      : [
+          plainArray(mail.map(({ to }) => to)),
+          textArray(mail.map(({ kind }) => kind)),
+          textArray(mail.map(({ data }) => data)),
+        ],
+  parts: ({ tables, bind }) => ({
+    writes: [
+      `mt AS (UPDATE ${tables.tasks} t SET mail = t.mail + mv.letters,
+          state = CASE t.state WHEN ${parked} THEN ${ready} ELSE t.state END,
+          due_at = CASE t.state WHEN ${parked} THEN mv.at ELSE t.due_at END
+        FROM mv WHERE t.run_id = mv.id AND mv.kind = ${move.mail} RETURNING t.run_id)`,
+      `mi AS (INSERT INTO ${tables.inbox} (run_id, kind, data, at) SELECT u.run_id, u.kind, u.data, g.at
+        FROM g, unnest(${bind()}::uuid[], ${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY u(run_id, kind, data, n)
+        WHERE u.run_id = ANY (ARRAY(SELECT mt.run_id FROM mt)) ORDER BY u.n)`,
+    ],
+    columns: ["ARRAY(SELECT mt.run_id FROM mt) AS delivered"],
+  }),
+};
+
+export const releases: Section = {
+  letter: "r",
+  values: ({ moves }) => (has(moves, move.release) ? [] : null),
+  parts: ({ tables }) => ({
+    writes: [
+      `rt AS (UPDATE ${tables.tasks} t SET state = ${ready}, due_at = mv.at
+        FROM mv WHERE t.run_id = mv.id AND mv.kind = ${move.release} AND t.state = ${parked})`,
+    ],
+  }),
+};
+
+const has = (moves: Work["moves"], kind: number) => moves.some((one) => one.kind === kind);

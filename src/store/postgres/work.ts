@@ -1,0 +1,157 @@
+/**
+ * A batch, sorted into what the sections of the commit's statement need: by table instead of by run, coalesced, and in
+ * the order in which rows are locked.
+ */
+import { type EventRow, packEvents } from "../rows.js";
+import type { Batch, CursorWrite, Fence, Mail, NewRun, Transition } from "../store.js";
+import { isRunId } from "./ids.js";
+
+/** What happens to a task's row; from `mail` on it need not be the writer's own. */
+export const move = { drain: 0, park: 1, finish: 2, mail: 3, release: 4 } as const;
+
+export interface Move {
+  readonly runId: string;
+  readonly kind: number;
+  readonly status: string | null;
+  /** A parked run's `waiting`, a finished run's output. */
+  readonly text: string | null;
+  readonly error: string | null;
+  /** `startedNow`: the instant of the commit. */
+  readonly startedAt: number | null;
+  readonly wakeAt: number | null;
+  readonly wakeIn: number | null;
+  /** How many messages: to be drained, or to be delivered. */
+  readonly letters: number;
+}
+
+export const startedNow = -1;
+
+export interface NewEventRow extends EventRow {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+export interface RunCursor extends CursorWrite {
+  readonly runId: string;
+}
+
+export interface Work {
+  readonly fence: Fence | null;
+  /** Runs of which only the log is written: that they are the worker's is read, not locked. */
+  readonly keeps: readonly string[];
+  /** Task rows that are changed, in the order of their locks. */
+  readonly moves: readonly Move[];
+  readonly events: readonly NewEventRow[];
+  readonly drained: readonly { readonly runId: string; readonly id: number }[];
+  readonly mail: readonly Mail[];
+  readonly starts: readonly NewRun[];
+  readonly children: readonly NewRun[];
+  readonly cursors: readonly RunCursor[];
+  /** Messages to children of this very batch, whose rows no other part of the same statement can see. */
+  readonly late: readonly Mail[];
+}
+
+export function workOf(batch: Batch): Work {
+  const { transitions, fence } = batch;
+  const born = new Set(transitions.flatMap((transition) => transition.starts.map((run) => run.id)));
+  const letters = transitions.flatMap((transition) => transition.mail).filter(({ to }) => isRunId(to));
+  const mail = born.size === 0 ? letters : letters.filter(({ to }) => !born.has(to));
+  const release = new Set(transitions.flatMap((transition) => transition.release).filter(isRunId));
+  const moves = new Map<string, Move>();
+  const keeps: string[] = [];
+  for (const transition of transitions) {
+    const { runId, next, drained } = transition;
+    // A client's commit takes the run's lock whatever it does: nobody else guards it.
+    if (next.kind === "keep" && drained.length === 0 && fence !== null) keeps.push(runId);
+    else moves.set(runId, moveOf(transition));
+  }
+  for (const runId of release) if (!born.has(runId)) moves.set(runId, blank(runId, move.release));
+  // Mail makes a parked run ready too, so it takes the place of a release.
+  for (const { to } of mail) moves.set(to, { ...blank(to, move.mail), letters: (moves.get(to)?.letters ?? 0) + 1 });
+  return {
+    fence,
+    keeps,
+    moves: [...moves.values()].sort((a, b) => compare(a.runId, b.runId)),
+    events: eventsOf(transitions),
+    drained: transitions.flatMap(({ runId, drained }) => drained.map((id) => ({ runId, id }))),
+    mail,
+    starts: inKeyOrder(batch.starts),
+    children: inKeyOrder(transitions.flatMap((transition) => transition.starts.map((run) => released(run, release)))),
+    cursors: cursorsOf(transitions),
+    late: born.size === 0 ? [] : letters.filter(({ to }) => born.has(to)),
+  };
+}
+
+/** The work of messages alone. */
+export function mailWork(mail: readonly Mail[]): Work {
+  const nothing = { after: 0, events: [], drained: [], starts: [], release: [], cursors: [] };
+  const work = workOf({
+    fence: null,
+    starts: [],
+    transitions: [{ runId: "", next: { kind: "keep" }, mail, ...nothing }],
+  });
+  return { ...work, moves: work.moves.filter(({ kind }) => kind === move.mail) };
+}
+
+const released = (run: NewRun, release: ReadonlySet<string>): NewRun =>
+  run.due.kind === "held" && release.has(run.id) ? { ...run, due: { kind: "now" } } : run;
+
+function moveOf({ runId, next, drained }: Transition): Move {
+  const letters = drained.length;
+  if (next.kind === "keep") return { ...blank(runId, move.drain), letters };
+  const startedAt = next.startedAt === "now" ? startedNow : next.startedAt;
+  const { status } = next;
+  if (next.kind === "finish") {
+    return { ...blank(runId, move.finish), status, text: next.output, error: next.error, startedAt, letters };
+  }
+  const { wakeAt, wakeIn } = next;
+  return { ...blank(runId, move.park), status, text: next.waiting, startedAt, wakeAt, wakeIn, letters };
+}
+
+const blank = (runId: string, kind: number): Move => ({
+  runId,
+  kind,
+  status: null,
+  text: null,
+  error: null,
+  startedAt: null,
+  wakeAt: null,
+  wakeIn: null,
+  letters: 0,
+});
+
+function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
+  const rows: NewEventRow[] = [];
+  for (const { runId, after, events } of transitions) {
+    if (events.length > 0) rows.push({ ...packEvents(events), runId, seq: after + 1 });
+  }
+  return rows.sort((a, b) => compare(a.runId, b.runId));
+}
+
+/** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
+function inKeyOrder(runs: readonly NewRun[]): readonly NewRun[] {
+  if (runs.length < 2) return runs;
+  return runs.toSorted((a, b) => {
+    const byKey = compare(a.startKey ?? "", b.startKey ?? "") || compare(a.heroKey ?? "", b.heroKey ?? "");
+    // Of two with the same key the first is to win.
+    return byKey || (a.startKey === null && a.heroKey === null ? compare(a.id, b.id) : 0);
+  });
+}
+
+/** One write per (run, node): a row cannot be updated twice in one statement. */
+function cursorsOf(transitions: readonly Transition[]): RunCursor[] {
+  const rows = new Map<string, RunCursor>();
+  for (const { runId, cursors } of transitions) {
+    for (const write of cursors) {
+      const key = `${runId}/${write.node}`;
+      rows.set(key, { ...rows.get(key), ...definedOf(write), runId });
+    }
+  }
+  return [...rows.values()].sort((a, b) => compare(a.runId, b.runId) || compare(a.node, b.node));
+}
+
+function definedOf({ node, cursor, progress }: CursorWrite): CursorWrite {
+  return { node, ...(cursor === undefined ? {} : { cursor }), ...(progress === undefined ? {} : { progress }) };
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

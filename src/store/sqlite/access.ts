@@ -1,0 +1,99 @@
+/**
+ * Who may use the connections when.
+ *
+ * One connection does everything, synchronously, so that reads and whole transactions need no lock among themselves. A
+ * transaction over user code is the exception: it lasts over awaits. It has a second connection (in memory there is only
+ * the one), and as SQLite has a single write lock, all other writes of this process wait for it here, in order, rather
+ * than asking the database again and again.
+ */
+import { StoreError } from "../../core/errors.js";
+import type { Connection } from "./connection.js";
+import type { SqliteDriver } from "./driver.js";
+import { toStoreError } from "./errors.js";
+import { Mutex, whileBusy } from "./lock.js";
+import { type Location, openConnection } from "./open.js";
+
+export class Access {
+  readonly driver: SqliteDriver;
+  readonly location: Location;
+  readonly #main: Connection;
+  readonly #writing = new Mutex();
+  #second: Connection | undefined;
+  #closed = false;
+
+  constructor(driver: SqliteDriver, location: Location, main: Connection) {
+    this.driver = driver;
+    this.location = location;
+    this.#main = main;
+  }
+
+  async read<T>(work: (db: Connection) => T): Promise<T> {
+    if (this.location.file === null) return this.#alone(() => this.#attempt(work));
+    return this.#attempt(work);
+  }
+
+  /** A whole transaction; rolled back when its result is not to be kept. Retried as a whole while others write. */
+  async write<T>(work: (db: Connection) => T, isKept?: (result: T) => boolean): Promise<T> {
+    return this.#alone(() => this.#attempt((db) => db.transaction(() => work(db), isKept)));
+  }
+
+  /** Opens a transaction that lasts until `end` is called; the caller commits it or rolls it back before. */
+  async begin(): Promise<{ readonly db: Connection; readonly end: () => void }> {
+    await this.#writing.acquire();
+    try {
+      this.#assertOpen();
+      if (this.location.file !== null) this.#second ??= await openConnection(this.driver, this.location);
+      const db = this.#second ?? this.#main;
+      await this.#attempt(() => db.run("BEGIN IMMEDIATE"));
+      return { db, end: () => this.#writing.release() };
+    } catch (error) {
+      this.#writing.release();
+      throw error;
+    }
+  }
+
+  /** At once, for what cannot wait; only for reads. */
+  readNow<T>(work: (db: Connection) => T, otherwise: T): T {
+    return this.#closed ? otherwise : work(this.#main);
+  }
+
+  /** Waits for what is in flight. */
+  async close(): Promise<void> {
+    await this.#writing.acquire();
+    try {
+      if (this.#closed) return;
+      this.#closed = true;
+      this.#second?.close();
+      this.#main.close();
+    } finally {
+      this.#writing.release();
+    }
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#writing.acquire();
+    if (turn !== undefined) await turn;
+    try {
+      return await work();
+    } finally {
+      this.#writing.release();
+    }
+  }
+
+  async #attempt<T>(work: (db: Connection) => T): Promise<T> {
+    this.#assertOpen();
+    try {
+      return await whileBusy(() => {
+        // It may have been closed while this waited for a lock.
+        this.#assertOpen();
+        return work(this.#main);
+      }, this.location.description);
+    } catch (error) {
+      throw toStoreError(error, this.location.description);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new StoreError(`${this.location.description} is closed.`, { transient: false });
+  }
+}

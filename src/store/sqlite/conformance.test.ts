@@ -1,0 +1,67 @@
+/** The suite in memory, and with Node's own driver where there is one (test/stores runs it on a file). */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { storeSuite, type TransactionHarness } from "../../testing/store-suite/index.js";
+import { loadDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
+import { openSqlite } from "./index.js";
+
+const runner = { afterAll, afterEach, beforeAll, describe, expect, test };
+
+storeSuite({
+  name: "sqlite in memory",
+  runner,
+  fresh: async () => {},
+  open: (options) => openSqlite(":memory:", options),
+  sharesAcrossInstances: false,
+  notifiesAcrossInstances: false,
+  hasMigrations: true,
+  dispose: async () => {},
+});
+
+const builtIn = await loadDriver("node:sqlite").catch(() => undefined);
+
+if (builtIn === undefined) test.skip("this Node has no node:sqlite", () => {});
+else testNodeSqlite(builtIn);
+
+function testNodeSqlite({ Database }: SqliteDriver): void {
+  const directory = mkdtempSync(join(tmpdir(), "pawl-node-sqlite-"));
+  let count = 0;
+  const file = () => join(directory, `${count}.db`);
+  const once = <T>(work: (database: SqliteDatabase) => T): T => {
+    const database = new Database(file());
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  };
+  const transactions: TransactionHarness = {
+    write: async (handle, value) => void (handle as SqliteDatabase).prepare("INSERT INTO mine VALUES (?)").run(value),
+    written: async () => once((db) => db.prepare("SELECT value FROM mine").all()).map((row) => row.value as string),
+    own: async () => {
+      const tx = new Database(file());
+      tx.exec("BEGIN IMMEDIATE");
+      const end = (sql: string) => async () => {
+        tx.exec(sql);
+        tx.close();
+      };
+      return { tx, commit: end("COMMIT"), rollback: end("ROLLBACK") };
+    },
+  };
+  storeSuite({
+    name: "node:sqlite",
+    runner,
+    fresh: async () => {
+      count += 1;
+      once((db) => db.exec("CREATE TABLE mine (value TEXT)"));
+    },
+    open: (options) => openSqlite(file(), { ...options, driver: "node:sqlite" }),
+    sharesAcrossInstances: true,
+    notifiesAcrossInstances: true,
+    hasMigrations: true,
+    transactions,
+    dispose: async () => rmSync(directory, { recursive: true, force: true }),
+  });
+}

@@ -1,0 +1,26 @@
+/** SQLite: the default store. One file, any number of processes on one machine. */
+import type { Store, StoreOptions } from "../store.js";
+import { Access } from "./access.js";
+import { type DriverName, loadDriver } from "./driver.js";
+import { locate, openConnection } from "./open.js";
+import { SqliteStore } from "./store.js";
+
+export type { SqliteHandle } from "./transaction.js";
+
+export interface SqliteOptions extends StoreOptions {
+  /** Which SQLite library to use. Default: node:sqlite where Node has it, else better-sqlite3. */
+  readonly driver?: DriverName;
+}
+
+/**
+ * Opens (and if need be creates) a database file; its directory must exist.
+ *
+ * @example
+ * const store = await openSqlite("sqlite:./pawl.db"); // or a plain path, or ":memory:"
+ * await store.migrate();
+ */
+export async function openSqlite(urlOrPath: string, options: SqliteOptions = {}): Promise<Store> {
+  const location = locate(urlOrPath);
+  const driver = await loadDriver(options.driver);
+  return new SqliteStore(new Access(driver, location, await openConnection(driver, location)), options);
+}

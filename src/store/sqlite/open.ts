@@ -1,0 +1,74 @@
+/** From a URL or a path to a connection that is set up. */
+
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { StoreError } from "../../core/errors.js";
+import { Connection } from "./connection.js";
+import type { SqliteDriver } from "./driver.js";
+import { toStoreError } from "./errors.js";
+import { busyTimeoutMs, whileBusy } from "./lock.js";
+
+export interface Location {
+  /** An absolute path, or null: in memory. */
+  readonly file: string | null;
+  /** For people. */
+  readonly description: string;
+}
+
+/** "sqlite:./pawl.db", "sqlite:///srv/pawl.db", "sqlite::memory:", and the same without "sqlite:". */
+export function locate(urlOrPath: string): Location {
+  const path = urlOrPath.replace(/^sqlite:(\/\/)?/, "");
+  const description = `sqlite ${path}`;
+  if (path === ":memory:") return { file: null, description };
+  if (path === "") {
+    throw new StoreError(`"${urlOrPath}" names no file; say "sqlite:./pawl.db" or "sqlite::memory:".`, {
+      transient: false,
+    });
+  }
+  const file = resolve(path);
+  if (!existsSync(dirname(file))) refuse(description, `the directory ${dirname(file)} does not exist; create it first`);
+  if (existsSync(file) && statSync(file).isDirectory()) refuse(description, `${file} is a directory`);
+  return { file, description };
+}
+
+function refuse(description: string, why: string): never {
+  throw new StoreError(`Cannot open ${description}: ${why}.`, { transient: false });
+}
+
+/**
+ * For every connection. FULL: an acknowledged commit survives a power cut; in WAL mode that is one fsync per commit,
+ * and with 100 rows in a commit it cannot be measured (PERFORMANCE.md). The size limit gives the disk back after a
+ * long read had kept the WAL from being reused.
+ */
+const settings = [
+  `PRAGMA busy_timeout = ${busyTimeoutMs}`,
+  "PRAGMA synchronous = FULL",
+  "PRAGMA temp_store = MEMORY",
+  "PRAGMA cache_size = -16384",
+  `PRAGMA journal_size_limit = ${64 * 1024 * 1024}`,
+];
+
+/**
+ * Many processes may open a new file at once. Switching it to WAL needs the file alone and does not wait by itself, and
+ * meanwhile even a setting, which reads the file's header, finds it locked.
+ */
+export async function openConnection(driver: SqliteDriver, { file, description }: Location): Promise<Connection> {
+  try {
+    const db = new Connection(new driver.Database(file ?? ":memory:"));
+    try {
+      await whileBusy(() => setUp(db, file !== null), description);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  } catch (error) {
+    throw toStoreError(error, description);
+  }
+}
+
+function setUp(db: Connection, isFile: boolean): void {
+  for (const pragma of settings) db.database.exec(pragma);
+  if (!isFile || db.query("PRAGMA journal_mode")[0]?.journal_mode === "wal") return;
+  db.query("PRAGMA journal_mode = WAL");
+}

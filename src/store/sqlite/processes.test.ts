@@ -1,0 +1,251 @@
+/** Several processes on one file, and processes that are killed. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Store } from "../store.js";
+import { loadDriver } from "./driver.js";
+import { openSqlite } from "./index.js";
+
+const root = resolve(import.meta.dirname, "../../..");
+const folder = mkdtempSync(join(tmpdir(), "pawl-processes-"));
+const children = new Set<ChildProcess>();
+let files = 0;
+const newFile = () => join(folder, `${++files}.db`);
+
+beforeAll(() => {
+  // Plain Node runs no TypeScript. Type errors elsewhere are not this test's business.
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", join(folder, "pawl")]);
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+});
+
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const imports = `
+  import { writeSync } from "node:fs";
+  import { openSqlite } from "./pawl/store/sqlite/index.js";
+  import { batch, event, newRun, transition, workerInfo } from "./pawl/testing/store-suite/builders.js";
+  const say = (text) => writeSync(1, text + "\\n");
+`;
+
+/** Runs a script with the file as its argument; `lines` is what it has said so far. */
+function run(name: string, script: string, ...args: string[]) {
+  const path = join(folder, `${name}.mjs`);
+  writeFileSync(path, imports + script);
+  const child = spawn(process.execPath, [path, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] });
+  children.add(child);
+  const lines: string[] = [];
+  let errors = "";
+  createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, errors }));
+  return { child, lines, ended };
+}
+
+async function until(holds: () => boolean, patienceMs = 10_000): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error("It never came true.");
+    await new Promise((tick) => setTimeout(tick, 2));
+  }
+}
+
+async function expectSound(file: string): Promise<void> {
+  const { Database } = await loadDriver();
+  const database = new Database(file);
+  expect(database.prepare("PRAGMA integrity_check").all()).toMatchObject([{ integrity_check: "ok" }]);
+  database.close();
+}
+
+const committer = `
+  const store = await openSqlite(process.argv[2]);
+  await store.migrate();
+  const fence = await store.enlist(workerInfo());
+  const runs = Array.from({ length: 20 }, () => newRun({ due: { kind: "owned" } }));
+  await store.commit(batch(fence, [], runs));
+  for (let after = 0; ; after += 1) {
+    for (let from = 0; from < runs.length; from += 5) {
+      const part = runs.slice(from, from + 5);
+      const child = newRun();
+      const moves = part.map((run) => transition(run.id, { after, events: [event("step", { data: "x".repeat(2000) })] }));
+      const result = await store.commit(batch(fence, moves, [child]));
+      if (result.kind !== "committed") throw new Error(JSON.stringify(result));
+      say([after + 1, child.id, ...part.map((run) => run.id)].join(" "));
+    }
+  }
+`;
+
+test("what was acknowledged is there after a kill in the middle of commits", async () => {
+  const file = newFile();
+  let acknowledged = 0;
+  for (let round = 0; round < 8; round += 1) {
+    const { child, lines, ended } = run("committer", committer, file);
+    await until(() => lines.length > 0);
+    await new Promise((tick) => setTimeout(tick, 20 + Math.random() * 150));
+    child.kill("SIGKILL");
+    expect(await ended).toMatchObject({ signal: "SIGKILL", errors: "" });
+    await expectAcknowledged(file, lines);
+    acknowledged += lines.length;
+  }
+  await expectSound(file);
+  expect(acknowledged).toBeGreaterThan(50);
+});
+
+async function expectAcknowledged(file: string, lines: readonly string[]): Promise<void> {
+  const store = await openSqlite(file);
+  const last = new Map<string, number>();
+  const children: string[] = [];
+  for (const line of lines) {
+    const [seq, child, ...runs] = line.split(" ") as [string, string, ...string[]];
+    children.push(child);
+    for (const id of runs) last.set(id, Number(seq));
+  }
+  const logs = await store.logs([...last.keys()]);
+  for (const [id, seq] of last) {
+    const log = logs.get(id) ?? [];
+    // One more may have been committed, its acknowledgement cut off by the kill.
+    expect(log.length - seq === 0 || log.length - seq === 1, `${log.length} events, ${seq} acknowledged`).toBe(true);
+    expect(log.map((event) => event.seq)).toEqual(log.map((_, index) => index + 1));
+  }
+  expect(await store.runsById(children)).toHaveLength(children.length);
+  await store.close();
+}
+
+test("a migration that was killed at any of its statements is done by the next process", async () => {
+  const dying = `
+    import { loadDriver } from "./pawl/store/sqlite/driver.js";
+    const { Database } = await loadDriver();
+    const { exec } = Database.prototype;
+    const store = await openSqlite(process.argv[2]);
+    let left = Number(process.argv[3]);
+    Database.prototype.exec = function (sql) {
+      if (left-- === 0) process.kill(process.pid, "SIGKILL");
+      return exec.call(this, sql);
+    };
+    await store.migrate();
+  `;
+  for (let statement = 0; ; statement += 3) {
+    const file = newFile();
+    const { signal, errors } = await run("dying", dying, file, `${statement}`).ended;
+    expect(errors).toBe("");
+    const store = await openSqlite(file);
+    await store.migrate();
+    expect(await store.pendingMigrations()).toEqual([]);
+    expect(await store.runs({ limit: 1 })).toEqual([]);
+    await store.close();
+    await expectSound(file);
+    if (signal === null) return;
+    expect(signal).toBe("SIGKILL");
+  }
+});
+
+const busyWriter = `
+  import { monitorEventLoopDelay } from "node:perf_hooks";
+  const store = await openSqlite(process.argv[2], { onTrouble: (what) => say(what) });
+  await store.migrate();
+  const fence = await store.enlist(workerInfo());
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  for (let round = 0; round < 150; round += 1) {
+    const runs = Array.from({ length: 5 }, () => newRun({ workflow: "shared" }));
+    await store.commit(batch(null, [], runs));
+    const { tasks } = await store.claim({ fence, routes: [{ workflow: "shared", version: "" }], limit: 5, limitPerRoute: 5 });
+    const moves = tasks.map(({ run }) => transition(run.id, { events: [event("step")] }));
+    const result = await store.commit(batch(fence, moves));
+    if (result.kind !== "committed") throw new Error(JSON.stringify(result));
+    for (const { run } of tasks) say(run.id);
+  }
+  say("blocked " + Math.round(delay.max / 1e6));
+  await store.close();
+`;
+
+test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice, no loop stands still", async () => {
+  const file = newFile();
+  const writers = Array.from({ length: 8 }, () => run("writer", busyWriter, file));
+  for (const { ended } of writers) expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
+  const lines = writers.flatMap((writer) => writer.lines);
+  const claimed = lines.filter((line) => !line.startsWith("blocked"));
+  expect(new Set(claimed).size).toBe(claimed.length);
+  const blockedMs = lines.filter((line) => line.startsWith("blocked")).map((line) => Number(line.slice(8)));
+  expect(blockedMs).toHaveLength(8);
+  expect(Math.max(...blockedMs)).toBeLessThan(1_000);
+  const store = await openSqlite(file);
+  expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * 150 * 5);
+  const logs = await store.logs(claimed);
+  for (const id of claimed) expect(logs.get(id)).toHaveLength(1);
+  await store.close();
+}, 120_000);
+
+test("commits of another process are told at once, for as long as they come", async () => {
+  const file = newFile();
+  const store = await migrated(file);
+  let hints = 0;
+  const stop = store.watch(({ kind }) => {
+    if (kind === "anything") hints += 1;
+  });
+  const starter = `
+    const store = await openSqlite(process.argv[2]);
+    say("ready");
+    for await (const _ of process.stdin) {
+      await store.commit(batch(null, [], [newRun()]));
+      say("started");
+    }
+    await store.close();
+  `;
+  const { child, lines, ended } = run("starter", starter, file);
+  await until(() => lines.includes("ready"));
+  const latencies: number[] = [];
+  for (let round = 0; round < 40; round += 1) {
+    const before = hints;
+    const since = performance.now();
+    child.stdin?.write("go\n");
+    await until(() => hints > before, 2_000);
+    latencies.push(performance.now() - since);
+    await until(() => lines.length === round + 2);
+    // The WAL begins anew in between: the file stays, it is written from its start again.
+    if (round === 20) await checkpoint(file);
+    await new Promise((tick) => setTimeout(tick, 10));
+  }
+  child.stdin?.end();
+  await ended;
+  const median = latencies.sort((a, b) => a - b)[20] as number;
+  expect(median).toBeLessThan(100);
+  stop();
+  await store.close();
+});
+
+async function checkpoint(file: string): Promise<void> {
+  const { Database } = await loadDriver();
+  const database = new Database(file);
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}
+
+async function migrated(file: string): Promise<Store> {
+  const store = await openSqlite(file);
+  await store.migrate();
+  return store;
+}
+
+test("a process with a store that is open and watched ends by itself", async () => {
+  const idle = `
+    const store = await openSqlite(process.argv[2]);
+    await store.migrate();
+    store.watch(() => {});
+    await store.commit(batch(null, [], [newRun()]));
+  `;
+  const { ended } = run("idle", idle, newFile());
+  expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
+});

@@ -1,0 +1,174 @@
+/** The SQLite store: each method is a transaction (or a read) of the files beside this one. */
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import type {
+  Batch,
+  BeatResult,
+  ClaimRequest,
+  ClaimResult,
+  CommitResult,
+  Fence,
+  Hint,
+  Mail,
+  NewRun,
+  Refusal,
+  Store,
+  StoreOptions,
+  StoreTransaction,
+  WorkerInfo,
+  WorkflowRegistration,
+} from "../store.js";
+import type { Access } from "./access.js";
+import { claim, claimNothing } from "./claim.js";
+import { applyBatch, isCommitted } from "./commit.js";
+import { sqliteDialect } from "./dialect.js";
+import { deliver } from "./mail.js";
+import { migrationPort } from "./migrate.js";
+import { migrations } from "./schema.js";
+import { startRuns } from "./starts.js";
+import { type OpenTransaction, SqliteTransaction, startWithin } from "./transaction.js";
+import { FileWatch } from "./watch.js";
+import { beat, enlist, retire } from "./workers.js";
+
+export class SqliteStore extends SqlReads implements Store {
+  readonly description: string;
+  readonly #access: Access;
+  readonly #options: StoreOptions;
+  readonly #clock: () => number;
+  readonly #hints = new HintEmitter();
+  readonly #registry: SqlReads;
+  readonly #handles = new WeakMap<object, OpenTransaction>();
+  #watchers = 0;
+  #fileWatch: FileWatch | undefined;
+  #dataVersion: unknown;
+
+  constructor(access: Access, options: StoreOptions) {
+    const clock = options.clock ?? Date.now;
+    const dialect = sqliteDialect(clock);
+    super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
+    this.#registry = new SqlReads({ query: (sql, values) => access.write((db) => db.query(sql, values)) }, dialect);
+    this.description = access.location.description;
+    this.#access = access;
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  async migrate(): Promise<void> {
+    await migrate(this.#migrationPort(), migrations);
+  }
+
+  async pendingMigrations(): Promise<readonly number[]> {
+    return pendingMigrations(this.#migrationPort(), migrations);
+  }
+
+  #migrationPort() {
+    return migrationPort(
+      (work) => this.#access.read(work),
+      (work) => this.#access.write(work),
+    );
+  }
+
+  async commit(batch: Batch): Promise<CommitResult> {
+    const result = await this.#access.write((db) => applyBatch(db, batch, this.#clock()), isCommitted);
+    this.#hints.emit(hintsOf(batch, result));
+    return result;
+  }
+
+  async startInTransaction(
+    tx: unknown,
+    starts: readonly NewRun[],
+  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+    const at = this.#clock();
+    const ours = typeof tx === "object" && tx !== null ? this.#handles.get(tx) : undefined;
+    if (ours === undefined) return { at, refused: await startWithin(this.#access, tx, starts, at) };
+    ours.started.push(...starts);
+    return { at, refused: startRuns(ours.db, starts, null, at) };
+  }
+
+  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = await this.#access.write((db) => deliver(db, mail, this.#clock()));
+    this.#hints.emit(hintsOfMail(mail));
+    return { undeliverable };
+  }
+
+  async begin(): Promise<StoreTransaction> {
+    const transaction = await this.#access.begin();
+    const begun = new SqliteTransaction(this.#access, transaction, this.#clock, (batch, result, started) => {
+      this.#hints.emit(hintsOf(batch, result));
+      if (isCommitted(result)) this.#hints.emit(hintsOfStarts(started));
+    });
+    this.#handles.set(begun.handle, begun.open);
+    return begun;
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const nothing = await this.#access.read((db) => claimNothing(db, request, this.#clock()));
+    return nothing ?? this.#access.write((db) => claim(db, request, this.#clock()));
+  }
+
+  async enlist(worker: WorkerInfo): Promise<Fence> {
+    const { fence, freed } = await this.#access.write((db) => enlist(db, worker, this.#clock()));
+    this.#tellFreed(freed);
+    return fence;
+  }
+
+  async beat(fence: Fence): Promise<BeatResult> {
+    const { freed, ...result } = await this.#access.write((db) => beat(db, fence, this.#clock()));
+    this.#tellFreed(freed);
+    return result;
+  }
+
+  async retire(fence: Fence): Promise<void> {
+    this.#tellFreed(await this.#access.write((db) => retire(db, fence, this.#clock())));
+  }
+
+  #tellFreed(tasks: number): void {
+    if (tasks > 0) this.#hints.emit([{ kind: "ready", workflows: [] }]);
+  }
+
+  async now(): Promise<number> {
+    return this.#clock();
+  }
+
+  override registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
+    return this.#registry.registerWorkflows(workflows);
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    const unwatch = this.#hints.watch(listener);
+    this.#watchers += 1;
+    if (this.#watchers === 1) this.#fileWatch = this.#watchFile();
+    let stopped = false;
+    return () => {
+      if (stopped) return;
+      stopped = true;
+      unwatch();
+      this.#watchers -= 1;
+      if (this.#watchers === 0) this.#fileWatch?.stop();
+    };
+  }
+
+  #watchFile(): FileWatch | undefined {
+    const { file } = this.#access.location;
+    if (file === null || this.#options.notify === false) return undefined;
+    return new FileWatch({
+      file: `${file}-wal`,
+      hasChanged: () => this.#hasForeignCommits(),
+      onChange: () => this.#hints.emit([{ kind: "anything" }]),
+      onTrouble: (error) => this.#options.onTrouble?.("commits of other processes are not noticed", error),
+    });
+  }
+
+  /** The number changes with the commits of other connections, not with our own. */
+  #hasForeignCommits(): boolean {
+    const before = this.#dataVersion;
+    this.#dataVersion = this.#access.readNow((db) => db.query("PRAGMA data_version")[0]?.data_version, before);
+    return this.#dataVersion !== before;
+  }
+
+  async close(): Promise<void> {
+    this.#fileWatch?.stop();
+    await this.#access.close();
+  }
+}

@@ -1,0 +1,156 @@
+/** A transaction over user code, and runs that are started on a transaction of the user's own. */
+import { realpathSync } from "node:fs";
+import { StoreError } from "../../core/errors.js";
+import type { SqlRow } from "../sql/dialect.js";
+import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
+import type { Access } from "./access.js";
+import { applyBatch, isCommitted } from "./commit.js";
+import { Connection } from "./connection.js";
+import { mayBeInTransaction, type SqliteDatabase, type SqliteStatement } from "./driver.js";
+import { toStoreError } from "./errors.js";
+import { startRuns, startRunsBy } from "./starts.js";
+import { renew } from "./workers.js";
+
+/** What user code gets as its transaction: the driver's own `prepare` and `exec`, and an asynchronous `query`. */
+export interface SqliteHandle {
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): void;
+  query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
+}
+
+/** Runs that were started with a handle are told of when its transaction commits. */
+export interface OpenTransaction {
+  readonly db: Connection;
+  readonly started: NewRun[];
+}
+
+export class SqliteTransaction implements StoreTransaction {
+  readonly handle: SqliteHandle;
+  readonly open: OpenTransaction;
+  readonly #access: Access;
+  readonly #end: () => void;
+  readonly #clock: () => number;
+  readonly #onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void;
+  #ended = false;
+
+  constructor(
+    access: Access,
+    transaction: { readonly db: Connection; readonly end: () => void },
+    clock: () => number,
+    onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void,
+  ) {
+    this.#access = access;
+    this.#end = transaction.end;
+    this.#clock = clock;
+    this.#onCommit = onCommit;
+    this.open = { db: transaction.db, started: [] };
+    const database = () => {
+      this.#assertOpen();
+      return transaction.db.database;
+    };
+    this.handle = {
+      prepare: (sql) => database().prepare(sql),
+      exec: (sql) => void database().exec(sql),
+      query: async (sql, values) => {
+        this.#assertOpen();
+        return transaction.db.query(sql, values);
+      },
+    };
+  }
+
+  async commit(batch: Batch): Promise<CommitResult> {
+    this.#assertOpen();
+    const { db, started } = this.open;
+    try {
+      const result = applyBatch(db, batch, this.#clock());
+      // While this transaction had the write lock, the worker's heartbeat could not renew its lease.
+      if (isCommitted(result) && batch.fence !== null) renew(db, batch.fence);
+      db.run(isCommitted(result) ? "COMMIT" : "ROLLBACK");
+      this.#finish();
+      this.#onCommit(batch, result, started);
+      return result;
+    } catch (error) {
+      await this.rollback();
+      throw toStoreError(error, this.#access.location.description);
+    }
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#ended) return;
+    this.open.db.rollBack();
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#ended = true;
+    this.#end();
+  }
+
+  #assertOpen(): void {
+    if (this.#ended) throw new StoreError("This transaction has ended.", { transient: false });
+    if (!mayBeInTransaction(this.open.db.database)) {
+      throw new StoreError("This transaction was ended by a statement of the step's own; leave that to Pawl.", {
+        transient: false,
+      });
+    }
+  }
+}
+
+interface AsynchronousDatabase {
+  query(sql: string, values: readonly unknown[]): Promise<readonly SqlRow[]>;
+}
+
+const databaseList = "PRAGMA database_list";
+
+/** Starts runs on a transaction that belongs to the caller: a database of the driver, or anything with a `query`. */
+export async function startWithin(
+  access: Access,
+  tx: unknown,
+  runs: readonly NewRun[],
+  at: number,
+): Promise<Refusal[]> {
+  const { description } = access.location;
+  try {
+    if (isDatabase(tx)) {
+      assertUsable(access, tx);
+      const db = new Connection(tx);
+      assertSameFile(access, db.query(databaseList));
+      return startRuns(db, runs, null, at);
+    }
+    if (isAsynchronous(tx)) {
+      assertSameFile(access, await tx.query(databaseList, []));
+      return await startRunsBy(tx, runs, at);
+    }
+  } catch (error) {
+    throw toStoreError(error, description);
+  }
+  return misuse(`${description}: a transaction is a database with an open transaction, or { query(sql, values) }.`);
+}
+
+const isDatabase = (tx: unknown): tx is SqliteDatabase => has(tx, "prepare") && has(tx, "exec");
+const isAsynchronous = (tx: unknown): tx is AsynchronousDatabase => has(tx, "query");
+const has = (value: unknown, name: string) =>
+  typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
+
+function assertUsable(access: Access, tx: SqliteDatabase): void {
+  // Two SQLite libraries in one process undo each other's file locks when they close, and then damage the file
+  // (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
+  if (!(tx instanceof access.driver.Database)) {
+    misuse(
+      `${access.location.description} was opened with ${access.driver.name}, the transaction with another SQLite ` +
+        "library. Two in one process damage the file: use the same, or say which with the option `driver`.",
+    );
+  }
+  if (!mayBeInTransaction(tx)) misuse("There is no open transaction on this database: run BEGIN IMMEDIATE first.");
+}
+
+function assertSameFile(access: Access, databases: readonly SqlRow[]): void {
+  const main = databases.find((row) => row.name === "main")?.file;
+  const { file, description } = access.location;
+  const same = file !== null && typeof main === "string" && main !== "" && realpathSync(main) === realpathSync(file);
+  if (!same) misuse(`The transaction is on ${main || "a database in memory"}, but this store is ${description}.`);
+}
+
+function misuse(message: string): never {
+  throw new StoreError(message, { transient: false });
+}

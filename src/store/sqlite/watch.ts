@@ -1,0 +1,93 @@
+/**
+ * Wake-ups from other processes: the operating system tells of writes to the WAL file, and `hasChanged` (PRAGMA
+ * data_version) whether they were somebody else's commit. An idle file costs nothing.
+ */
+import { type FSWatcher, watch } from "node:fs";
+
+/**
+ * When to look after a write to the file. It is seen before the commit counts: the writer still syncs the file, and
+ * what it does last (in shared memory) nobody is told of. So look again, ever later, until there is a change.
+ */
+const looksAfterMs = [1, 2, 4, 8, 16, 32, 64, 128];
+const rewatchMs = 50;
+
+export interface FileWatchOptions {
+  readonly file: string;
+  /** Whether somebody else has committed since it was last asked. */
+  readonly hasChanged: () => boolean;
+  readonly onChange: () => void;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+export class FileWatch {
+  readonly #options: FileWatchOptions;
+  #watcher: FSWatcher | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
+  #stopped = false;
+
+  constructor(options: FileWatchOptions) {
+    this.#options = options;
+    options.hasChanged();
+    this.#watch();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#watcher?.close();
+  }
+
+  #watch(): void {
+    try {
+      // Not persistent: a process that has nothing else to do may end.
+      const watcher = watch(this.#options.file, { persistent: false }, (event) => {
+        if (event === "rename") this.#watchAgain(watcher);
+        else this.#written();
+      });
+      watcher.on("error", () => this.#watchAgain(watcher));
+      this.#watcher = watcher;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") this.#watchAgain(undefined);
+      // Too many watches on this machine, for instance. Polling is enough.
+      else this.#options.onTrouble(error);
+    }
+  }
+
+  /** The file was replaced or is not there yet. */
+  #watchAgain(watcher: FSWatcher | undefined): void {
+    if (this.#stopped || watcher !== this.#watcher) return;
+    watcher?.close();
+    this.#watcher = undefined;
+    this.#later(rewatchMs, () => {
+      this.#watch();
+      this.#options.onChange();
+    });
+  }
+
+  #written(): void {
+    if (this.#stopped || this.#watcher === undefined) return;
+    // A look is due soon anyway; the later ones begin again after it.
+    if (this.#timer !== undefined && this.#looks === 0) return;
+    this.#looks = 0;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const afterMs = looksAfterMs[this.#looks];
+    if (afterMs === undefined) return;
+    this.#later(afterMs, () => {
+      this.#looks += 1;
+      if (this.#options.hasChanged()) this.#options.onChange();
+      else this.#lookLater();
+    });
+  }
+
+  #later(ms: number, work: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (!this.#stopped) work();
+    }, ms).unref();
+  }
+}

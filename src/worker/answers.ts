@@ -1,0 +1,117 @@
+/**
+ * Hands the answers in the log to the calls of user code that wait for them, in the order of the log, one at a time:
+ * before the next one is handed over, everything the last one set off has run (a macrotask passes). Live and on replay
+ * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
+ */
+import type { RunState } from "../core/state.js";
+
+export interface Deferred {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
+export type Settle = (key: string, call: Deferred) => void | Promise<void>;
+
+export class Answers {
+  /** Calls without an answer yet. */
+  readonly pending = new Map<string, Deferred>();
+  /** Every key that this activation asked for. */
+  readonly asked = new Set<string>();
+  /** The instant of the last answer that was handed over: user code's idea of now. */
+  now: number;
+  readonly #state: RunState;
+  readonly #settle: Settle;
+  readonly #onIdle: () => void;
+  /** What the log knew when this activation began: until the code has asked for all of it, it is replaying. */
+  readonly #recorded: Set<string>;
+  readonly #passed = new Set<string>();
+  #cursor = 0;
+  #scheduled = false;
+  #closed = false;
+
+  constructor(options: { state: RunState; bornAt: number; settle: Settle; onIdle: () => void }) {
+    this.#state = options.state;
+    this.#settle = options.settle;
+    this.#onIdle = options.onIdle;
+    this.#recorded = new Set(options.state.ops.keys());
+    this.now = options.bornAt;
+  }
+
+  /** True while there is something that this code did before and has not come to yet. */
+  get replaying(): boolean {
+    return this.#recorded.size > 0;
+  }
+
+  /** True while an answer is on its way: the code must not be parked now. */
+  get delivering(): boolean {
+    return this.#scheduled || this.#cursor < this.#state.answered.length;
+  }
+
+  ask(key: string): Promise<unknown> {
+    this.asked.add(key);
+    this.#recorded.delete(key);
+    return new Promise((resolve, reject) => {
+      // Its turn came before the code asked (the code has changed since): it gets the answer at once.
+      if (this.#passed.delete(key)) void this.#settle(key, { resolve, reject });
+      else this.pending.set(key, { resolve, reject });
+    });
+  }
+
+  /** For what is in the log but has no answer to wait for. */
+  note(key: string): void {
+    this.asked.add(key);
+    this.#recorded.delete(key);
+  }
+
+  /** A call that is not waited for any more. */
+  forget(key: string): void {
+    this.pending.delete(key);
+  }
+
+  /** Begins to hand over what the log holds, once the code had a chance to ask. */
+  replay(): void {
+    this.#schedule();
+  }
+
+  /** More events were folded into the state. */
+  deliver(): void {
+    if (!this.#scheduled) this.#next();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.pending.clear();
+  }
+
+  #schedule(): void {
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#closed) return;
+    const { answered } = this.#state;
+    while (this.#cursor < answered.length) {
+      const { key, at } = answered[this.#cursor++] as { key: string; at: number };
+      this.now = at;
+      const call = this.pending.get(key);
+      if (call === undefined) {
+        this.#passed.add(key);
+        continue;
+      }
+      this.pending.delete(key);
+      const later = this.#settle(key, call);
+      if (later !== undefined) {
+        this.#scheduled = true;
+        void later.then(() => this.#schedule());
+        return;
+      }
+      if (this.#cursor < answered.length) return this.#schedule();
+    }
+    this.#onIdle();
+  }
+}

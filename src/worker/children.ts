@@ -1,0 +1,210 @@
+/** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
+import { encode } from "../core/codec.js";
+import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../core/errors.js";
+import { dataOf, event, type NewEvent } from "../core/event.js";
+import { type Failure, reviveFailure } from "../core/failure.js";
+import { childRunId } from "../core/ids.js";
+import { checkName } from "../core/names.js";
+import { indexes, type MapOp } from "../core/state.js";
+import { decode } from "../core/codec.js";
+import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
+import { validate } from "../define/standard-schema.js";
+import type { Mail, NewRun, RunRecord, TerminalStatus } from "../store/store.js";
+import type { Deferred } from "./answers.js";
+import { writeMail } from "./mail.js";
+import type { Turn } from "./turn.js";
+
+/** More children than this are born in several commits. */
+const birthsPerCommit = 500;
+const readsPerPage = 500;
+
+export async function startChild<I, O>(turn: Turn, child: ChildWorkflow<I, O>, input: I, options: ChildOptions = {}): Promise<ChildHandle<O>> {
+  const key = turn.key(checkName("step", options.name ?? nameOf(child)));
+  const runId = childRunId(turn.runId, key, 0);
+  const op = turn.recorded(key, "child");
+  // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
+  const answer = turn.ask(key) as Promise<O>;
+  answer.catch(() => {});
+  const handle: ChildHandle<O> = { runId, result: () => answer };
+  if (op !== undefined || turn.halted) {
+    turn.stir();
+    return handle;
+  }
+  const born = await turn.busy(() => birth(turn, child, key, options).then((make) => make(input, null)));
+  turn.outbox.starts.push({ ...born, id: runId, due: { kind: "now" } });
+  turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
+  turn.stir();
+  return handle;
+}
+
+export async function mapChildren<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], options: MapOptions = {}): Promise<MapResult<O>> {
+  if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
+  const key = turn.key(checkName("step", options.name ?? nameOf(child)));
+  const count = items.length;
+  const concurrency = checkCount("concurrency", options.concurrency ?? Math.max(1, count), 1);
+  const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
+  const op = turn.recorded(key, "map");
+  if (op !== undefined && op.count !== count) {
+    turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
+  }
+  const answer = turn.ask(key) as Promise<MapResult<O>>;
+  if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
+    await turn.busy(() => spawn(turn, child, items, { key, count, concurrency, tolerate, spawned: op?.spawned ?? 0, settled: op?.settled ?? 0, isNew: op === undefined }));
+  }
+  turn.stir();
+  return answer;
+}
+
+interface Spawning {
+  readonly key: string;
+  readonly count: number;
+  readonly concurrency: number;
+  readonly tolerate: number;
+  readonly spawned: number;
+  readonly settled: number;
+  readonly isNew: boolean;
+}
+
+/** All children are born at once; those beyond the concurrency are held until others have ended. */
+async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], map: Spawning): Promise<void> {
+  const { key, count, concurrency, tolerate } = map;
+  const make = await birth(turn, child, key, {});
+  let spawned = map.spawned;
+  let isNew = map.isNew;
+  do {
+    const upTo = Math.min(count, spawned + birthsPerCommit);
+    for (let index = spawned; index < upTo; index += 1) {
+      const born = await make(items[index] as I, index);
+      const kind = index < concurrency + map.settled ? "now" : "held";
+      turn.outbox.starts.push({ ...born, id: childRunId(turn.runId, key, index), due: { kind } });
+    }
+    const data = { workflow: nameOf(child), count, concurrency, tolerate, spawned: upTo };
+    turn.outbox.events.push(isNew ? event("map.started", { node: key }, data) : event("map.spawned", { node: key }, { spawned: upTo }));
+    isNew = false;
+    spawned = upTo;
+    if (!(await turn.submit([]))) return;
+  } while (spawned < count);
+}
+
+/** Everything about a child but its input and id, looked up once. */
+async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
+  const definition = typeof child === "string" ? null : child;
+  const name = nameOf(child);
+  const registered = definition === null ? await turn.host.registration(name) : null;
+  const schema = definition?.inputSchema ?? null;
+  const fixed = {
+    workflow: name,
+    version: definition?.version ?? registered?.version ?? "",
+    queue: definition?.queue ?? registered?.queue ?? name,
+    priority: options.priority ?? definition?.priority ?? 0,
+    heroType: null,
+    heroId: null,
+    heroKey: null,
+    tags: options.tags ?? definition?.tags ?? [],
+    startKey: null,
+    parentId: turn.runId,
+    parentNode: key,
+  };
+  return async (input: unknown, parentIndex: number | null): Promise<Omit<NewRun, "id" | "due">> => {
+    const value = schema === null ? input : await validate(schema, input, `input of child workflow "${name}"`);
+    return { ...fixed, parentIndex, input: encode(value, { what: `the input of child workflow "${name}"` }) };
+  };
+}
+
+const nameOf = (child: ChildWorkflow<any, any>): string => (typeof child === "string" ? child : child.name);
+
+function checkCount(name: string, value: number, least: number): number {
+  if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;
+  if (value === Number.POSITIVE_INFINITY) return Number.MAX_SAFE_INTEGER;
+  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${least}, not ${value}.`);
+}
+
+/** The held children that may run now that others have ended. A map that has failed sends its children home instead. */
+export function mapReleases(turn: Turn, events: readonly NewEvent[]): string[] {
+  const releases: string[] = [];
+  for (const settled of events) {
+    if (settled.type !== "map.settled" || settled.node === null) continue;
+    const op = turn.state.ops.get(settled.node);
+    if (op?.kind !== "map") continue;
+    const { completed, failed } = dataOf(settled, "map.settled");
+    const ended = new Set([...indexes(completed), ...indexes(failed)]);
+    const failures = op.failed.length + [...indexes(failed)].length;
+    if (failures > op.tolerate) {
+      for (const mail of cancelMap(turn, settled.node, op, ended)) turn.outbox.mail.push(mail);
+      continue;
+    }
+    const last = Math.min(op.spawned, op.concurrency + op.settled + ended.size);
+    for (let index = Math.min(op.spawned, op.concurrency + op.settled); index < last; index += 1) {
+      releases.push(childRunId(turn.runId, settled.node, index));
+    }
+  }
+  return releases;
+}
+
+function cancelMap(turn: Turn, key: string, op: MapOp, ended: ReadonlySet<number> = new Set()): Mail[] {
+  const mails: Mail[] = [];
+  for (let index = 0; index < op.spawned; index += 1) {
+    if (!op.ended.has(index) && !ended.has(index)) mails.push(cancelMail(childRunId(turn.runId, key, index)));
+  }
+  return mails;
+}
+
+const cancelMail = (runId: string): Mail => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });
+
+/** When a run ends, the children it still waits for end with it. */
+export function childrenToCancel(turn: Turn): Mail[] {
+  const mails: Mail[] = [];
+  for (const [key, op] of turn.state.ops) {
+    if (op.kind === "child" && op.phase === "open") mails.push(cancelMail(op.runId));
+    if (op.kind === "map" && op.phase === "open") mails.push(...cancelMap(turn, key, op));
+  }
+  return mails;
+}
+
+/** Tells the parent how this run ended. A map's children keep their results to themselves: there may be thousands. */
+export function parentMail(turn: Turn, status: TerminalStatus, output: string | null, failure: string | null): Mail | null {
+  return mailToParent(turn.run, status, output, failure);
+}
+
+export function mailToParent(run: RunRecord, status: TerminalStatus, output: string | null, failure: string | null): Mail | null {
+  if (run.parentId === null || run.parentNode === null) return null;
+  const single = run.parentIndex === null;
+  const error = failure === null ? null : (decode(failure) as Failure);
+  return writeMail(run.parentId, {
+    type: "child",
+    node: run.parentNode,
+    index: run.parentIndex,
+    status,
+    output: single ? output : null,
+    error: single && status === "failed" ? error : null,
+    reason: single && status === "canceled" ? (error?.message ?? null) : null,
+  });
+}
+
+/** Reads the children's results in pages, when the map as a whole has an answer. */
+export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
+  try {
+    const ids = op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => childRunId(turn.runId, key, index)) : op.failed.map((index) => childRunId(turn.runId, key, index));
+    const outputs: unknown[] = new Array(op.count);
+    const failures: MapFailure[] = [];
+    for (let from = 0; from < ids.length; from += readsPerPage) {
+      for (const run of await turn.host.store.runsById(ids.slice(from, from + readsPerPage))) {
+        const index = run.parentIndex as number;
+        if (run.status === "completed") outputs[index] = decode(run.output as string);
+        else failures.push({ index, runId: run.id, error: errorOf(run) });
+      }
+    }
+    failures.sort((a, b) => a.index - b.index);
+    if (op.phase === "settled") return call.resolve(Object.assign(outputs, { failures }));
+    const problem = `${failures.length} of the ${op.count} children of map "${key}" failed, ${op.tolerate} were tolerated.`;
+    call.reject(new PermanentError(problem, { cause: failures[0]?.error }));
+  } catch (error) {
+    call.reject(error);
+  }
+}
+
+function errorOf(run: RunRecord): Error {
+  const failure = run.error === null ? null : (decode(run.error) as Failure);
+  if (run.status === "canceled") return new RunCanceledError(run.id, failure?.message);
+  return new RunFailedError(run.id, failure === null ? undefined : reviveFailure(failure));
+}

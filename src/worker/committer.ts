@@ -1,0 +1,266 @@
+/**
+ * Group commit: what a worker's runs have to write goes to the store in one transaction for many runs.
+ *
+ * One flush is in flight at a time; what is submitted meanwhile is gathered and written by the next one. There is no
+ * timer: an idle worker commits at once, a busy one in batches. (Two or four flushers cost 25-40 % more server CPU.)
+ */
+import { FencedError } from "../core/errors.js";
+import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
+import { Backoff } from "./backoff.js";
+
+export type Receipt =
+  | { readonly kind: "committed"; readonly at: number; readonly kept: boolean }
+  /** Somebody else has written to this run, or it cannot be written at all: whoever submitted it must let go of it. */
+  | { readonly kind: "evicted"; readonly error: unknown };
+
+/** What is known of the fate of a start. */
+export type StartReceipt = { readonly at: number; readonly refusal: Refusal | null };
+
+interface Waiter<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Entry {
+  transition: Transition;
+  readonly waiters: Waiter<Receipt>[];
+}
+
+interface Start {
+  readonly run: NewRun;
+  readonly waiter: Waiter<StartReceipt>;
+}
+
+/** Above this a flush takes longer without getting more done per second. */
+const maxTransitions = 250;
+const maxBytes = 4 * 1024 * 1024;
+
+export interface CommitterOptions {
+  readonly store: Store;
+  readonly fence: Fence;
+  /** Called once, when the store says that this fence is gone. */
+  readonly onFenced: () => void;
+  readonly onTrouble: (what: string, error: unknown) => void;
+}
+
+export class Committer {
+  readonly #store: Store;
+  readonly #fence: Fence;
+  readonly #options: CommitterOptions;
+  #queue = new Map<string, Entry>();
+  #starts: Start[] = [];
+  #flushing = false;
+  #fenced = false;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#fence = options.fence;
+  }
+
+  get fence(): Fence {
+    return this.#fence;
+  }
+
+  /** Resolves when the transition is durable (or the run must be let go of); rejects with FencedError when nothing of this worker counts any more. */
+  submit(transition: Transition): Promise<Receipt> {
+    return new Promise((resolve, reject) => {
+      if (this.#fenced) return reject(this.#fencedError());
+      const entry = this.#queue.get(transition.runId);
+      if (entry === undefined) {
+        this.#queue.set(transition.runId, { transition, waiters: [{ resolve, reject }] });
+      } else {
+        entry.transition = coalesce(entry.transition, transition);
+        entry.waiters.push({ resolve, reject });
+      }
+      this.#kick();
+    });
+  }
+
+  /** Makes a run that this worker owns from birth. */
+  start(run: NewRun): Promise<StartReceipt> {
+    return new Promise((resolve, reject) => {
+      if (this.#fenced) return reject(this.#fencedError());
+      this.#starts.push({ run, waiter: { resolve, reject } });
+      this.#kick();
+    });
+  }
+
+  #kick(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    // Everything that is submitted in this same tick joins the flush.
+    queueMicrotask(() => void this.#flushAll());
+  }
+
+  async #flushAll(): Promise<void> {
+    try {
+      while (!this.#fenced && (this.#queue.size > 0 || this.#starts.length > 0)) {
+        const entries = this.#take();
+        const starts = this.#starts.splice(0, maxTransitions);
+        await this.#write(entries, starts);
+      }
+    } finally {
+      this.#flushing = false;
+      if (this.#fenced) this.#rejectAll([...this.#queue.values()], this.#starts.splice(0));
+    }
+  }
+
+  /** The oldest entries that fit. A run that moves in this flush must not be written to by another's message, and the other way round. */
+  #take(): Entry[] {
+    const taken: Entry[] = [];
+    const moved = new Set<string>();
+    const addressed = new Set<string>();
+    let bytes = 0;
+    for (const [runId, entry] of this.#queue) {
+      if (taken.length >= maxTransitions || bytes >= maxBytes) break;
+      const { transition } = entry;
+      const moves = transition.next.kind !== "keep" || transition.drained.length > 0;
+      if (moves && addressed.has(runId)) continue;
+      if (transition.mail.some((mail) => moved.has(mail.to)) || transition.release.some((id) => moved.has(id))) continue;
+      if (moves) moved.add(runId);
+      for (const mail of transition.mail) addressed.add(mail.to);
+      for (const id of transition.release) addressed.add(id);
+      bytes += sizeOf(transition);
+      taken.push(entry);
+      this.#queue.delete(runId);
+    }
+    return taken;
+  }
+
+  async #write(entries: Entry[], starts: Start[]): Promise<void> {
+    const backoff = new Backoff();
+    let uncertain = false;
+    while (entries.length > 0 || starts.length > 0) {
+      const batch = this.#batch(entries, starts);
+      let result: CommitResult;
+      try {
+        const known = uncertain ? await this.#findOwnCommit(batch) : null;
+        result = known ?? (await this.#store.commit(batch));
+      } catch (error) {
+        if (isTransient(error)) {
+          // The answer was lost, perhaps after the commit: look before writing again.
+          uncertain = true;
+          this.#options.onTrouble("commit", error);
+          await backoff.wait();
+          continue;
+        }
+        return this.#isolate(entries, starts, error);
+      }
+      if (result.kind === "fenced") return this.#lose(entries, starts);
+      if (result.kind === "committed") return acknowledge(entries, starts, result);
+      entries = evict(entries, result.runId);
+      uncertain = false;
+    }
+  }
+
+  #batch(entries: readonly Entry[], starts: readonly Start[]): Batch {
+    return { fence: this.#fence, transitions: entries.map((entry) => entry.transition), starts: starts.map((start) => start.run) };
+  }
+
+  /**
+   * After a lost answer: if an event of the batch is in the log and the fence still holds, the batch was written, all of
+   * it, by us. Batches without events are safe to repeat (starts are known by their id, cursors overwrite).
+   */
+  async #findOwnCommit(batch: Batch): Promise<CommitResult | null> {
+    const probe = batch.transitions.find((transition) => transition.events.length > 0);
+    if (probe === undefined) return null;
+    const { alive } = await this.#store.beat(this.#fence);
+    if (!alive) return { kind: "fenced" };
+    const [event] = await this.#store.log(probe.runId, { after: probe.after, limit: 1 });
+    if (event === undefined) return null;
+    const parked = batch.transitions.filter((transition) => transition.next.kind === "park").map((transition) => transition.runId);
+    const tasks = await this.#store.tasks(parked);
+    const kept = tasks.filter((task) => task.owner === this.#fence.workerId && task.deliveries > 0).map((task) => task.runId);
+    return { kind: "committed", at: event.at, kept, refused: [] };
+  }
+
+  /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */
+  async #isolate(entries: Entry[], starts: Start[], error: unknown): Promise<void> {
+    if (entries.length + starts.length === 1) {
+      for (const entry of entries) for (const waiter of entry.waiters) waiter.resolve({ kind: "evicted", error });
+      for (const start of starts) start.waiter.reject(error);
+      return;
+    }
+    const middle = entries.length >> 1;
+    if (entries.length > 1) {
+      await this.#write(entries.slice(0, middle), []);
+      await this.#write(entries.slice(middle), starts);
+    } else {
+      await this.#write(entries, []);
+      for (const start of starts) await this.#write([], [start]);
+    }
+  }
+
+  #lose(entries: readonly Entry[], starts: readonly Start[]): void {
+    this.#fenced = true;
+    this.#rejectAll(entries, starts);
+    this.#options.onFenced();
+  }
+
+  #rejectAll(entries: readonly Entry[], starts: readonly Start[]): void {
+    const error = this.#fencedError();
+    for (const entry of entries) for (const waiter of entry.waiters) waiter.reject(error);
+    for (const start of starts) start.waiter.reject(error);
+    this.#queue = new Map();
+  }
+
+  #fencedError(): FencedError {
+    return new FencedError(this.#fence.workerId, this.#fence.epoch);
+  }
+}
+
+function coalesce(first: Transition, second: Transition): Transition {
+  return {
+    runId: first.runId,
+    after: first.after,
+    events: first.events.concat(second.events),
+    next: second.next,
+    drained: first.drained.concat(second.drained),
+    starts: first.starts.concat(second.starts),
+    mail: first.mail.concat(second.mail),
+    release: first.release.concat(second.release),
+    cursors: mergeCursors(first.cursors, second.cursors),
+  };
+}
+
+/** One write per node, the latest value of each column: the same row must not be written twice in a statement. */
+function mergeCursors(first: Transition["cursors"], second: Transition["cursors"]): Transition["cursors"] {
+  if (first.length === 0) return second;
+  if (second.length === 0) return first;
+  const merged = new Map(first.map((write) => [write.node, write]));
+  for (const write of second) merged.set(write.node, { ...merged.get(write.node), ...write });
+  return [...merged.values()];
+}
+
+function acknowledge(entries: readonly Entry[], starts: readonly Start[], result: CommitResult & { kind: "committed" }): void {
+  const { at } = result;
+  for (const { transition, waiters } of entries) {
+    const kept = result.kept.length > 0 && result.kept.includes(transition.runId);
+    for (const waiter of waiters) waiter.resolve({ kind: "committed", at, kept });
+  }
+  for (const { run, waiter } of starts) {
+    waiter.resolve({ at, refusal: result.refused.find((refusal) => refusal.runId === run.id) ?? null });
+  }
+}
+
+function evict(entries: readonly Entry[], runId: string): Entry[] {
+  for (const entry of entries) {
+    if (entry.transition.runId !== runId) continue;
+    const error = new RangeError(`Run ${runId} was written to by somebody else.`);
+    for (const waiter of entry.waiters) waiter.resolve({ kind: "evicted", error });
+  }
+  return entries.filter((entry) => entry.transition.runId !== runId);
+}
+
+function sizeOf(transition: Transition): number {
+  let bytes = 100;
+  for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
+  for (const run of transition.starts) bytes += 200 + run.input.length;
+  for (const mail of transition.mail) bytes += 50 + mail.data.length;
+  return bytes;
+}
+
+export function isTransient(error: unknown): boolean {
+  return typeof error === "object" && error !== null && (error as { transient?: unknown }).transient === true;
+}

@@ -1,0 +1,278 @@
+/** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
+import { decode } from "../core/codec.js";
+import { type Duration, parseDuration } from "../core/duration.js";
+import { InvalidInputError } from "../core/errors.js";
+import { event } from "../core/event.js";
+import { executionId, seededRandom, seededUuid } from "../core/ids.js";
+import { checkName } from "../core/names.js";
+import type {
+  AnySignal,
+  ChildHandle,
+  ChildOptions,
+  ChildWorkflow,
+  Logger,
+  MapOptions,
+  MapResult,
+  RaceWinner,
+  SignalName,
+  StepContext,
+  StepOptions,
+  WaitOptions,
+  WorkflowContext,
+} from "../define/context.js";
+import { mapChildren, startChild } from "./children.js";
+import { type FlowAction, FlowSignal } from "./flow-control.js";
+import { callStep } from "./step.js";
+import type { Turn } from "./turn.js";
+
+export function createContext(turn: Turn): WorkflowContext<any> {
+  return new Context(turn);
+}
+
+const farthestInstant = 8.64e15;
+
+class Context implements WorkflowContext<any> {
+  readonly #turn: Turn;
+  readonly #keys = new WeakMap<Promise<unknown>, string>();
+  #input: unknown;
+  #inputRead = false;
+  #random: (() => number) | null = null;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  get runId(): string {
+    return this.#turn.runId;
+  }
+
+  get workflowName(): string {
+    return this.#turn.definition.name;
+  }
+
+  get input(): any {
+    if (!this.#inputRead) {
+      this.#input = decode(this.#turn.run.input);
+      this.#inputRead = true;
+    }
+    return this.#input;
+  }
+
+  get attempt(): number {
+    return this.#turn.deliveries;
+  }
+
+  get executionId(): string {
+    return executionId(this.runId, this.workflowName, this.attempt);
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.#turn.abortSignal;
+  }
+
+  get log(): Logger {
+    return this.#turn.host.log;
+  }
+
+  step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    this.#checkFunction("step", name, fn);
+    return callStep(this.#turn, this.#turn.key(name), fn, options) as Promise<T>;
+  }
+
+  transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    this.#checkFunction("transaction", name, fn);
+    return callStep(this.#turn, this.#turn.key(name), fn as never, options, "transaction") as Promise<T>;
+  }
+
+  #checkFunction(what: string, name: string, fn: unknown): void {
+    checkName("step", name);
+    if (typeof fn !== "function") throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
+  }
+
+  async sleep(name: string, duration: Duration): Promise<void> {
+    const ms = parseDuration(duration, `duration of sleep "${name}"`);
+    await this.#timer(name, { ms }, { inMs: ms });
+  }
+
+  async sleepUntil(name: string, date: Date | number): Promise<void> {
+    const until = Number(date);
+    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
+    await this.#timer(name, { until }, { at: until });
+  }
+
+  #timer(name: string, data: { ms?: number; until?: number }, due: { inMs?: number; at?: number }): Promise<unknown> {
+    const turn = this.#turn;
+    const key = turn.key(checkName("step", name));
+    const op = turn.recorded(key, "timer");
+    const answer = this.#remember(turn.ask(key), key);
+    if (op === undefined && !turn.halted) turn.outbox.open(event("timer.started", { node: key }, data), due);
+    turn.stir();
+    return answer;
+  }
+
+  waitForSignal<Payload>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null> {
+    return this.#wait([name], "any", options, (signals) => signals[0]?.payload as Payload);
+  }
+
+  waitForAny<Payload>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<AnySignal<Payload> | null> {
+    return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<Payload>);
+  }
+
+  waitForAll<Payload>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<Record<string, Payload> | null> {
+    return this.#wait(names, "all", options, (signals) => Object.fromEntries(signals.map(({ name, payload }) => [name, payload as Payload])));
+  }
+
+  #wait<T>(wanted: readonly SignalName[], mode: "any" | "all", options: WaitOptions = {}, read: (signals: readonly AnySignal[]) => T): Promise<T | null> {
+    const turn = this.#turn;
+    const names = wanted.map((one) => checkName("signal", typeof one === "string" ? one : one.signal));
+    if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
+    const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
+    const key = turn.key(`signal:${names.join(mode === "any" ? "|" : "&")}`);
+    const op = turn.recorded(key, "wait");
+    const answer = turn.ask(key);
+    if (op === undefined && !turn.halted) {
+      const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
+      turn.outbox.open(event("wait.started", { node: key }, data), timeoutMs === undefined ? {} : { inMs: timeoutMs });
+    }
+    turn.stir();
+    const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
+    return this.#remember(result, key);
+  }
+
+  #remember<T>(promise: Promise<T>, key: string): Promise<T> {
+    this.#keys.set(promise, key);
+    return promise;
+  }
+
+  async race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>> {
+    const entries = Object.entries(arms);
+    if (entries.length === 0) throw new InvalidInputError("ctx.race needs at least one arm.");
+    try {
+      return await Promise.race(entries.map(([name, arm]) => arm.then((value) => ({ name, value }) as RaceWinner<Arms>)));
+    } finally {
+      for (const [, arm] of entries) this.#withdraw(arm);
+    }
+  }
+
+  /** A timer or wait that lost is not waited for any more: it neither wakes the run nor takes a signal. */
+  #withdraw(arm: Promise<unknown>): void {
+    const turn = this.#turn;
+    const key = this.#keys.get(arm);
+    if (key === undefined || !turn.answers.pending.has(key)) return;
+    turn.answers.forget(key);
+    const op = turn.state.ops.get(key);
+    const open = op === undefined || ((op.kind === "timer" || op.kind === "wait") && op.phase === "open");
+    if (open) turn.outbox.events.push(event("wait.withdrawn", { node: key }));
+    turn.stir();
+  }
+
+  async run<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<O> {
+    return (await this.start(child, input, options)).result();
+  }
+
+  start<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<ChildHandle<O>> {
+    return startChild(this.#turn, child, input, options);
+  }
+
+  map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>> {
+    return mapChildren(this.#turn, child, items, options);
+  }
+
+  async branch<Cases extends Record<string, () => unknown>>(
+    name: string,
+    choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
+    cases: Cases,
+  ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
+    const turn = this.#turn;
+    const key = turn.key(checkName("step", name));
+    const op = turn.recorded(key, "branch");
+    const answer = turn.ask(key) as Promise<keyof Cases & string>;
+    if (op === undefined && !turn.halted) {
+      await turn.busy(async () => {
+        const choice = await choose();
+        checkCase(name, choice, cases);
+        await turn.submit([event("branch.chosen", { node: key }, { choice })]);
+      });
+    }
+    turn.stir();
+    const choice = await answer;
+    checkCase(name, choice, cases);
+    return (await (cases[choice] as () => unknown)()) as Awaited<ReturnType<Cases[keyof Cases]>>;
+  }
+
+  now(): Date {
+    return new Date(this.#turn.answers.now);
+  }
+
+  random(): number {
+    this.#random ??= seededRandom(this.runId);
+    return this.#random();
+  }
+
+  uuid(): string {
+    return seededUuid(() => this.random());
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    this.#turn.progress("", done, total, message);
+  }
+
+  patched(id: string): boolean {
+    const turn = this.#turn;
+    const key = `patch:${checkName("patch id", id)}`;
+    if (turn.recorded(key, "patch") !== undefined || turn.answers.asked.has(key)) {
+      turn.answers.note(key);
+      return true;
+    }
+    if (turn.answers.replaying || turn.halted) return false;
+    turn.answers.note(key);
+    turn.outbox.events.push(event("patch.applied", { node: key }));
+    turn.stir();
+    return true;
+  }
+
+  cancel(reason?: string): never {
+    return this.#leave({ kind: "cancel", reason: reason ?? null });
+  }
+
+  /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
+  pause(reason?: string): never {
+    const turn = this.#turn;
+    const key = turn.nextKey("pause");
+    if (turn.recorded(key, "pause") !== undefined) {
+      turn.key("pause");
+      turn.answers.note(key);
+      return undefined as never;
+    }
+    return this.#leave({ kind: "pause", reason: reason ?? null, key });
+  }
+
+  skip(): never {
+    return this.#leave({ kind: "skip" });
+  }
+
+  reattempt(options: { readonly wait?: Duration; readonly rewind?: boolean } = {}): never {
+    const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait");
+    return this.#leave({ kind: "reattempt", waitMs, rewind: options.rewind ?? false });
+  }
+
+  finish(output?: unknown): never {
+    return this.#leave({ kind: "finish", output });
+  }
+
+  suspend(options: { readonly wait?: Duration } = {}): never {
+    return this.#leave({ kind: "suspend", waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait") });
+  }
+
+  /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
+  #leave(action: FlowAction): never {
+    const signal = new FlowSignal(action);
+    this.#turn.raised = signal;
+    throw signal;
+  }
+}
+
+function checkCase(name: string, choice: string, cases: object): void {
+  if (Object.hasOwn(cases, choice)) return;
+  throw new InvalidInputError(`Branch "${name}" chose "${choice}", which is not one of its cases: ${Object.keys(cases).join(", ")}.`);
+}

@@ -1,0 +1,87 @@
+/** One attempt at one step: what its function gets, its time limit and its abort signal. */
+import { TimeoutError } from "../core/errors.js";
+import type { Logger, StepContext } from "../define/context.js";
+
+export interface ExecutionHost {
+  readonly runId: string;
+  logFor(step: string, attempt: number): Logger;
+  progress(node: string, done: number, total?: number, message?: string): void;
+}
+
+export class Execution implements StepContext {
+  readonly key: string;
+  readonly attempt: number;
+  readonly startedMs = performance.now();
+  /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
+  startRecorded = false;
+  readonly #host: ExecutionHost;
+  #controller: AbortController | null = null;
+  #abortReason: unknown;
+  #aborted = false;
+
+  constructor(host: ExecutionHost, key: string, attempt: number) {
+    this.#host = host;
+    this.key = key;
+    this.attempt = attempt;
+  }
+
+  /**
+   * The same for all attempts at this step of this run: an attempt that timed out or whose worker died may have had its
+   * effect, so a provider must be able to recognise the next one.
+   */
+  get idempotencyKey(): string {
+    return `${this.#host.runId}:${this.key}`;
+  }
+
+  get abortSignal(): AbortSignal {
+    // Most steps never look at it; a controller for each would cost more than their record.
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get log(): Logger {
+    return this.#host.logFor(this.key, this.attempt);
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    this.#host.progress(this.key, done, total, message);
+  }
+
+  get elapsedMs(): number {
+    return Math.max(0, Math.round(performance.now() - this.startedMs));
+  }
+
+  abort(reason: unknown): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Runs the body; after the time limit it is aborted and given up on, whatever it still does. */
+  async run<T>(body: (step: StepContext) => T | Promise<T>, timeoutMs: number | null): Promise<T> {
+    if (timeoutMs === null) return body(this);
+    let timer: NodeJS.Timeout | undefined;
+    const expired = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
+        this.abort(error);
+        reject(error);
+      }, Math.min(timeoutMs, maxTimerMs));
+    });
+    try {
+      const value = Promise.resolve(body(this));
+      // Whoever loses the race below may still reject later; that is nobody's problem then.
+      value.catch(() => {});
+      return await Promise.race([value, expired]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** setTimeout overflows beyond 24.8 days and would fire at once. */
+export const maxTimerMs = 2_147_483_647;

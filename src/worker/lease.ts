@@ -1,0 +1,52 @@
+/** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
+import type { Logger } from "../define/context.js";
+import type { Fence, Store } from "../store/store.js";
+
+export interface LeaseEvents {
+  /** The store says that this epoch is over. */
+  readonly onLost: () => void;
+  readonly onMail: (runIds: readonly string[]) => void;
+}
+
+export class Lease {
+  readonly #store: Store;
+  readonly #fence: Fence;
+  readonly #log: Logger;
+  readonly #events: LeaseEvents;
+  readonly #timer: NodeJS.Timeout;
+  #beating: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents) {
+    this.#store = store;
+    this.#fence = fence;
+    this.#log = log;
+    this.#events = events;
+    // Three beats to a lease: one may be lost, and one late.
+    this.#timer = setInterval(() => void this.beatNow(), Math.max(10, leaseMs / 3));
+  }
+
+  beatNow(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => {
+      this.#beating = null;
+    });
+    return this.#beating;
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      const { alive, mail, reaped } = await this.#store.beat(this.#fence);
+      if (this.#stopped) return;
+      if (!alive) return this.#events.onLost();
+      if (reaped.length > 0) this.#log.warn(`Freed the runs of ${reaped.length} dead worker(s): ${reaped.join(", ")}.`);
+      if (mail.length > 0) this.#events.onMail(mail);
+    } catch (error) {
+      if (!this.#stopped) this.#log.warn("A heartbeat failed; the next one will tell.", error);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,47 @@
+/** What a run has to write and has not submitted yet. It goes out with the next commit of the run, all of it. */
+import type { NewEvent } from "../core/event.js";
+import type { CursorWrite, Mail, NewRun, Next, Transition } from "../store/store.js";
+
+const none: readonly never[] = [];
+export const keep: Next = { kind: "keep" };
+
+export class Outbox {
+  events: NewEvent[] = [];
+  starts: NewRun[] = [];
+  mail: Mail[] = [];
+  release: string[] = [];
+  drained: number[] = [];
+  readonly #cursors = new Map<string, CursorWrite>();
+  /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
+  wakeIn: number | null = null;
+  wakeAt: number | null = null;
+
+  get empty(): boolean {
+    return this.events.length === 0 && this.#cursors.size === 0 && this.mail.length === 0 && this.release.length === 0 && this.drained.length === 0;
+  }
+
+  /** A wait begins: it is due so long after this commit, or at an instant, or never by itself. */
+  open(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
+    this.events.push(event);
+    if (due.inMs !== undefined) this.wakeIn = this.wakeIn === null ? due.inMs : Math.min(this.wakeIn, due.inMs);
+    if (due.at !== undefined) this.wakeAt = this.wakeAt === null ? due.at : Math.min(this.wakeAt, due.at);
+  }
+
+  cursor(write: CursorWrite): void {
+    this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
+  }
+
+  take(runId: string, after: number, next: Next): Transition {
+    const cursors = this.#cursors.size === 0 ? none : [...this.#cursors.values()];
+    const { events, starts, mail, release, drained } = this;
+    this.events = [];
+    this.wakeIn = null;
+    this.wakeAt = null;
+    if (starts.length > 0) this.starts = [];
+    if (mail.length > 0) this.mail = [];
+    if (release.length > 0) this.release = [];
+    if (drained.length > 0) this.drained = [];
+    if (cursors.length > 0) this.#cursors.clear();
+    return { runId, after, events, next, drained, starts, mail, release, cursors };
+  }
+}

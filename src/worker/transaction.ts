@@ -1,0 +1,83 @@
+/**
+ * Transactional steps: the user's own writes and the step's record commit together, or neither does.
+ *
+ * The one exception to "no transaction is open while user code runs": it has a connection of its own, and only at its
+ * commit does it need the run's log to itself. Other runs go on.
+ */
+import { StoreError } from "../core/errors.js";
+import type { NewEvent } from "../core/event.js";
+import type { StepContext } from "../define/context.js";
+import type { CommitResult, StoreTransaction } from "../store/store.js";
+import { isTransient } from "./committer.js";
+import { keep } from "./outbox.js";
+import type { TurnExecution } from "./step.js";
+import type { Turn } from "./turn.js";
+
+/** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
+export async function inTransaction(
+  turn: Turn,
+  execution: TurnExecution,
+  body: (tx: unknown, step: StepContext) => unknown,
+  timeoutMs: number | null,
+  record: (output: unknown) => NewEvent,
+): Promise<boolean> {
+  const transaction = await turn.host.store.begin();
+  let event: NewEvent;
+  try {
+    const output = await execution.run((step) => body(transaction.handle, step), timeoutMs);
+    if (turn.raised !== null) throw turn.raised;
+    event = record(output);
+  } catch (error) {
+    await rollBack(transaction);
+    throw error;
+  }
+  let failure: unknown = null;
+  const recorded = await turn.exclusively(async (after) => {
+    try {
+      const result = await commit(turn, transaction, after, event);
+      if (result.kind === "committed") return { events: [event], at: result.at };
+      failure = new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, { transient: true });
+    } catch (error) {
+      failure = error;
+    }
+    return null;
+  });
+  if (!recorded && failure === null) await rollBack(transaction);
+  if (failure !== null && !turn.over) throw failure;
+  return recorded;
+}
+
+/** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
+async function commit(turn: Turn, transaction: StoreTransaction, after: number, event: NewEvent): Promise<CommitResult> {
+  const { committer, store } = turn.host;
+  const none: readonly never[] = [];
+  const transition = { runId: turn.runId, after, events: [event], next: keep, drained: none, starts: none, mail: none, release: none, cursors: none };
+  try {
+    return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
+  } catch (error) {
+    if (!isTransient(error)) throw error;
+    const { alive } = await retrying(() => store.beat(committer.fence));
+    const [written] = await retrying(() => store.log(turn.runId, { after, limit: 1 }));
+    if (!alive || written === undefined) throw error;
+    return { kind: "committed", at: written.at, kept: [], refused: [] };
+  }
+}
+
+async function retrying<T>(read: () => Promise<T>): Promise<T> {
+  for (let wait = 20; ; wait = Math.min(wait * 2, 2_000)) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+}
+
+async function rollBack(transaction: StoreTransaction): Promise<void> {
+  try {
+    await transaction.rollback();
+  } catch {
+    // The connection is gone, and the transaction with it.
+  }
+}

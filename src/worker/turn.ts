@@ -1,0 +1,649 @@
+/**
+ * A turn: one worker has one run, from the claim until the run is parked or finished.
+ *
+ * Read (or know) the log, fold it, decide about messages and time, run the user's code for as long as it gets anywhere,
+ * commit what it did, and let go. User code sees nothing that is not committed, and nothing is held while a run waits:
+ * a run that sleeps for a month is one row.
+ */
+import { encode } from "../core/codec.js";
+import { type Command, decide, type Received } from "../core/decide.js";
+import { NonDeterminismError, PauseError, RunCanceledError, TransientError } from "../core/errors.js";
+import { event, type NewEvent } from "../core/event.js";
+import { type Failure, toFailure } from "../core/failure.js";
+import { nextDelay } from "../core/retry.js";
+import { evolve, fold, nextDueAt, type Op, type RunState, statusOf, waitingFor } from "../core/state.js";
+import type { Logger } from "../define/context.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import { validate } from "../define/standard-schema.js";
+import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
+import { Answers, type Deferred } from "./answers.js";
+import { childrenToCancel, mapReleases, parentMail, settleMap } from "./children.js";
+import type { Committer } from "./committer.js";
+import { createContext } from "./context.js";
+import { maxTimerMs } from "./execution.js";
+import { FlowSignal } from "./flow-control.js";
+import { readMail } from "./mail.js";
+import { keep, Outbox } from "./outbox.js";
+import { pausedBy } from "./paused-by.js";
+import { settleCall } from "./settle.js";
+import type { TurnExecution } from "./step.js";
+
+export interface TurnHost {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly log: Logger;
+  /** Steps that are executing now, for whoever watches for slow ones. */
+  readonly executing: Set<TurnExecution>;
+  readonly maxDeliveries: number;
+  /** How long a canceled run waits for its steps to notice. */
+  readonly cancelGraceMs: number;
+  /** What is known of a workflow that is only named. */
+  registration(name: string): Promise<{ readonly queue: string; readonly version: string }>;
+  readInbox(runId: string): Promise<readonly InboxRow[]>;
+  /** The turn is over: the run is parked, finished or lost. */
+  over(turn: Turn, how: "parked" | "finished" | "lost"): void;
+  /** Mail came while it was being parked: it is still ours, and must be begun again. */
+  again(turn: Turn): void;
+  /** This run could not be written; `error` says why. */
+  evicted(turn: Turn, error: unknown): void;
+}
+
+export interface Opening {
+  readonly run: RunRecord;
+  readonly deliveries: number;
+  readonly log: readonly StoredEvent[];
+  readonly inbox: readonly InboxRow[];
+  /** The store's time at the claim. */
+  readonly at: number;
+}
+
+export class Turn {
+  readonly run: RunRecord;
+  readonly definition: WorkflowDefinition;
+  readonly host: TurnHost;
+  readonly state: RunState;
+  readonly answers: Answers;
+  readonly outbox = new Outbox();
+  readonly deliveries: number;
+  /** A flow control signal that user code raised and nobody has honoured yet. */
+  raised: FlowSignal | null = null;
+  readonly #opening: Opening;
+  readonly #names = new Map<string, number>();
+  readonly #executions = new Set<TurnExecution>();
+  readonly #retries = new Map<string, (op: Op | undefined) => void>();
+  #controller: AbortController | null = null;
+  #nextSeq: number;
+  /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
+  #busy = 0;
+  #submitting = 0;
+  #gate: Promise<void> | null = null;
+  #stirred = false;
+  #pumping = false;
+  #pumpAgain = false;
+  #codeRuns = false;
+  #stopping = false;
+  #over = false;
+  #alarm: NodeJS.Timeout | null = null;
+  #cancelTimer: NodeJS.Timeout | null = null;
+  /** The store's time as we last heard it, and our own monotonic clock then. */
+  #heardAt: number;
+  #heardMono = performance.now();
+
+  constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
+    this.host = host;
+    this.definition = definition;
+    this.run = opening.run;
+    this.deliveries = opening.deliveries;
+    this.#opening = opening;
+    this.#heardAt = opening.at;
+    this.state = fold(opening.log);
+    this.#nextSeq = this.state.seq + 1;
+    this.answers = new Answers({
+      state: this.state,
+      bornAt: opening.run.createdAt,
+      settle: (key, call) => this.#settleCall(key, call),
+      onIdle: () => {
+        if (this.answers.pending.size > 0) this.stir();
+      },
+    });
+  }
+
+  get runId(): string {
+    return this.run.id;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
+  get halted(): boolean {
+    return this.#over || this.#stopping || this.state.paused !== null || this.state.cancel !== null || this.state.ending !== null;
+  }
+
+  // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  begin(): void {
+    const { deliveries } = this;
+    if (deliveries > this.host.maxDeliveries && this.state.paused === null) return void this.#quarantine();
+    if (this.state.startedAt === null) this.#recordStart();
+    if (deliveries > 1) this.outbox.events.push(event("run.recovered", {}, { deliveries }));
+    if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.#runCode();
+    void this.#wake();
+  }
+
+  #recordStart(): void {
+    const { timeoutMs } = this.definition;
+    if (timeoutMs === null) this.outbox.events.push(event("run.started", {}));
+    else this.outbox.open(event("run.started", {}, { timeoutMs }), { inMs: timeoutMs });
+  }
+
+  /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
+  async #wake(): Promise<void> {
+    await this.#pump(this.#opening.inbox, this.#opening.at);
+    if (this.#over) return;
+    if (this.state.cancel === null && this.state.paused === null && this.#codeHasWork()) this.#runCode();
+    else this.stir();
+  }
+
+  /** The worker that parked the run noted how much its code had seen; a map whose children trickle in is no news. */
+  #codeHasWork(): boolean {
+    const { waiting } = this.run;
+    if (waiting === null || this.deliveries > 1) return true;
+    const seen = (JSON.parse(waiting) as { news: number }).news;
+    if (seen < 0 || this.state.news > seen) return true;
+    const now = this.storeNow();
+    for (const op of this.state.ops.values()) if (op.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
+    return false;
+  }
+
+  async #quarantine(): Promise<void> {
+    const deaths = this.deliveries - 1;
+    const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
+    const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
+    this.outbox.events.push(event("run.paused", {}, { reason, error }));
+    await this.#park();
+  }
+
+  #runCode(): void {
+    this.#codeRuns = true;
+    if (this.definition.timeoutMs !== null) this.#setAlarm();
+    const context = createContext(this);
+    let result: unknown;
+    try {
+      result = this.definition.handler(context, context.input);
+    } catch (error) {
+      void this.#handlerThrew(error);
+      return;
+    }
+    if (this.state.answered.length > 0) this.answers.replay();
+    Promise.resolve(result).then(
+      (output) => this.#handlerReturned(output),
+      (error) => this.#handlerThrew(error),
+    );
+  }
+
+  // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
+  key(name: string): string {
+    const key = this.nextKey(name);
+    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    return key;
+  }
+
+  nextKey(name: string): string {
+    const count = (this.#names.get(name) ?? 0) + 1;
+    return count === 1 ? name : `${name}#${count}`;
+  }
+
+  /** What the log has under this key. The same name must still be the same kind of thing. */
+  recorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
+    const op = this.state.ops.get(key);
+    if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
+    this.diverge([key], `the log has "${key}" as a ${op.kind}, the code now uses that name for a ${kind}`);
+    return undefined;
+  }
+
+  /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
+  ask(key: string): Promise<unknown> {
+    if (this.#over) this.#warnLate(key);
+    return this.answers.ask(key);
+  }
+
+  #warnLate(key: string): void {
+    this.host.log.warn(
+      `Run ${this.runId}: "${key}" was asked for after the run had been parked. The workflow awaits something that is not under ctx beside a durable wait; put it into a step.`,
+    );
+  }
+
+  /** Something durable is open, or something is in the outbox: see to it once the code has come to rest. */
+  stir(): void {
+    if (this.#stirred || this.#over) return;
+    this.#stirred = true;
+    setImmediate(() => {
+      this.#stirred = false;
+      this.#settle();
+    });
+  }
+
+  /** Keeps the run from being parked while `work` goes on. */
+  async busy<T>(work: () => Promise<T>): Promise<T> {
+    this.#busy += 1;
+    try {
+      return await work();
+    } finally {
+      this.#busy -= 1;
+      this.stir();
+    }
+  }
+
+  began(execution: TurnExecution): void {
+    this.#busy += 1;
+    this.#executions.add(execution);
+    this.host.executing.add(execution);
+  }
+
+  ended(execution: TurnExecution): void {
+    this.#executions.delete(execution);
+    this.host.executing.delete(execution);
+  }
+
+  settled(): void {
+    this.#busy -= 1;
+    if (this.#busy === 0 && (this.answers.pending.size > 0 || this.halted)) this.stir();
+  }
+
+  /** A step waits for its next attempt: `begin` is called when it is due, if the turn lives that long. */
+  retryLater(key: string, begin: (op: Op | undefined) => void): void {
+    this.#retries.set(key, begin);
+    this.stir();
+  }
+
+  /** Overwrites one row; it goes along with the next commit, or soon by itself. */
+  progress(node: string, done: number, total?: number, message?: string): void {
+    if (this.#over) return;
+    this.outbox.cursor({ node, progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }) });
+    this.stir();
+  }
+
+  get abortSignal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.halted && !this.#controller.signal.aborted && this.state.cancel !== null) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#controller?.abort(reason);
+    for (const execution of this.#executions) execution.abort(reason);
+  }
+
+  /** The store's time, as well as it is known here without asking. */
+  storeNow(): number {
+    return this.#heardAt + Math.floor(performance.now() - this.#heardMono);
+  }
+
+  #heard(at: number): void {
+    this.#heardAt = at;
+    this.#heardMono = performance.now();
+  }
+
+  // ── Committing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Commits the outbox and these events. False: the turn is over, whoever asked has nothing more to do. */
+  async submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
+    while (this.#gate !== null) await this.#gate;
+    if (this.#over) return false;
+    for (const one of events) this.outbox.events.push(one);
+    const transition = this.outbox.take(this.runId, this.#nextSeq - 1, next);
+    this.#nextSeq += transition.events.length;
+    if (next.kind !== "keep") this.#over = true;
+    this.#submitting += 1;
+    try {
+      const receipt = await this.host.committer.submit(transition);
+      if (receipt.kind === "evicted") {
+        this.#end("evicted", receipt.error);
+        return false;
+      }
+      this.#heard(receipt.at);
+      if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
+      else this.#end(receipt.kept ? "again" : next.kind === "park" ? "parked" : "finished");
+      return true;
+    } catch {
+      // The fence is gone: nothing of this worker counts any more, and it knows by itself.
+      this.#end("lost");
+      return false;
+    } finally {
+      this.#submitting -= 1;
+    }
+  }
+
+  #absorb(events: readonly NewEvent[], after: number, at: number): void {
+    let seq = after;
+    for (const { type, node, attempt, outcome, data } of events) {
+      seq += 1;
+      evolve(this.state, { seq, type, node, attempt, outcome, data, at });
+    }
+    this.answers.deliver();
+    if (this.state.signals.length > 0 && events.some((one) => one.type === "wait.started")) void this.#pump([], at);
+    if (this.halted) this.#halt();
+    else if (!this.outbox.empty) this.stir();
+  }
+
+  /**
+   * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
+   * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
+   */
+  async exclusively(work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>): Promise<boolean> {
+    if (!this.outbox.empty) await this.submit([]);
+    while (this.#gate !== null) await this.#gate;
+    let open = () => {};
+    this.#gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    try {
+      while (this.#submitting > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#over) return false;
+      const after = this.#nextSeq - 1;
+      const written = await work(after);
+      if (written === null) return false;
+      this.#nextSeq += written.events.length;
+      this.#absorb(written.events, after, written.at);
+      return true;
+    } finally {
+      this.#gate = null;
+      open();
+    }
+  }
+
+  #end(how: "parked" | "finished" | "lost" | "again" | "evicted", error?: unknown): void {
+    this.#over = true;
+    this.answers.close();
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
+    for (const execution of this.#executions) this.host.executing.delete(execution);
+    this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
+    this.#executions.clear();
+    if (how === "again") this.host.again(this);
+    else if (how === "evicted") this.host.evicted(this, error);
+    else this.host.over(this, how);
+  }
+
+  // ── Messages and time ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Mail came, or time passed: look. */
+  async poke(): Promise<void> {
+    if (this.#over) return;
+    if (this.#pumping) {
+      this.#pumpAgain = true;
+      return;
+    }
+    await this.busy(async () => {
+      const inbox = await this.host.readInbox(this.runId);
+      await this.#pump(inbox, await this.host.store.now());
+    });
+  }
+
+  /** Decides about messages and about what is due, and commits that before any code acts on it. One at a time. */
+  async #pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+    if (this.#over) return;
+    if (this.#pumping) {
+      this.#pumpAgain = true;
+      return;
+    }
+    this.#pumping = true;
+    try {
+      await this.#decideAndCommit(inbox, now);
+    } catch (error) {
+      this.host.log.error(`Run ${this.runId}: a message could not be dealt with.`, error);
+    } finally {
+      this.#pumping = false;
+      this.stir();
+    }
+    if (this.#pumpAgain) {
+      this.#pumpAgain = false;
+      await this.poke();
+    }
+  }
+
+  async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
+    const received = inbox.map((row): Received => ({ command: readMail(row) as Command, at: row.at, strict: false })).filter((one) => one.command !== null);
+    const events = decide(this.state, received, now, this.#nextSeq + this.outbox.events.length);
+    if (events.length > 0 || inbox.length > 0) {
+      for (const row of inbox) this.outbox.drained.push(row.id);
+      const failed = events.find((one) => one.type === "run.failed");
+      if (failed !== undefined) return this.#conclude("failed", events);
+      for (const release of mapReleases(this, events)) this.outbox.release.push(release);
+      if (!(await this.submit(events))) return;
+    }
+    this.#beginDueRetries(now);
+    if (this.#codeRuns) this.#setAlarm();
+    if (this.halted) this.#halt();
+  }
+
+  #beginDueRetries(now: number): void {
+    if (this.halted) return;
+    for (const [key, begin] of this.#retries) {
+      const op = this.state.ops.get(key);
+      if (op?.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) > now) continue;
+      this.#retries.delete(key);
+      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
+      if (op?.kind === "step" && op.phase === "again") begin(op);
+    }
+  }
+
+  /** While code runs on, the run is not parked: its timers are ours to watch. */
+  #setAlarm(): void {
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    this.#alarm = null;
+    const due = nextDueAt(this.state, (key) => this.answers.pending.has(key));
+    const timeout = this.state.startedAt === null && this.definition.timeoutMs !== null ? this.storeNow() + this.definition.timeoutMs : null;
+    const at = due === null ? timeout : timeout === null ? due : Math.min(due, timeout);
+    if (at === null) return;
+    const wait = Math.min(Math.max(0, at - this.storeNow()) + 1, maxTimerMs);
+    this.#alarm = setTimeout(() => void this.#onAlarm(), wait);
+    this.#alarm.unref();
+  }
+
+  async #onAlarm(): Promise<void> {
+    // Without its start in the log the deadline is not known there yet.
+    if (this.state.startedAt === null && !(await this.submit([]))) return;
+    await this.poke();
+    if (!this.#over) this.#setAlarm();
+  }
+
+  /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
+  #halt(): void {
+    this.stir();
+    if (this.state.cancel === null || this.#cancelTimer !== null) return;
+    this.abort(new RunCanceledError(this.runId, this.state.cancel.reason ?? undefined));
+    this.#cancelTimer = setTimeout(() => {
+      this.#busy = 0;
+      this.stir();
+    }, this.host.cancelGraceMs);
+  }
+
+  /** The worker lost its lease: the run is somebody else's. */
+  abandon(): void {
+    if (!this.#over) this.#end("lost");
+  }
+
+  /** The worker stops: what runs may finish, then the run goes to whoever is next. */
+  stop(): void {
+    this.#stopping = true;
+    this.stir();
+  }
+
+  // ── Coming to rest ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The code has had its say for now. Write what it left, and park the run if nothing but waiting is left to do. */
+  #settle(): void {
+    if (this.#over || this.#gate !== null) return;
+    if (this.#busy > 0 || this.#pumping) {
+      if (!this.outbox.empty && this.#submitting === 0) void this.submit([]);
+      if (this.answers.pending.size > 0) this.#setAlarm();
+      return;
+    }
+    // Its receipt stirs again, and then the state knows what is in it.
+    if (this.#submitting > 0) return;
+    if (this.state.cancel !== null) return void this.#concludeCancel(this.state.cancel.reason);
+    if (this.state.paused !== null || this.#stopping || !this.#codeRuns) return void this.#park();
+    if (this.answers.delivering) return;
+    const waits = this.answers.pending.size > 0;
+    const signalIsThere = this.state.signals.length > 0 && this.outbox.events.some((one) => one.type === "wait.started");
+    if (waits && !signalIsThere) return void this.#park();
+    if (!this.outbox.empty) void this.submit([]);
+  }
+
+  async #park(): Promise<void> {
+    const { outbox, state } = this;
+    const interrupted = this.#stopping && this.#codeRuns && state.paused === null;
+    const stateDue = nextDueAt(state, this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined);
+    const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
+    const startedAt = state.startedAt;
+    // From here on the state belongs to nobody: the events get a provisional stamp, only to be summed up.
+    for (const one of outbox.events) evolve(state, { ...one, seq: state.seq + 1, at: this.#heardAt });
+    const dueAt = state.paused !== null ? null : earlier(stateDue, outbox.wakeAt);
+    const recheck = pauseRecheck(outbox.events);
+    const next: Next = {
+      kind: "park",
+      status: statusOf(state) as "pending" | "waiting" | "paused",
+      waiting: JSON.stringify({ news: interrupted ? -1 : state.news, for: waitingFor(state) }),
+      startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
+      wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
+      wakeIn: state.paused !== null ? recheck : wakeIn,
+    };
+    await this.submit([], next);
+  }
+
+  async #conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null = null, error: Failure | null = null): Promise<void> {
+    const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+    for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
+    const mail = parentMail(this, status, output, failure);
+    if (mail !== null) this.outbox.mail.push(mail);
+    await this.submit(events, { kind: "finish", status, output, error: failure, startedAt: this.state.startedAt ?? "now" });
+  }
+
+  #concludeCancel(reason: string | null): Promise<void> {
+    const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
+    return this.#conclude("canceled", [event("run.canceled", {}, reason === null ? {} : { reason })], null, error);
+  }
+
+  // ── The end of the handler ─────────────────────────────────────────────────────────────────────────────────────────
+
+  async #handlerReturned(output: unknown): Promise<void> {
+    if (this.#over) return;
+    if (this.raised !== null) return this.#obey(this.raised);
+    if (this.halted) return this.stir();
+    const forgotten = [...this.state.ops.keys()].filter((key) => !this.answers.asked.has(key));
+    if (forgotten.length > 0) return this.diverge(forgotten, "the log has steps that the code finished without asking for");
+    await this.#complete(output);
+  }
+
+  async #complete(output: unknown): Promise<void> {
+    let text: string;
+    try {
+      const schema = this.definition.outputSchema;
+      const value = schema === null ? output : await validate(schema, output, `output of workflow "${this.definition.name}"`);
+      text = encode(value, { what: `the output of workflow "${this.definition.name}"` });
+    } catch (error) {
+      return this.#fail(error);
+    }
+    await this.#conclude("completed", [event("run.completed", {}, undefined, { output: text })], text);
+  }
+
+  async #handlerThrew(error: unknown): Promise<void> {
+    if (this.#over) return;
+    if (error instanceof FlowSignal) return this.#obey(error);
+    if (this.raised !== null) return this.#obey(this.raised);
+    if (this.halted) return this.stir();
+    if (error instanceof TransientError) {
+      const waitMs = nextDelay(this.definition.retry, 1, Math.random(), error);
+      return this.#again(waitMs, false);
+    }
+    if (error instanceof PauseError) {
+      this.outbox.events.push(pausedBy(error, {}));
+      return this.#park();
+    }
+    await this.#fail(error);
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const { onFailure } = this.definition;
+    if (onFailure !== null && !this.halted) {
+      const context = createContext(this);
+      const info = { runId: this.runId, workflowName: this.definition.name, input: context.input, error: error instanceof Error ? error : new Error(String(error), { cause: error }) };
+      try {
+        await context.step("on_failure", () => onFailure(info));
+      } catch (secondary) {
+        if (this.#over) return;
+        this.host.log.error(`Run ${this.runId}: onFailure itself failed.`, secondary);
+      }
+    }
+    if (this.#over) return;
+    const failure = toFailure(error);
+    await this.#conclude("failed", [event("run.failed", {}, { error: failure })], null, failure);
+  }
+
+  /** Flow control that was raised in the handler itself, or in a step but concerning the whole run. */
+  async #obey(signal: FlowSignal): Promise<void> {
+    const { action } = signal;
+    switch (action.kind) {
+      case "cancel":
+        return this.#concludeCancel(action.reason);
+      case "finish":
+        return this.#complete(action.output);
+      case "skip":
+        return this.#complete(undefined);
+      case "pause":
+        this.outbox.events.push(event("run.paused", { node: action.key }, { reason: action.reason ?? "Paused by the workflow.", passable: true }));
+        return this.#park();
+      case "reattempt":
+        return this.#again(action.waitMs, action.rewind);
+      case "suspend":
+        return this.#again(action.waitMs, false);
+    }
+  }
+
+  async #again(waitMs: number, rewind: boolean): Promise<void> {
+    this.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
+    await this.#park();
+  }
+
+  /** Run-level flow control that a step raised: the step is recorded by its own hand, then the run obeys. */
+  obeyFromStep(signal: FlowSignal): void {
+    void this.#obey(signal);
+  }
+
+  /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */
+  diverge(steps: readonly string[], problem: string): void {
+    if (this.#over) return;
+    const error = new NonDeterminismError({ runId: this.runId, steps, problem });
+    this.hold(error.message, toFailure(error));
+  }
+
+  /** Pauses the run because of something only a person can solve. */
+  hold(reason: string, error: Failure | null, node?: string): void {
+    if (this.#over || this.state.paused !== null) return;
+    this.abort(new Error(reason));
+    this.outbox.events.push(event("run.paused", node === undefined ? {} : { node }, error === null ? { reason } : { reason, error }));
+    if (this.#submitting > 0 || this.#busy > 0) void this.submit([]);
+    else void this.#park();
+  }
+
+  #settleCall(key: string, call: Deferred): void | Promise<void> {
+    const op = this.state.ops.get(key) as Op;
+    if (op.kind === "map") return settleMap(this, key, op, call);
+    settleCall(this.runId, key, op, call);
+  }
+}
+
+function pauseRecheck(events: readonly NewEvent[]): number | null {
+  const paused = events.findLast((one) => one.type === "run.paused");
+  if (paused?.data == null) return null;
+  return (JSON.parse(paused.data) as { recheckMs?: number }).recheckMs ?? null;
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b);
+}

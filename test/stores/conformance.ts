@@ -1,0 +1,59 @@
+/** Runs the conformance suite against a store on databases of its own, and watches that no connection stays open. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { storeSuite } from "../../src/testing/store-suite/index.js";
+import { forEachStore, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";
+import { mysqlTable, postgresTable, sqliteTable } from "./user-table.js";
+
+const userTables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable };
+
+/** A server notices a closed connection a little later than its client. */
+const patienceMs = 3_000;
+
+export function testConformance(
+  kind: Exclude<StoreKind, "memory">,
+  { notifiesAcrossInstances }: { readonly notifiesAcrossInstances: boolean },
+): void {
+  let current: TestDatabase | undefined;
+  const url = () => {
+    if (current === undefined) throw new Error("There is no database yet.");
+    return current.url;
+  };
+  const userTable = userTables[kind](url);
+
+  async function drop(): Promise<void> {
+    if (current === undefined) return;
+    const left = await openConnections(current);
+    await current.drop();
+    current = undefined;
+    if (left > 0) throw new Error(`${left} connections were left open after close().`);
+  }
+
+  forEachStore(
+    () =>
+      storeSuite({
+        name: kind,
+        runner: { afterAll, afterEach, beforeAll, describe, expect, test },
+        fresh: async () => {
+          await drop();
+          current = await testDatabase(kind);
+          await userTable.create();
+        },
+        open: (options) => openStore(kind, url(), options),
+        sharesAcrossInstances: true,
+        notifiesAcrossInstances,
+        hasMigrations: true,
+        transactions: userTable,
+        dispose: drop,
+      }),
+    [kind],
+  );
+}
+
+async function openConnections(database: TestDatabase): Promise<number> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const count = await database.connections();
+    if (count === 0 || performance.now() > deadline) return count;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,150 @@
+/** Databases for tests: each made for one test file, on the servers that `npm test` has found, and dropped after it. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnection } from "mysql2/promise";
+import pg from "pg";
+import { describe, test } from "vitest";
+import { MemoryStore } from "../../src/store/memory.js";
+import type { Store, StoreOptions } from "../../src/store/store.js";
+
+const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
+export type StoreKind = (typeof storeKinds)[number];
+
+export interface TestDatabase {
+  /** What `connect` takes. */
+  readonly url: string;
+  /** How many connections to it are open. They must all be closed by those who opened them. */
+  connections(): Promise<number>;
+  /** Removes it, whoever is still connected. */
+  drop(): Promise<void>;
+}
+
+/** The servers: those of `npm test`, or the standard ones of this machine. */
+export function storeUrls(): { readonly postgres: string; readonly mysql: string } {
+  return {
+    postgres: process.env.PAWL_TEST_POSTGRES_URL || "postgres://postgres@127.0.0.1:5432/postgres",
+    mysql: process.env.PAWL_TEST_MYSQL_URL || "mysql://root@127.0.0.1:3306/test",
+  };
+}
+
+/** Whether the person who runs the tests asked to leave this store out. */
+export function isLeftOut(kind: StoreKind): boolean {
+  return (process.env.PAWL_TEST_WITHOUT ?? "").split(",").includes(kind);
+}
+
+// Loaded when asked for: a test of one store needs neither the drivers nor the code of the others.
+const openers: Record<StoreKind, (url: string, options?: StoreOptions) => Promise<Store>> = {
+  memory: async (_url, options) => new MemoryStore(options),
+  sqlite: async (...given) => (await import("../../src/store/sqlite/index.js")).openSqlite(...given),
+  postgres: async (...given) => (await import("../../src/store/postgres/index.js")).openPostgres(...given),
+  mysql: async (...given) => (await import("../../src/store/mysql/index.js")).openMysql(...given),
+};
+
+/** Opens a store on a test database. It has no tables until somebody calls `migrate`. */
+export function openStore(kind: StoreKind, url: string, options?: StoreOptions): Promise<Store> {
+  return openers[kind](url, options);
+}
+
+/** Defines the same tests for every store; one that is left out has a single test that says so. */
+export function forEachStore(define: (kind: StoreKind) => void, kinds: readonly StoreKind[] = storeKinds): void {
+  for (const kind of kinds) {
+    describe(kind, () => {
+      if (isLeftOut(kind)) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested against it", () => {});
+      else define(kind);
+    });
+  }
+}
+
+const makers: Record<StoreKind, () => Promise<TestDatabase>> = {
+  memory: async () => ({ url: "memory:", connections: async () => 0, drop: async () => {} }),
+  sqlite: makeSqlite,
+  postgres: makePostgres,
+  mysql: makeMysql,
+};
+
+/** A new, empty database. */
+export function testDatabase(kind: StoreKind): Promise<TestDatabase> {
+  return makers[kind]();
+}
+
+const newName = () => `pawl_test_${process.pid}_${randomBytes(4).toString("hex")}`;
+
+function withDatabase(server: string, name: string): string {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function makeSqlite(): Promise<TestDatabase> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
+  return {
+    url: `sqlite:${join(folder, "pawl.db")}`,
+    connections: async () => openFilesIn(folder),
+    drop: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Of this process, where the system tells (Linux). */
+function openFilesIn(folder: string): number {
+  const descriptors = "/proc/self/fd";
+  const target = (name: string) => {
+    try {
+      return readlinkSync(join(descriptors, name));
+    } catch {
+      return "";
+    }
+  };
+  try {
+    return readdirSync(descriptors).filter((name) => target(name).startsWith(folder)).length;
+  } catch {
+    return 0;
+  }
+}
+
+async function makePostgres(): Promise<TestDatabase> {
+  const server = storeUrls().postgres;
+  const name = newName();
+  const asAdmin = async (sql: string, values: readonly string[] = []) => {
+    const client = new pg.Client({ connectionString: server });
+    await client.connect();
+    try {
+      return (await client.query(sql, [...values])).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  await asAdmin(`CREATE DATABASE ${name}`);
+  const countSql =
+    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
+  return {
+    url: withDatabase(server, name),
+    connections: async () => (await asAdmin(countSql, [name]))[0].n,
+    drop: async () => {
+      await asAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+async function makeMysql(): Promise<TestDatabase> {
+  const server = storeUrls().mysql;
+  const name = newName();
+  const asAdmin = async (sql: string, values: readonly string[] = []) => {
+    const connection = await createConnection({ uri: server });
+    try {
+      return (await connection.query(sql, [...values]))[0] as { n: number }[];
+    } finally {
+      await connection.end();
+    }
+  };
+  await asAdmin(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`);
+  const countSql = "SELECT count(*) AS n FROM information_schema.processlist WHERE db = ?";
+  return {
+    url: withDatabase(server, name),
+    connections: async () => Number((await asAdmin(countSql, [name]))[0]?.n),
+    drop: async () => {
+      await asAdmin(`DROP DATABASE IF EXISTS ${name}`);
+    },
+  };
+}

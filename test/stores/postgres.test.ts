@@ -1,0 +1,3 @@
+import { testConformance } from "./conformance.js";
+
+testConformance("postgres", { notifiesAcrossInstances: true });

@@ -1,0 +1,103 @@
+/** A table of the user's beside Pawl's, and transactions of the user's own on it, for each database. */
+import Database from "better-sqlite3";
+import { type Connection, createConnection } from "mysql2/promise";
+import pg from "pg";
+import type { TransactionHarness } from "../../src/testing/store-suite/index.js";
+
+export interface UserTable extends TransactionHarness {
+  create(): Promise<void>;
+}
+
+type OwnTransaction = Awaited<ReturnType<TransactionHarness["own"]>>;
+
+/** Of the database whose url `url` gives, each time it is asked. */
+export function sqliteTable(url: () => string): UserTable {
+  const open = () => new Database(url().replace(/^sqlite:/, ""));
+  const once = <T>(work: (database: Database.Database) => T): T => {
+    const database = open();
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  };
+  return {
+    create: async () => once((database) => void database.exec("CREATE TABLE user_values (value TEXT)")),
+    written: async () =>
+      once((database) => database.prepare<[], string>("SELECT value FROM user_values").pluck().all()),
+    write: async (handle, value) => {
+      (handle as Database.Database).prepare("INSERT INTO user_values VALUES (?)").run(value);
+    },
+    own: async () => {
+      const database = open();
+      database.exec("BEGIN IMMEDIATE");
+      const end = (sql: string) => async () => {
+        database.exec(sql);
+        database.close();
+      };
+      return { tx: database, commit: end("COMMIT"), rollback: end("ROLLBACK") };
+    },
+  };
+}
+
+export function postgresTable(url: () => string): UserTable {
+  const open = async () => {
+    const client = new pg.Client({ connectionString: url() });
+    await client.connect();
+    return client;
+  };
+  const once = async (sql: string) => {
+    const client = await open();
+    try {
+      return (await client.query<{ value: string }>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    create: async () => void (await once("CREATE TABLE user_values (value text)")),
+    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    write: async (handle, value) => {
+      await (handle as pg.ClientBase).query("INSERT INTO user_values VALUES ($1)", [value]);
+    },
+    own: async () => {
+      const client = await open();
+      return ownTransaction(client, (sql) => client.query(sql));
+    },
+  };
+}
+
+export function mysqlTable(url: () => string): UserTable {
+  const open = () => createConnection({ uri: url() });
+  const once = async (sql: string) => {
+    const connection = await open();
+    try {
+      return (await connection.query(sql))[0] as { value: string }[];
+    } finally {
+      await connection.end();
+    }
+  };
+  return {
+    create: async () => void (await once("CREATE TABLE user_values (value VARCHAR(200))")),
+    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    write: async (handle, value) => {
+      await (handle as Connection).query("INSERT INTO user_values VALUES (?)", [value]);
+    },
+    own: async () => {
+      const connection = await open();
+      return ownTransaction(connection, (sql) => connection.query(sql));
+    },
+  };
+}
+
+async function ownTransaction(
+  tx: { end(): Promise<void> },
+  query: (sql: string) => Promise<unknown>,
+): Promise<OwnTransaction> {
+  await query("START TRANSACTION");
+  const end = (sql: string) => async () => {
+    await query(sql);
+    await tx.end();
+  };
+  return { tx, commit: end("COMMIT"), rollback: end("ROLLBACK") };
+}
