@@ -46,7 +46,7 @@ describe("plain JSON", () => {
 
   test("any JSON value encodes to exactly JSON.stringify and comes back", () => {
     fc.assert(
-      fc.property(fc.jsonValue({ noUnicodeString: false } as object), (value) => {
+      fc.property(fc.jsonValue(), (value) => {
         fc.pre(
           !JSON.stringify(value).includes('"$pawl":') && isDeepStrictEqual(JSON.parse(JSON.stringify(value)), value),
         );
@@ -149,7 +149,6 @@ describe("what JSON cannot say comes back as it was", () => {
     const anything = fc.anything({
       key: fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("$pawl", "v", "__proto__", "constructor", "toJSON")),
       withBigInt: true,
-      withDate: true,
       withMap: true,
       withSet: true,
       withTypedArray: true,
@@ -158,7 +157,7 @@ describe("what JSON cannot say comes back as it was", () => {
         fc.string({ unit: "binary" }),
         fc.double(),
         fc.constantFrom(undefined, null, -0, "$pawl", "undefined", '{"$pawl":"Date"}'),
-        fc.date({ noInvalidDate: true }),
+        fc.date({ noInvalidDate: true }), // two invalid ones are not deeply equal, says Node
         fc.bigInt(),
         fc.boolean(),
       ],
@@ -265,7 +264,7 @@ describe("instances of classes", () => {
   test("a toJSON that hides from enumeration is asked too", () => {
     const object = Object.defineProperty({}, "toJSON", { value: () => ({ at: new Date(4) }) });
     expect(roundTrip(object)).toEqual({ at: new Date(4) });
-    expect(roundTrip(Object.assign([1], { toJSON: () => 2n }))).toBe(2n);
+    expect(roundTrip(Object.assign([1], { toJSON: () => [new Date(2)] }))).toEqual([new Date(2)]);
   });
 
   test("of Array are arrays", () => {

@@ -57,7 +57,7 @@ export function encode(value: unknown, options: EncodeOptions): string {
  * @throws SerializationError when the text is damaged, nested too deeply, or holds a type this version does not know
  */
 export function decode(text: string, options: { readonly depth?: number } = {}): unknown {
-  if (text === UNDEFINED) return undefined; // what most steps return
+  if (text === UNDEFINED) return undefined;
   const depth = options.depth ?? DEPTH;
   const value = parse(text);
   if (typeof value !== "object" || value === null) return value;
@@ -70,6 +70,7 @@ export function decode(text: string, options: { readonly depth?: number } = {}):
 // ---- Plain JSON: one walk to make sure, then the engine's own JSON.stringify ----------------------------------------
 
 function encodePlain(value: unknown, limit: number, depth: number): string | undefined {
+  if (value === undefined) return UNDEFINED; // what most steps return
   try {
     if (spend(value, limit * MEASURED, depth) >= 0)
       return typeof value === "number" ? `${value}` : JSON.stringify(value);

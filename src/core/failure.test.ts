@@ -129,23 +129,24 @@ describe("toFailure", () => {
     expect(errors?.[1]).toMatchObject({ name: "NonError", value: "text" });
   });
 
-  test("stays below 1 MiB whatever is thrown", () => {
-    const wide = (levels: number): Error =>
+  describe("stays below 1 MiB", () => {
+    const wide = (levels: number, leaf: () => unknown): Error =>
       Object.assign(
-        new AggregateError(
-          levels === 0 ? [] : Array.from({ length: 10 }, () => wide(levels - 1)),
-          "\u0001".repeat(20_000),
-        ),
-        { cause: "\u0001".repeat(10_000), code: "\u0001".repeat(10_000) },
+        new AggregateError(Array.from({ length: 10 }, () => (levels === 0 ? leaf() : wide(levels - 1, leaf)))),
+        { name: "", message: "", stack: "" },
       );
-    const tiny = (levels: number): Error => {
-      const error = new AggregateError(levels === 0 ? [] : Array.from({ length: 10 }, () => tiny(levels - 1)));
-      error.stack = "";
-      return error;
-    };
-    expect(() => store(toFailure(wide(3)))).not.toThrow();
-    expect(() => store(toFailure(tiny(4)))).not.toThrow();
-    expect(() => store(toFailure({ text: "\u0001".repeat(10_000_000) }))).not.toThrow();
+    const escaped = (length: number) => "\u0001".repeat(length); // six bytes each, as JSON
+
+    test.each<[string, unknown]>([
+      ["with many texts just below their limits", wide(2, () => new Error(escaped(8000)))],
+      ["with many texts beyond their limits", wide(2, () => new Error(escaped(80_000), { cause: escaped(80_000) }))],
+      ["with many codes", wide(2, () => Object.assign(new Error(), { stack: "", code: escaped(190) }))],
+      ["with many errors that say nothing", wide(4, () => Object.assign(new Error(), { name: "", stack: "" }))],
+      ["with many values", wide(2, () => ({ list: new Array(10_000).fill(1) }))],
+      ["with one huge value", { text: escaped(10_000_000) }],
+    ])("%s", (_name, thrown) => {
+      expect(() => store(toFailure(thrown))).not.toThrow();
+    });
   });
 
   test("a deeply nested thrown value leaves room for the event around it", () => {

@@ -21,9 +21,9 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
   const mail = new Set<string>();
   const done: string[] = [];
   let anyReady = false;
-  for (const run of batch.starts) if (run.due.kind === "now") ready.add(run.workflow);
+  for (const run of batch.starts) if (wakesSomebody(run)) ready.add(run.workflow);
   for (const transition of batch.transitions) {
-    for (const run of transition.starts) if (run.due.kind === "now") ready.add(run.workflow);
+    for (const run of transition.starts) if (wakesSomebody(run)) ready.add(run.workflow);
     for (const message of transition.mail) mail.add(message.to);
     if (transition.release.length > 0) anyReady = true;
     if (transition.next.kind === "finish") done.push(transition.runId);
@@ -39,9 +39,12 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
   return hints;
 }
 
+/** A run that is due later counts too: whoever hears of it learns when to look again. */
+const wakesSomebody = (run: NewRun) => run.due.kind !== "held" && run.due.kind !== "owned";
+
 export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {
   const workflows = new Set<string>();
-  for (const run of starts) if (run.due.kind === "now") workflows.add(run.workflow);
+  for (const run of starts) if (wakesSomebody(run)) workflows.add(run.workflow);
   return workflows.size > 0 ? [{ kind: "ready", workflows: [...workflows] }] : [];
 }
 

@@ -1,17 +1,16 @@
 /** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
-import { encode } from "../core/codec.js";
+import { decode, encode } from "../core/codec.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { childRunId } from "../core/ids.js";
+import { writeMail } from "../core/mail.js";
 import { checkName } from "../core/names.js";
 import { indexes, type MapOp } from "../core/state.js";
-import { decode } from "../core/codec.js";
 import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
 import { validate } from "../define/standard-schema.js";
-import type { Mail, NewRun, RunRecord, TerminalStatus } from "../store/store.js";
+import type { Mail, NewRun, RunRecord } from "../store/store.js";
 import type { Deferred } from "./answers.js";
-import { writeMail } from "./mail.js";
 import type { Turn } from "./turn.js";
 
 /** More children than this are born in several commits. */
@@ -159,26 +158,6 @@ export function childrenToCancel(turn: Turn): Mail[] {
     if (op.kind === "map" && op.phase === "open") mails.push(...cancelMap(turn, key, op));
   }
   return mails;
-}
-
-/** Tells the parent how this run ended. A map's children keep their results to themselves: there may be thousands. */
-export function parentMail(turn: Turn, status: TerminalStatus, output: string | null, failure: string | null): Mail | null {
-  return mailToParent(turn.run, status, output, failure);
-}
-
-export function mailToParent(run: RunRecord, status: TerminalStatus, output: string | null, failure: string | null): Mail | null {
-  if (run.parentId === null || run.parentNode === null) return null;
-  const single = run.parentIndex === null;
-  const error = failure === null ? null : (decode(failure) as Failure);
-  return writeMail(run.parentId, {
-    type: "child",
-    node: run.parentNode,
-    index: run.parentIndex,
-    status,
-    output: single ? output : null,
-    error: single && status === "failed" ? error : null,
-    reason: single && status === "canceled" ? (error?.message ?? null) : null,
-  });
 }
 
 /** Reads the children's results in pages, when the map as a whole has an answer. */

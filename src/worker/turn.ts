@@ -10,6 +10,7 @@ import { type Command, decide, type Received } from "../core/decide.js";
 import { NonDeterminismError, PauseError, RunCanceledError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, toFailure } from "../core/failure.js";
+import { mailToParent, readMail } from "../core/mail.js";
 import { nextDelay } from "../core/retry.js";
 import { evolve, fold, nextDueAt, type Op, type RunState, statusOf, waitingFor } from "../core/state.js";
 import type { Logger } from "../define/context.js";
@@ -17,12 +18,11 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
-import { childrenToCancel, mapReleases, parentMail, settleMap } from "./children.js";
+import { childrenToCancel, mapReleases, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
 import { maxTimerMs } from "./execution.js";
 import { FlowSignal } from "./flow-control.js";
-import { readMail } from "./mail.js";
 import { keep, Outbox } from "./outbox.js";
 import { pausedBy } from "./paused-by.js";
 import { settleCall } from "./settle.js";
@@ -42,6 +42,8 @@ export interface TurnHost {
   readInbox(runId: string): Promise<readonly InboxRow[]>;
   /** The turn is over: the run is parked, finished or lost. */
   over(turn: Turn, how: "parked" | "finished" | "lost"): void;
+  /** It was parked and becomes due by itself at this instant of the store. */
+  dueAgain(at: number, now: number): void;
   /** Mail came while it was being parked: it is still ours, and must be begun again. */
   again(turn: Turn): void;
   /** This run could not be written; `error` says why. */
@@ -308,6 +310,10 @@ export class Turn {
       this.#heard(receipt.at);
       if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
       else this.#end(receipt.kept ? "again" : next.kind === "park" ? "parked" : "finished");
+      if (next.kind === "park" && !receipt.kept) {
+        const due = earlier(next.wakeAt, next.wakeIn === null ? null : receipt.at + next.wakeIn);
+        if (due !== null) this.host.dueAgain(due, receipt.at);
+      }
       return true;
     } catch {
       // The fence is gone: nothing of this worker counts any more, and it knows by itself.
@@ -519,7 +525,7 @@ export class Turn {
   async #conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null = null, error: Failure | null = null): Promise<void> {
     const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
     for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
-    const mail = parentMail(this, status, output, failure);
+    const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);
     await this.submit(events, { kind: "finish", status, output, error: failure, startedAt: this.state.startedAt ?? "now" });
   }

@@ -71,8 +71,11 @@ export class Worker {
   #unwatch: (() => void) | null = null;
   #pollTimer: NodeJS.Timeout | null = null;
   #dueTimer: NodeJS.Timeout | null = null;
+  /** When the earliest parked run that we know of becomes due. */
+  #nextDueAt: number | null = null;
   #claiming: Promise<void> | null = null;
   #claimAgain = false;
+  #claimed = 0;
   /** The last claim came back full: there is probably more. */
   #backlog = false;
   /** Slots of runs that are on their way in. */
@@ -229,6 +232,9 @@ export class Worker {
       },
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
       over: (turn) => this.#release(session(), turn),
+      dueAgain: (at, now) => {
+        if (this.#nextDueAt === null || at < this.#nextDueAt) this.#wakeAt(at, now);
+      },
       again: (turn) => void this.#reopen(session(), turn),
       evicted: (turn, error) => void this.#evict(session(), turn, error),
     };
@@ -296,7 +302,8 @@ export class Worker {
       if (claim.kind === "fenced") return this.#lost(session);
       this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
       if (this.#backlog) this.#claimAgain = true;
-      this.#wakeAt(claim.nextDueAt, claim.at);
+      this.#wakeAt(this.#backlog ? this.#nextDueAt : claim.nextDueAt, claim.at);
+      this.#claimed += claim.tasks.length;
       await this.#open(session, claim.tasks, claim.at);
     } catch (error) {
       this.#services.log.warn(`Worker "${this.name}" could not claim runs.`, error);
@@ -317,8 +324,12 @@ export class Worker {
   #wakeAt(dueAt: number | null, now: number): void {
     if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
     this.#dueTimer = null;
-    if (dueAt === null) return;
-    this.#dueTimer = setTimeout(() => this.#claimSoon(), Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs));
+    this.#nextDueAt = dueAt;
+    if (dueAt === null || this.#phase !== "running") return;
+    this.#dueTimer = setTimeout(() => {
+      this.#nextDueAt = null;
+      this.#claimSoon();
+    }, Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs));
     this.#dueTimer.unref();
   }
 
@@ -425,10 +436,23 @@ export class Worker {
     }
   }
 
-  /** For tests: look at everything now, timers and messages included. */
-  async nudge(): Promise<void> {
-    this.#claimSoon();
-    await Promise.all([...(this.#session?.turns.values() ?? [])].map((turn) => turn.poke()));
+  /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
+  async runUntilIdle(): Promise<number | null> {
+    for (;;) {
+      await this.#settle();
+      const before = this.#claimed;
+      this.#claimSoon();
+      await this.#settle();
+      if (this.#claimed === before) return this.#nextDueAt;
+    }
+  }
+
+  async #settle(): Promise<void> {
+    while (this.#claiming !== null || this.active > 0 || this.#reserved > 0) {
+      await this.#claiming;
+      await Promise.all([...(this.#session?.turns.values() ?? [])].map((turn) => turn.poke()));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 }
 

@@ -15,7 +15,7 @@ import { isDuplicateKey, isNullRefused } from "./trouble.js";
 import { eventRow, eventsTable } from "./writes.js";
 
 /** Beyond this many rows the derived table costs more than a second packet does. */
-const mostRows = 8;
+const mostRows = 16;
 
 type Appending = Batch & { readonly fence: Fence };
 

@@ -66,9 +66,10 @@ function claimText(tables: Tables, clock: SqlClock): string {
 c AS MATERIALIZED (
   SELECT d.* FROM f, ${routes}, LATERAL (
     SELECT * FROM (
-      (SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL ORDER BY t.priority DESC, t.due_at ${lock})
+      SELECT * FROM (SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL
+        ORDER BY t.priority DESC, t.due_at ${lock}) a
       UNION ALL
-      (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ORDER BY t.due_at ${lock})
+      SELECT * FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ORDER BY t.due_at ${lock}) b
     ) e ORDER BY e.priority DESC, e.due_at LIMIT ${perRoute}
   ) d ORDER BY d.priority DESC, d.due_at LIMIT ${limit}),
 u AS (

@@ -53,11 +53,6 @@ export class Committer {
     this.#statements = new StatementBuilder(tables, sections, (bind) => clock.now(bind));
   }
 
-  /** True when the batch cannot be one statement, so that `apply` needs an open transaction. */
-  needsTransaction(batch: Batch): boolean {
-    return workOf(batch).late.length > 0;
-  }
-
   /** Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`). */
   async apply(run: Run, batch: Batch): Promise<Applied> {
     refuseNonsense(batch);
@@ -158,6 +153,14 @@ export class Committer {
     });
     return (rows[0]?.id as string | undefined) ?? null;
   }
+}
+
+/** True when the batch cannot be one statement: a child that is born in it gets mail in it. Then it needs an open transaction. */
+export function needsTransaction({ transitions }: Batch): boolean {
+  const some = (what: "starts" | "mail") => transitions.some((transition) => transition[what].length > 0);
+  if (!some("starts") || !some("mail")) return false;
+  const born = new Set(transitions.flatMap(({ starts }) => starts.map(({ id }) => id)));
+  return transitions.some((transition) => transition.mail.some(({ to }) => born.has(to)));
 }
 
 const endsIt = ({ next }: Batch["transitions"][number]) => next.kind === "finish";

@@ -142,7 +142,6 @@ export class Database {
   /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
-      if (this.#closed) throw new StoreError("The store is closed.", { transient: false });
       try {
         return await pool.connect();
       } catch (error) {

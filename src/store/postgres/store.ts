@@ -31,7 +31,7 @@ import type {
 import { plainArray } from "./arrays.js";
 import { claimer } from "./claim.js";
 import { type SqlClock, sqlClock } from "./clock.js";
-import { type Applied, Committer, type Run } from "./commit.js";
+import { type Applied, Committer, needsTransaction, type Run } from "./commit.js";
 import type { Database } from "./database.js";
 import { postgresDialect } from "./dialect.js";
 import type { PgModule } from "./driver.js";
@@ -39,6 +39,7 @@ import { runOfDuplicateEvent } from "./errors.js";
 import { Listener } from "./listener.js";
 import { migrationPort } from "./migrate.js";
 import { channelOf, encodeHints, Notifier } from "./notifier.js";
+import { Operations } from "./operations.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, PostgresTransaction } from "./transaction.js";
@@ -68,6 +69,7 @@ export class PostgresStore implements Store {
   readonly #notifier: Notifier | null;
   readonly #transactions = new Set<PostgresTransaction>();
   readonly #write: Run;
+  readonly #operations = new Operations();
   #listener: Listener | null = null;
   #closing: Promise<void> | null = null;
 
@@ -95,18 +97,22 @@ export class PostgresStore implements Store {
 
   readonly #trouble = (what: string, error: unknown): void => this.#opened.options.onTrouble?.(what, error);
 
-  async migrate(): Promise<void> {
+  migrate(): Promise<void> {
     const { tables } = this.#opened;
-    await migrate(migrationPort(this.#db, tables), migrationsOf(tables));
+    return this.#operations.run(() => migrate(migrationPort(this.#db, tables), migrationsOf(tables)));
   }
 
-  async pendingMigrations(): Promise<readonly number[]> {
+  pendingMigrations(): Promise<readonly number[]> {
     const { tables } = this.#opened;
-    return pendingMigrations(migrationPort(this.#db, tables), migrationsOf(tables));
+    return this.#operations.run(() => pendingMigrations(migrationPort(this.#db, tables), migrationsOf(tables)));
   }
 
-  async commit(batch: Batch): Promise<CommitResult> {
-    if (this.#committer.needsTransaction(batch)) return (await this.begin()).commit(batch);
+  commit(batch: Batch): Promise<CommitResult> {
+    return this.#operations.run(() => this.#commit(batch));
+  }
+
+  async #commit(batch: Batch): Promise<CommitResult> {
+    if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
     try {
       const applied = await this.#committer.apply(this.#write, batch);
       this.#committed(batch, applied);
@@ -119,7 +125,7 @@ export class PostgresStore implements Store {
 
   #committed(batch: Batch, { result, litter }: Applied): void {
     this.#tell(hintsOf(batch, result));
-    if (litter.length > 0) void this.#sweep(litter);
+    if (litter.length > 0) void this.#operations.run(() => this.#sweep(litter)).catch(() => {});
   }
 
   /** Messages that crossed with their addressee's end. Nobody reads them; they are only in the way. */
@@ -149,17 +155,22 @@ export class PostgresStore implements Store {
   }
 
   async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const delivered = await this.#committer.send(this.#write, mail);
+    const delivered = await this.#operations.run(() => this.#committer.send(this.#write, mail));
     this.#tell(hintsOfMail(mail));
     return { undeliverable: mail.map(({ to }) => to).filter((to) => !delivered.has(to)) };
   }
 
-  async begin(): Promise<StoreTransaction> {
+  begin(): Promise<StoreTransaction> {
+    return this.#operations.run(() => this.#begin());
+  }
+
+  async #begin(): Promise<StoreTransaction> {
     const client = await this.#db.checkOut();
     const transaction = new PostgresTransaction(
       client,
       this.#db,
       this.#committer,
+      this.#operations,
       (batch, applied) => this.#committed(batch, applied),
       (ended) => this.#transactions.delete(ended),
     );
@@ -167,72 +178,72 @@ export class PostgresStore implements Store {
     return transaction;
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimResult> {
-    return this.#claim(this.#write, request);
+  claim(request: ClaimRequest): Promise<ClaimResult> {
+    return this.#operations.run(() => this.#claim(this.#write, request));
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
-    return this.#workers.enlist(worker);
+  enlist(worker: WorkerInfo): Promise<Fence> {
+    return this.#operations.run(() => this.#workers.enlist(worker));
   }
 
-  async beat(fence: Fence): Promise<BeatResult> {
-    // A beat that is made twice is still one beat.
-    return this.#workers.beat((query) => this.#db.read(query), fence);
+  beat(fence: Fence): Promise<BeatResult> {
+    // A beat that is made twice is still one beat, so it may be repeated like a read.
+    return this.#operations.run(() => this.#workers.beat((query) => this.#db.read(query), fence));
   }
 
-  async retire(fence: Fence): Promise<void> {
-    await this.#workers.retire(fence);
+  retire(fence: Fence): Promise<void> {
+    return this.#operations.run(() => this.#workers.retire(fence));
   }
 
   async now(): Promise<number> {
     let bound = 0;
     const text = `SELECT ${this.#clock.now(() => `$${++bound}`)} AS now`;
-    const [row] = await this.#db.read({ text, values: this.#clock.values() });
+    const [row] = await this.#operations.run(() => this.#db.read({ text, values: this.#clock.values() }));
     return Number(row?.now);
   }
 
   run(id: string): Promise<RunRecord | null> {
-    return this.#reads.run(id);
+    return this.#operations.run(() => this.#reads.run(id));
   }
 
   runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
-    return this.#reads.runsById(ids);
+    return this.#operations.run(() => this.#reads.runsById(ids));
   }
 
   runs(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#reads.runs(filter);
+    return this.#operations.run(() => this.#reads.runs(filter));
   }
 
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
-    return this.#reads.tasks(runIds);
+    return this.#operations.run(() => this.#reads.tasks(runIds));
   }
 
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
-    return this.#reads.log(runId, page);
+    return this.#operations.run(() => this.#reads.log(runId, page));
   }
 
   logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-    return this.#reads.logs(runIds);
+    return this.#operations.run(() => this.#reads.logs(runIds));
   }
 
   inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>> {
-    return this.#reads.inbox(runIds);
+    return this.#operations.run(() => this.#reads.inbox(runIds));
   }
 
   cursors(runId: string): Promise<readonly CursorRow[]> {
-    return this.#reads.cursors(runId);
+    return this.#operations.run(() => this.#reads.cursors(runId));
   }
 
   workers(): Promise<readonly WorkerRecord[]> {
-    return this.#reads.workers();
+    return this.#operations.run(() => this.#reads.workers());
   }
 
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
-    return this.#reads.registerWorkflows(workflows);
+    return this.#operations.run(() => this.#reads.registerWorkflows(workflows));
   }
 
   workflow(name: string): Promise<WorkflowRecord | null> {
-    return this.#reads.workflow(name);
+    return this.#operations.run(() => this.#reads.workflow(name));
   }
 
   watch(listener: (hint: Hint) => void): () => void {
@@ -258,6 +269,7 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await this.#operations.close();
     await this.#notifier?.settled();
     await this.#listener?.close();
     for (const transaction of this.#transactions) transaction.abandon();

@@ -5,11 +5,13 @@ import type { Applied, Committer } from "./commit.js";
 import type { Database } from "./database.js";
 import type { PgPoolClient } from "./driver.js";
 import { runOfDuplicateEvent, toStoreError } from "./errors.js";
+import type { Operations } from "./operations.js";
 
 export class PostgresTransaction implements StoreTransaction {
   readonly #client: PgPoolClient;
   readonly #db: Database;
   readonly #committer: Committer;
+  readonly #operations: Operations;
   readonly #onCommitted: (batch: Batch, applied: Applied) => void;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
   #open = true;
@@ -18,12 +20,14 @@ export class PostgresTransaction implements StoreTransaction {
     client: PgPoolClient,
     db: Database,
     committer: Committer,
+    operations: Operations,
     onCommitted: (batch: Batch, applied: Applied) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
     this.#client = client;
     this.#db = db;
     this.#committer = committer;
+    this.#operations = operations;
     this.#onCommitted = onCommitted;
     this.#onEnd = onEnd;
   }
@@ -33,7 +37,12 @@ export class PostgresTransaction implements StoreTransaction {
     return this.#client;
   }
 
-  async commit(batch: Batch): Promise<CommitResult> {
+  /** Closing the store waits for this, but not for user code that has not come so far. */
+  commit(batch: Batch): Promise<CommitResult> {
+    return this.#operations.run(() => this.#commit(batch));
+  }
+
+  async #commit(batch: Batch): Promise<CommitResult> {
     if (!this.#open) throw new InvalidStateError("This transaction has ended already.");
     let applied: Applied;
     try {

@@ -130,12 +130,22 @@ function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
 
 /** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
 function inKeyOrder(runs: readonly NewRun[]): readonly NewRun[] {
-  if (runs.length < 2) return runs;
-  return runs.toSorted((a, b) => {
-    const byKey = compare(a.startKey ?? "", b.startKey ?? "") || compare(a.heroKey ?? "", b.heroKey ?? "");
-    // Of two with the same key the first is to win.
-    return byKey || (a.startKey === null && a.heroKey === null ? compare(a.id, b.id) : 0);
-  });
+  // Of two with the same key the first is to win: then the order is the caller's.
+  if (runs.length < 2 || hasTwice(runs.map(startKeyOf)) || hasTwice(runs.map(({ heroKey }) => heroKey))) return runs;
+  return runs.toSorted(
+    (a, b) =>
+      compare(startKeyOf(a) ?? "", startKeyOf(b) ?? "") ||
+      compare(a.heroKey ?? "", b.heroKey ?? "") ||
+      compare(a.id, b.id),
+  );
+}
+
+const startKeyOf = ({ workflow, startKey }: NewRun) =>
+  startKey === null ? null : JSON.stringify([workflow, startKey]);
+
+function hasTwice(keys: readonly (string | null)[]): boolean {
+  const given = keys.filter((key) => key !== null);
+  return new Set(given).size < given.length;
 }
 
 /** One write per (run, node): a row cannot be updated twice in one statement. */

@@ -10,7 +10,7 @@ import { StoreError } from "../../core/errors.js";
 import type { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";
-import { Mutex, whileBusy } from "./lock.js";
+import { Breather, Mutex, whileBusy } from "./lock.js";
 import { type Location, openConnection } from "./open.js";
 
 export class Access {
@@ -18,6 +18,7 @@ export class Access {
   readonly location: Location;
   readonly #main: Connection;
   readonly #writing = new Mutex();
+  readonly #breather = new Breather();
   #second: Connection | undefined;
   #closed = false;
 
@@ -81,10 +82,11 @@ export class Access {
   }
 
   async #attempt<T>(work: (db: Connection) => T): Promise<T> {
-    this.#assertOpen();
+    const breath = this.#breather.pause();
+    if (breath !== undefined) await breath;
     try {
       return await whileBusy(() => {
-        // It may have been closed while this waited for a lock.
+        // Each time: it may have been closed while this waited.
         this.#assertOpen();
         return work(this.#main);
       }, this.location.description);

@@ -22,27 +22,56 @@ export class Mutex {
 }
 
 /** How long SQLite itself may sleep for a lock, with the event loop standing still. */
-export const busyTimeoutMs = 5;
+export const busyTimeoutMs = 2;
 const patienceMs = 30_000;
-const longestPauseMs = 25;
+/**
+ * Short pauses are fair pauses: with up to 25 ms, of four processes that commit without end one got five times as much
+ * as another, and 0.9 s was the longest wait; with 8 ms it was 0.4 s. Whoever blocks for a second is no such process.
+ */
+const pauseMs = (waitedMs: number) => 1 + Math.random() * (waitedMs < 1_000 ? 7 : 24);
 
 /**
  * Calls `work`, a whole transaction, until no other process is in its way. Pauses are random so that several waiting
  * processes do not come back at the same instant.
  */
 export async function whileBusy<T>(work: () => T, description: string): Promise<T> {
-  for (let pauseMs = 1, waitedSince: number | null = null; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let waitingSince: number | null = null; ; ) {
     try {
       return work();
     } catch (error) {
       if (!isBusy(error)) throw error;
       const now = performance.now();
-      waitedSince ??= now;
-      if (now - waitedSince > patienceMs) {
+      waitingSince ??= now;
+      const waitedMs = now - waitingSince;
+      if (waitedMs > patienceMs) {
         const message = `${description} was locked by others for ${patienceMs / 1000} s; is a transaction left open?`;
         throw new StoreError(message, { transient: true, cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * pauseMs));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs(waitedMs)));
     }
+  }
+}
+
+/** How long work may follow work without the event loop having had a turn. */
+const longestStretchMs = 10;
+
+/**
+ * Both drivers answer at once, so callers that await one commit after another would keep timers (heartbeats!) and
+ * sockets waiting for as long as they have work. This lets them have a turn now and then.
+ */
+export class Breather {
+  #since: number | undefined;
+
+  /** Undefined: go on. */
+  pause(): Promise<void> | undefined {
+    if (this.#since === undefined) {
+      this.#since = performance.now();
+      setImmediate(() => {
+        this.#since = undefined;
+      });
+      return undefined;
+    }
+    if (performance.now() - this.#since < longestStretchMs) return undefined;
+    return new Promise((resolve) => setImmediate(resolve));
   }
 }

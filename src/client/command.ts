@@ -1,0 +1,122 @@
+/**
+ * A command for one run. A run that nobody owns takes it at once, decided here by the same pure `decide` that its owner
+ * would use; a run that is being executed gets it through its inbox, and its owner takes it at the next boundary.
+ */
+import { encode } from "../core/codec.js";
+import { type Command, decide, hasOpenChildren } from "../core/decide.js";
+import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
+import { dataOf, event, type NewEvent } from "../core/event.js";
+import type { Failure } from "../core/failure.js";
+import { mailToParent, writeMail } from "../core/mail.js";
+import { evolve, fold, nextDueAt, type RunState, statusOf, waitingFor } from "../core/state.js";
+import type { Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
+import { readWaiting } from "./info.js";
+
+/** How often a run may change hands under us before we stop chasing it. */
+const maxTries = 50;
+
+export async function commandRun(store: Store, runId: string, command: Command): Promise<void> {
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const run = await store.run(runId);
+    if (run === null) throw new RunNotFoundError(runId);
+    const [task] = await store.tasks([runId]);
+    const done = task === undefined ? refuse(run, command) : isBusy(task) ? await mail(store, run, command) : await amend(store, run, task, command);
+    if (done) return;
+  }
+  throw new StoreError(`Run ${runId} changed hands ${maxTries} times while a "${command.type}" was tried; try again.`, { transient: true });
+}
+
+const isBusy = (task: TaskRecord) => task.state === "owned" || task.mail > 0;
+
+function refuse(run: RunRecord, command: Command): boolean {
+  if (command.type === "cancel" && run.status === "canceled") return true;
+  // The row was read before the task: it may have ended in between.
+  if (run.finishedAt === null) return false;
+  throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${command.type}".`, { runId: run.id, status: run.status });
+}
+
+async function mail(store: Store, run: RunRecord, command: Command): Promise<boolean> {
+  if (command.type === "resume" || command.type === "skip") await checkPaused(store, run, command);
+  const { undeliverable } = await store.send([writeMail(run.id, command)]);
+  return undeliverable.length === 0;
+}
+
+/** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
+async function checkPaused(store: Store, run: RunRecord, command: Command): Promise<void> {
+  const log = (await store.logs([run.id])).get(run.id) ?? [];
+  if (fold(log).paused !== null || command.type === "skip") return;
+  throw new InvalidStateError(`Run ${run.id} is ${run.status}, not paused; there is nothing to resume.`, { runId: run.id, status: run.status });
+}
+
+async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
+  const state = fold((await store.logs([run.id])).get(run.id) ?? []);
+  const now = await store.now();
+  const after = state.seq;
+  const events = decide(state, [{ command, at: now, strict: true }], now);
+  if (events.length === 0) return true;
+  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state)) events.push(canceled(command));
+  for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
+  const { next, toParent } = consequences(run, task, state, events);
+  const none: readonly never[] = [];
+  const transition = { runId: run.id, after, events, next, drained: none, starts: none, mail: toParent, release: none, cursors: none };
+  try {
+    return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";
+  } catch (error) {
+    if (await wasWritten(store, run.id, after, events)) return true;
+    throw error;
+  }
+}
+
+function canceled(command: Command): NewEvent {
+  const reason = command.type === "cancel" ? command.reason : null;
+  return event("run.canceled", {}, reason === null ? {} : { reason });
+}
+
+/** The answer was lost, not the commit: what we wanted to write is there, word for word. */
+async function wasWritten(store: Store, runId: string, after: number, events: readonly NewEvent[]): Promise<boolean> {
+  const written = await store.log(runId, { after, limit: events.length });
+  return written.length === events.length && events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data);
+}
+
+function consequences(run: RunRecord, task: TaskRecord, state: RunState, events: readonly NewEvent[]): { next: Next; toParent: Mail[] } {
+  if (state.ending !== null) {
+    const { status } = state.ending;
+    const failure = failureOf(status, events);
+    const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
+    const message = mailToParent(run, status, null, failure);
+    const next: Next = { kind: "finish", status, output: null, error, startedAt: state.startedAt };
+    return { next, toParent: message === null ? [] : [message] };
+  }
+  return { next: state.startedAt === null ? parkUnbegun(run, task, state) : park(run, state), toParent: [] };
+}
+
+function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
+  const last = events.at(-1) as NewEvent;
+  if (status === "failed") return dataOf(last, "run.failed").error;
+  const { reason } = dataOf(last, "run.canceled");
+  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
+}
+
+/** With news for its code the run is ready now; otherwise it goes on waiting as it did. */
+function park(run: RunRecord, state: RunState): Next {
+  const seen = readWaiting(run.waiting).news;
+  const hasNews = state.paused === null && (seen < 0 || state.news > seen);
+  return {
+    kind: "park",
+    status: statusOf(state) as "waiting" | "paused",
+    waiting: JSON.stringify({ news: seen, for: waitingFor(state) }),
+    startedAt: null,
+    wakeAt: hasNews ? null : nextDueAt(state),
+    wakeIn: hasNews ? 0 : null,
+  };
+}
+
+/** A run that has not begun keeps the time it was planned for, also over a pause. */
+function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState): Next {
+  const startAt = task.dueAt ?? readWaiting(run.waiting).startAt ?? null;
+  if (state.paused === null) {
+    return { kind: "park", status: "pending", waiting: null, startedAt: null, wakeAt: startAt, wakeIn: startAt === null ? 0 : null };
+  }
+  const note = startAt === null ? { news: -1, for: [] } : { news: -1, for: [], startAt };
+  return { kind: "park", status: "paused", waiting: JSON.stringify(note), startedAt: null, wakeAt: state.paused.recheckAt, wakeIn: null };
+}

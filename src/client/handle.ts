@@ -1,0 +1,116 @@
+/** One run, from outside: look at it, wait for it, tell it something. */
+import { encode } from "../core/codec.js";
+import { type Duration, parseDuration } from "../core/duration.js";
+import { RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
+import { checkName } from "../core/names.js";
+import type { RunRecord, RunStatus, Store } from "../store/store.js";
+import { decode } from "../core/codec.js";
+import { commandRun } from "./command.js";
+import { type ExecutionInfo, executionsOf } from "./executions.js";
+import { type HistoryEvent, readHistory } from "./history.js";
+import { errorOf, type RunInfo, runInfo } from "./info.js";
+import type { Results } from "./results.js";
+
+/** setTimeout overflows beyond 24.8 days. */
+const longestTimerMs = 2_147_483_647;
+
+export class RunHandle<Input = unknown, Output = unknown> {
+  readonly id: string;
+  readonly #store: Store;
+  readonly #results: Results;
+
+  constructor(id: string, store: Store, results: Results) {
+    this.id = id;
+    this.#store = store;
+    this.#results = results;
+  }
+
+  async get(): Promise<RunInfo<Input, Output>> {
+    return runInfo(await this.#record());
+  }
+
+  async status(): Promise<RunStatus> {
+    return (await this.#record()).status;
+  }
+
+  async #record(): Promise<RunRecord> {
+    const run = await this.#store.run(this.id);
+    if (run === null) throw new RunNotFoundError(this.id);
+    return run;
+  }
+
+  /**
+   * Waits for the run to end and returns its output. Throws RunFailedError or RunCanceledError when it ended otherwise,
+   * TimeoutError when it has not ended in time (the run goes on).
+   */
+  async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
+    const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
+    const run = await this.#ended(timeoutMs);
+    if (run.status === "completed") return decode(run.output as string) as Output;
+    const error = errorOf(run);
+    if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
+    throw new RunFailedError(this.id, error ?? undefined);
+  }
+
+  #ended(timeoutMs: number | null): Promise<RunRecord> {
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const forget = this.#results.wait(this.id, (run) => {
+        clearTimeout(timer);
+        if (!(run instanceof Error)) resolve(run);
+        else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
+      });
+      if (timeoutMs === null) return;
+      timer = setTimeout(() => {
+        forget();
+        reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
+      }, Math.min(timeoutMs, longestTimerMs));
+    });
+  }
+
+  /** Sends a signal. The same `key` a second time is not delivered again, for as long as the run lives. */
+  async signal(name: string, payload?: unknown, options: { readonly key?: string } = {}): Promise<void> {
+    checkName("signal", name);
+    const key = options.key === undefined ? null : checkName("signal key", options.key);
+    await commandRun(this.#store, this.id, { type: "signal", name, payload: encode(payload, { what: `the payload of signal "${name}"` }), key });
+  }
+
+  /** Begins nothing new; what runs finishes and is recorded. */
+  async pause(reason?: string): Promise<void> {
+    await commandRun(this.#store, this.id, { type: "pause", reason: reason ?? null });
+  }
+
+  /** Goes on. With `output`, the step that the run is stuck at counts as done with that result. */
+  async resume(options: { readonly output?: unknown } = {}): Promise<void> {
+    const output = "output" in options ? encode(options.output, { what: "the output given to resume()" }) : null;
+    await commandRun(this.#store, this.id, { type: "resume", output });
+  }
+
+  /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
+  async skip(): Promise<void> {
+    await commandRun(this.#store, this.id, { type: "skip" });
+  }
+
+  async cancel(reason?: string): Promise<void> {
+    await commandRun(this.#store, this.id, { type: "cancel", reason: reason ?? null });
+  }
+
+  /** The log, a page at a time. */
+  async history(page: { readonly after?: number; readonly limit?: number } = {}): Promise<HistoryEvent[]> {
+    const events = await readHistory(this.#store, this.id, page);
+    if (events.length === 0) await this.#record();
+    return events;
+  }
+
+  /** Every attempt at every step, in the order in which they began to be known. */
+  async executions(): Promise<ExecutionInfo[]> {
+    await this.#record();
+    return executionsOf(this.id, (await this.#store.logs([this.id])).get(this.id) ?? []);
+  }
+
+  /** How far the run and its steps say they are. */
+  async progress(): Promise<{ readonly node: string; readonly done: number; readonly total: number | null; readonly message: string | null; readonly at: Date }[]> {
+    const rows = await this.#store.cursors(this.id);
+    return rows.flatMap((row) => (row.progress === null ? [] : [{ node: row.node, ...JSON.parse(row.progress), at: new Date(row.at) }]));
+  }
+}

@@ -1,0 +1,66 @@
+/** A run as its users see it: rows with their payloads decoded. */
+import { decode } from "../core/codec.js";
+import { type Failure, reviveFailure } from "../core/failure.js";
+import type { Waiting } from "../core/state.js";
+import type { RunRecord, RunStatus } from "../store/store.js";
+
+export interface RunInfo<Input = unknown, Output = unknown> {
+  readonly id: string;
+  readonly workflow: string;
+  readonly version: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: RunStatus;
+  readonly hero: { readonly type: string; readonly id: string } | null;
+  readonly input: Input;
+  readonly output: Output | null;
+  /** Why it failed, or why it was canceled if a reason was given. */
+  readonly error: Error | null;
+  readonly tags: readonly string[];
+  readonly idempotencyKey: string | null;
+  readonly parentId: string | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  /** What a parked run waits for. */
+  readonly waitingFor: readonly Waiting[];
+}
+
+export function runInfo(run: RunRecord): RunInfo<any, any> {
+  return {
+    id: run.id,
+    workflow: run.workflow,
+    version: run.version,
+    queue: run.queue,
+    priority: run.priority,
+    status: run.status,
+    hero: run.heroType === null || run.heroId === null ? null : { type: run.heroType, id: run.heroId },
+    input: decode(run.input),
+    output: run.output === null ? null : decode(run.output),
+    error: errorOf(run),
+    tags: run.tags,
+    idempotencyKey: run.startKey,
+    parentId: run.parentId,
+    createdAt: new Date(run.createdAt),
+    startedAt: run.startedAt === null ? null : new Date(run.startedAt),
+    finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
+    waitingFor: readWaiting(run.waiting).for,
+  };
+}
+
+export function errorOf(run: Pick<RunRecord, "error">): Error | null {
+  return run.error === null ? null : reviveFailure(decode(run.error) as Failure);
+}
+
+/** What the worker that parked the run noted about it. */
+export interface WaitingNote {
+  /** How much news its code had seen; -1 when it was interrupted in the middle. */
+  readonly news: number;
+  readonly for: readonly Waiting[];
+  /** The time for which a run that never began was planned, kept while it is paused. */
+  readonly startAt?: number;
+}
+
+export function readWaiting(text: string | null): WaitingNote {
+  return text === null ? { news: -1, for: [] } : (JSON.parse(text) as WaitingNote);
+}

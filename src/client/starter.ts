@@ -1,0 +1,56 @@
+/** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
+import type { NewRun, Refusal, Store } from "../store/store.js";
+
+export interface Started {
+  readonly at: number;
+  readonly refusal: Refusal | null;
+}
+
+interface Pending {
+  readonly run: NewRun;
+  readonly resolve: (started: Started) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const maxBatch = 250;
+
+export class Starter {
+  readonly #store: Store;
+  #pending: Pending[] = [];
+  #flushing = false;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  start(run: NewRun): Promise<Started> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ run, resolve, reject });
+      if (this.#flushing) return;
+      this.#flushing = true;
+      queueMicrotask(() => void this.#flush());
+    });
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.splice(0, maxBatch);
+      await this.#write(batch);
+    }
+    this.#flushing = false;
+  }
+
+  async #write(batch: readonly Pending[]): Promise<void> {
+    try {
+      const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
+      if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
+      for (const { run, resolve } of batch) {
+        resolve({ at: result.at, refusal: result.refused.find((refusal) => refusal.runId === run.id) ?? null });
+      }
+    } catch (error) {
+      // One start that cannot be written must not take the others with it.
+      if (batch.length === 1) return batch[0]?.reject(error);
+      for (const one of batch) await this.#write([one]);
+    }
+  }
+}

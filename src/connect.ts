@@ -1,0 +1,107 @@
+/** The composition root: a URL becomes a store, a store becomes Pawl. */
+import { randomFillSync } from "node:crypto";
+import { Client } from "./client/client.js";
+import { InvalidInputError, MigrationError } from "./core/errors.js";
+import { uuidv7 } from "./core/ids.js";
+import type { Logger } from "./define/context.js";
+import type { Store, StoreOptions } from "./store/store.js";
+import { Worker, type WorkerOptions } from "./worker/worker.js";
+
+export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
+  /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
+  readonly migrate?: boolean;
+  /** `console`, pino, …; default: warnings and errors to the console. */
+  readonly logger?: Logger;
+}
+
+export const quietLogger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: (...args) => console.warn(...args),
+  error: (...args) => console.error(...args),
+};
+
+/** Durable workflows on one database. */
+export class Pawl extends Client {
+  readonly #workers = new Set<Worker>();
+
+  constructor(store: Store, logger: Logger = quietLogger) {
+    super(store, logger);
+  }
+
+  /** Where the data is, for people: "sqlite ./pawl.db". */
+  get description(): string {
+    return this.store.description;
+  }
+
+  /** A worker for these workflows. It begins with `start()`. */
+  worker(options: WorkerOptions): Worker {
+    const worker = new Worker(
+      {
+        store: this.store,
+        log: this.log,
+        newId: () => uuidv7(Date.now(), randomFillSync(new Uint8Array(10))),
+        register: (definitions) => this.register(definitions),
+        registration: (name) => this.registration(name),
+      },
+      options,
+    );
+    this.#workers.add(worker);
+    this.adopters.add(worker);
+    return worker;
+  }
+
+  /** Stops its workers and lets go of the database. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    this.closeClient();
+    await this.store.close();
+  }
+}
+
+/**
+ * Connects to a database. Without a URL: an SQLite file, `./pawl.db`.
+ *
+ * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `memory:`
+ */
+export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions = {}): Promise<Pawl> {
+  const logger = options.logger ?? quietLogger;
+  const store = await openStore(url, {
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.notify === undefined ? {} : { notify: options.notify }),
+    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    onTrouble: (what, error) => logger.warn(`Pawl's database: ${what}`, error),
+  });
+  try {
+    await prepare(store, options.migrate ?? true);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return new Pawl(store, logger);
+}
+
+async function prepare(store: Store, migrate: boolean): Promise<void> {
+  if (migrate) return store.migrate();
+  const pending = await store.pendingMigrations();
+  if (pending.length > 0) throw new MigrationError(`The database lacks migration(s) ${pending.join(", ")}. Connect once with { migrate: true }.`);
+}
+
+/** Each store is loaded only when it is asked for: its driver may not be installed. */
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case "memory":
+      return new (await import("./store/memory.js")).MemoryStore(options);
+    case "sqlite":
+      return (await import("./store/sqlite/index.js")).openSqlite(url, options);
+    case "postgres":
+    case "postgresql":
+      return (await import("./store/postgres/index.js")).openPostgres(url, options);
+    case "mysql":
+    case "mariadb":
+      return (await import("./store/mysql/index.js")).openMysql(url, options);
+    default:
+      throw new InvalidInputError(`"${url.split("@").at(-1)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`);
+  }
+}

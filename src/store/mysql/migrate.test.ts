@@ -1,0 +1,102 @@
+import { createConnection } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { Database } from "./database.js";
+import { type Driver, loadDriver } from "./driver.js";
+import { openMysql } from "./index.js";
+import { migrationPort } from "./migrate.js";
+import { migrations } from "./schema.js";
+
+/** A driver whose connections die after the server has done so many statements like these. */
+function dyingDriver(driver: Driver, statement: RegExp, survives: number): Driver {
+  let left = survives;
+  return {
+    escape: driver.escape,
+    async createConnection(options) {
+      const connection = await driver.createConnection(options);
+      const query = connection.query.bind(connection);
+      connection.query = async (text) => {
+        const answer = await query(text);
+        if (statement.test(text) && left-- === 0) {
+          connection.destroy();
+          throw Object.assign(new Error("killed"), { fatal: true });
+        }
+        return answer;
+      };
+      return connection;
+    },
+  };
+}
+
+describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
+  let database: TestDatabase;
+  let driver: Driver;
+
+  beforeAll(async () => {
+    database = await testDatabase("mysql");
+    driver = await loadDriver();
+  });
+  afterAll(() => database.drop());
+
+  const asAdmin = async (statement: string) => {
+    const connection = await createConnection({ uri: database.url, multipleStatements: true });
+    const [rows] = await connection.query(statement);
+    await connection.end();
+    return rows as Record<string, unknown>[];
+  };
+  const name = () => new URL(database.url).pathname.slice(1);
+  const empty = () => asAdmin(`DROP DATABASE ${name()}; CREATE DATABASE ${name()} CHARACTER SET utf8mb4`);
+  const shape = async () =>
+    asAdmin(
+      "SELECT table_name, index_name, column_name, seq_in_index FROM information_schema.statistics " +
+        "WHERE table_schema = DATABASE() ORDER BY 1, 2, 4",
+    );
+
+  test("eight at once end with one set of tables and one record of each migration", async () => {
+    await empty();
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openMysql(database.url)));
+    await Promise.all(stores.map((store) => store.migrate()));
+    for (const store of stores) expect(await store.pendingMigrations()).toEqual([]);
+    await Promise.all(stores.map((store) => store.close()));
+    expect(await asAdmin("SELECT version FROM pawl_migrations")).toEqual(
+      migrations.map(({ version }) => ({ version })),
+    );
+  });
+
+  test("killed after any of its statements, it is completed by the next", async () => {
+    const whole = await shape();
+    const count = migrations.reduce((sum, { statements }) => sum + statements.length + 2, 0);
+    for (let survives = 0; survives < count; survives += 1) {
+      await empty();
+      const dying = new Database(
+        dyingDriver(driver, /^(CREATE TABLE|INSERT INTO pawl_migrations)/, survives),
+        database.url,
+        undefined,
+      );
+      await expect(migrate(migrationPort(dying), migrations), `statement ${survives}`).rejects.toThrow();
+      await dying.close();
+      const db = new Database(driver, database.url, undefined);
+      const isRecorded = survives === count - 1;
+      expect(await pendingMigrations(migrationPort(db), migrations)).toEqual(isRecorded ? [] : [1]);
+      await migrate(migrationPort(db), migrations);
+      expect(await pendingMigrations(migrationPort(db), migrations)).toEqual([]);
+      await db.close();
+      expect(await shape()).toEqual(whole);
+    }
+  });
+
+  test("it waits for another that migrates", async () => {
+    await empty();
+    const other = await createConnection({ uri: database.url });
+    const lock = "CONCAT('pawl:', SUBSTRING(SHA2(DATABASE(), 256), 1, 40))";
+    await other.query(`SELECT GET_LOCK(${lock}, 1)`);
+    const store = await openMysql(database.url);
+    const migrating = store.migrate();
+    const outcome = await Promise.race([migrating, new Promise((resolve) => setTimeout(resolve, 500, "waits"))]);
+    expect(outcome).toBe("waits");
+    await other.end();
+    await migrating;
+    await store.close();
+  });
+});

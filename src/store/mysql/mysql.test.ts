@@ -1,0 +1,277 @@
+/** What is MySQL's own: locks, packets, lost connections, transactions of other people's making. */
+import { randomUUID } from "node:crypto";
+import { createConnection as createCallbackConnection } from "mysql2";
+import { type Connection, createConnection } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import type { Batch, Fence, NewRun, Store, Transition } from "../store.js";
+import { openMysql } from "./index.js";
+
+const newRun = (overrides: Partial<NewRun> = {}): NewRun => ({
+  id: randomUUID(),
+  workflow: "mail",
+  version: "",
+  queue: "mail",
+  priority: 0,
+  input: "{}",
+  heroType: null,
+  heroId: null,
+  heroKey: null,
+  tags: [],
+  startKey: null,
+  parentId: null,
+  parentNode: null,
+  parentIndex: null,
+  due: { kind: "now" },
+  ...overrides,
+});
+
+const starting = (...starts: NewRun[]): Batch => ({ fence: null, transitions: [], starts });
+
+const appending = (fence: Fence, runs: readonly NewRun[], after = 0, data = "1"): Batch => {
+  const rest = { next: { kind: "keep" }, drained: [], starts: [], mail: [], release: [], cursors: [] } as const;
+  const events = [{ type: "step.completed", node: "a", attempt: 1, outcome: "success", data }];
+  const transitions = runs.map(({ id }): Transition => ({ runId: id, after, events, ...rest }));
+  return { fence, transitions, starts: [] };
+};
+
+const soon = (ms: number) => new Promise<"pending">((resolve) => setTimeout(() => resolve("pending"), ms));
+
+describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
+  let database: TestDatabase;
+  let store: Store;
+  let other: Connection;
+
+  beforeAll(async () => {
+    database = await testDatabase("mysql");
+    store = await openMysql(database.url);
+    await store.migrate();
+    other = await createConnection({ uri: database.url });
+  });
+
+  afterAll(async () => {
+    await other.end();
+    await store.close();
+    await database.drop();
+  });
+
+  const enlist = (leaseMs = 60_000) =>
+    store.enlist({ id: randomUUID(), name: "w", host: "h", pid: 1, routes: [], leaseMs });
+
+  const owned = async (fence: Fence, count: number) => {
+    const runs = Array.from({ length: count }, () => newRun({ due: { kind: "owned" } }));
+    await store.commit({ fence, transitions: [], starts: runs });
+    return runs;
+  };
+
+  // 1 row is the statement that fences itself, 40 are the transaction of two packets.
+  describe.each([1, 40])("an append of %i rows", (count) => {
+    test("waits for a reaper that has begun, and is fenced by it", async () => {
+      const fence = await enlist();
+      const runs = await owned(fence, count);
+      await other.query("START TRANSACTION");
+      await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
+      const committing = store.commit(appending(fence, runs));
+      expect(await Promise.race([committing, soon(300)])).toBe("pending");
+      await other.query("COMMIT");
+      expect(await committing).toEqual({ kind: "fenced" });
+      expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
+    });
+
+    test("goes on when the reaper gives up", async () => {
+      const fence = await enlist();
+      const runs = await owned(fence, count);
+      await other.query("START TRANSACTION");
+      await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
+      const committing = store.commit(appending(fence, runs));
+      await soon(100);
+      await other.query("ROLLBACK");
+      expect(await committing).toMatchObject({ kind: "committed" });
+    });
+
+    test("makes a reaper wait until it is written", async () => {
+      const fence = await enlist();
+      const runs = await owned(fence, count);
+      // An event of the last run that somebody else has not committed yet holds the append up after its fence.
+      const lastId = runs
+        .map(({ id }) => id)
+        .sort()
+        .at(-1);
+      await other.query("START TRANSACTION");
+      await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [lastId]);
+      const committing = store.commit(appending(fence, runs));
+      await soon(200);
+      const reaper = await createConnection({ uri: database.url });
+      const reaping = reaper.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
+      expect(await Promise.race([reaping, soon(300)])).toBe("pending");
+      await other.query("ROLLBACK");
+      expect(await committing).toMatchObject({ kind: "committed" });
+      await reaping;
+      await reaper.end();
+      expect((await store.logs(runs.map(({ id }) => id))).size).toBe(count);
+    });
+
+    test("names the run whose log ends elsewhere, and writes nothing", async () => {
+      const fence = await enlist();
+      const runs = await owned(fence, count);
+      const last = runs.at(-1) as NewRun;
+      await store.commit(appending(fence, [last]));
+      expect(await store.commit(appending(fence, runs))).toEqual({ kind: "conflict", runId: last.id });
+      expect(await store.commit(appending(fence, [last], 7))).toEqual({ kind: "conflict", runId: last.id });
+      expect((await store.logs(runs.map(({ id }) => id))).size).toBe(1);
+    });
+  });
+
+  test("an event that somebody commits while we insert it is a conflict", async () => {
+    const fence = await enlist();
+    const runs = await owned(fence, 40);
+    const [first] = runs.map(({ id }) => id).sort();
+    await other.query("START TRANSACTION");
+    await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [first]);
+    const committing = store.commit(appending(fence, runs));
+    await soon(200);
+    await other.query("COMMIT");
+    expect(await committing).toEqual({ kind: "conflict", runId: first });
+  });
+
+  test("claims and starts wait neither for open starts nor for open claims", async () => {
+    const fence = await enlist();
+    const workflow = randomUUID();
+    const routes = [{ workflow, version: "" }];
+    const runs = [newRun({ workflow }), newRun({ workflow }), newRun({ workflow, due: { kind: "at", ms: 1 } })];
+    await store.commit(starting(...runs));
+    await other.query("START TRANSACTION");
+    await store.startInTransaction(other, [newRun({ workflow }), newRun({ workflow, priority: 5 })]);
+    await other.query("SELECT * FROM pawl_tasks WHERE run_id = ? FOR UPDATE", [runs[0]?.id]);
+    const claimed = await store.claim({ fence, routes, limit: 10, limitPerRoute: 10 });
+    expect(claimed).toMatchObject({ tasks: [{}, {}] });
+    await store.commit(starting(newRun({ workflow })));
+    await other.query("COMMIT");
+    expect(await store.claim({ fence, routes, limit: 10, limitPerRoute: 10 })).toMatchObject({
+      tasks: [{ run: { priority: 5 } }, {}, {}, {}],
+    });
+  });
+
+  test("a claim that found everything locked says to look again soon", async () => {
+    const fence = await enlist();
+    const workflow = randomUUID();
+    const run = newRun({ workflow });
+    await store.commit(starting(run));
+    await other.query("START TRANSACTION");
+    await other.query("SELECT * FROM pawl_tasks WHERE run_id = ? FOR UPDATE", [run.id]);
+    const claimed = await store.claim({ fence, routes: [{ workflow, version: "" }], limit: 1, limitPerRoute: 1 });
+    await other.query("ROLLBACK");
+    expect(claimed).toMatchObject({ tasks: [], nextDueAt: expect.any(Number) });
+  });
+
+  test("a worker whose flush hangs is not reaped, the others are", async () => {
+    const me = await enlist();
+    const hanging = await enlist(1);
+    const silent = await enlist(1);
+    await soon(20);
+    await other.query("START TRANSACTION");
+    await other.query("SELECT * FROM pawl_workers WHERE id = ? LOCK IN SHARE MODE", [hanging.workerId]);
+    expect((await store.beat(me)).reaped).toEqual([silent.workerId]);
+    await other.query("ROLLBACK");
+    expect((await store.beat(me)).reaped).toEqual([hanging.workerId]);
+  });
+
+  test("a batch larger than a packet is split, a value larger than a packet is refused before it is sent", async () => {
+    const fence = await enlist();
+    const runs = await owned(fence, 40);
+    const mebibyte = "💥".repeat(262_144);
+    expect(await store.commit(appending(fence, runs, 0, mebibyte))).toMatchObject({ kind: "committed" });
+    const log = await store.log(runs[7]?.id ?? "", { after: 0, limit: 1 });
+    expect(log[0]?.data === mebibyte).toBe(true);
+    const tooLarge = store.commit(appending(fence, runs.slice(0, 1), 1, "x".repeat(17 * 1024 * 1024)));
+    await expect(tooLarge).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
+    await expect(tooLarge).rejects.toThrow(/max_allowed_packet/);
+    expect(await store.commit(appending(fence, runs.slice(0, 1), 1))).toMatchObject({ kind: "committed" });
+  });
+
+  test("names are told apart by case and trailing spaces, and quotes, backslashes and emoji come back", async () => {
+    const names = ["Name", "name", "name ", "name\u0000", "näme", "na\\'\"`me;--", "💥", "?"];
+    await store.registerWorkflows(
+      names.map((name) => ({ name, queue: null, version: null, signature: name, graph: null })),
+    );
+    for (const name of names) expect(await store.workflow(name)).toMatchObject({ name, signature: name });
+    const id = randomUUID();
+    await store.commit(starting(newRun({ id, startKey: "k" })));
+    for (const almost of [`${id} `, id.toUpperCase(), `${id}é`]) expect(await store.run(almost)).toBeNull();
+  });
+
+  test.each([
+    ["promise connection", async () => createConnection({ uri: database.url })],
+    ["callback connection", async () => createCallbackConnection({ uri: database.url })],
+  ])(
+    "a start on the user's own %s, under REPEATABLE READ, sees the key that came after its snapshot",
+    async (_, open) => {
+      const tx = (await open()) as unknown as { query(sql: string, done?: unknown): unknown; end(): unknown };
+      const ask = (sql: string) =>
+        tx.query.length === 0 || "promise" in tx
+          ? new Promise((resolve) => tx.query(sql, resolve))
+          : (tx.query(sql) as Promise<unknown>);
+      await ask("START TRANSACTION");
+      await ask("SELECT * FROM pawl_runs LIMIT 1");
+      const first = newRun({ startKey: randomUUID() });
+      await store.commit(starting(first));
+      const second = newRun({ startKey: first.startKey });
+      const third = newRun();
+      const { refused } = await store.startInTransaction(tx, [second, third]);
+      expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
+      await ask("COMMIT");
+      await tx.end();
+      expect((await store.runsById([second.id, third.id])).map(({ id }) => id)).toEqual([third.id]);
+    },
+  );
+
+  test("a start takes anything that queries, but no pool", async () => {
+    const asRows = { query: async (sql: string, params: unknown[]) => (await other.query(sql, params))[0] };
+    const run = newRun();
+    await other.query("START TRANSACTION");
+    await store.startInTransaction(asRows, [run]);
+    await other.query("COMMIT");
+    expect(await store.run(run.id)).toMatchObject({ status: "pending" });
+    await expect(store.startInTransaction({ query() {}, getConnection() {} }, [run])).rejects.toThrow(/pool/);
+    await expect(store.startInTransaction(null, [run])).rejects.toThrow(TypeError);
+  });
+
+  test("user code's settings do not outlive its transaction, and injection into it stays one statement", async () => {
+    for (let i = 0; i < 3; i += 1) {
+      const { handle, rollback } = await store.begin();
+      const connection = handle as Connection;
+      const [[row]] = (await connection.query(
+        "SELECT @left AS was, @@sql_mode AS mode, @@wait_timeout AS idle",
+      )) as never;
+      expect(row).toMatchObject({ was: null, mode: expect.stringContaining("STRICT_ALL_TABLES"), idle: 60 });
+      await connection.query("SET @left = 1, sql_mode = ''");
+      await expect(connection.query("SELECT 1; SELECT 2")).rejects.toThrow(/syntax/);
+      await rollback();
+      await soon(20);
+    }
+  });
+
+  test("connections that the server kills are replaced, whoever was using them", async () => {
+    const fence = await enlist();
+    const runs = await owned(fence, 3);
+    const mine = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+    for (let round = 0; round < 3; round += 1) {
+      const [rows] = (await other.query(mine)) as unknown as [{ id: number }[]];
+      for (const { id } of rows) await other.query(`KILL ${id}`).catch(() => {});
+      expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
+      expect(await store.commit(appending(fence, runs.slice(round, round + 1)))).toMatchObject({ kind: "committed" });
+    }
+  });
+
+  test("a wrong address says what is wrong, and leaves nothing open", async () => {
+    await expect(openMysql("postgres://localhost/x")).rejects.toThrow(/mysql:\/\//);
+    await expect(openMysql("mysql://localhost")).rejects.toThrow(/database/);
+    await expect(openMysql("mysql://root@127.0.0.1:1/x")).rejects.toMatchObject({ transient: true });
+    const missing = openMysql(database.url.replace(/[^/]+$/, "pawl_no_such_database"));
+    await expect(missing).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
+    const mariadb = await openMysql(database.url.replace("mysql:", "mariadb:"));
+    expect(mariadb.description).toMatch(/^mysql 127\.0\.0\.1:\d+\/pawl_test/);
+    await mariadb.close();
+    await expect(mariadb.now()).rejects.toThrow(/closed/);
+  });
+});

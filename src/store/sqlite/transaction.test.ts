@@ -1,0 +1,205 @@
+/** Beyond the suite: who waits for whom while a transaction over user code is open, and misuse. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { batch, delay, event, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
+import type { Hint, Store, StoreOptions } from "../store.js";
+import { Connection } from "./connection.js";
+import { loadDriver } from "./driver.js";
+import { openSqlite, type SqliteHandle } from "./index.js";
+
+const folder = mkdtempSync(join(tmpdir(), "pawl-transaction-"));
+const stores: Store[] = [];
+let files = 0;
+const newFile = () => join(folder, `${++files}.db`);
+
+async function open(file: string, options?: StoreOptions): Promise<Store> {
+  const store = await openSqlite(file, options);
+  stores.push(store);
+  await store.migrate();
+  return store;
+}
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const starting = (run = newRun()) => batch(null, [], [run]);
+
+/** Whether it is settled within a moment. */
+const settles = (work: Promise<unknown>) => Promise.race([work.then(() => true), delay(60).then(() => false)]);
+
+test("while a transaction is open, reads go on and commits wait, of this instance and of others, off the event loop", async () => {
+  const file = newFile();
+  const [store, other] = [await open(file), await open(file)];
+  const transaction = await store.begin();
+  let ticks = 0;
+  const timer = setInterval(() => {
+    ticks += 1;
+  }, 5);
+  expect(await settles(store.runs({ limit: 1 }))).toBe(true);
+  const commits = [store.commit(starting()), other.commit(starting()), store.registerWorkflows([])];
+  const registered = store.registerWorkflows([{ name: "w", queue: null, version: null, signature: null, graph: null }]);
+  expect(await settles(Promise.any([...commits.slice(0, 2), registered]))).toBe(false);
+  await delay(300);
+  clearInterval(timer);
+  expect(ticks).toBeGreaterThan(20);
+  await transaction.rollback();
+  for (const result of await Promise.all(commits.slice(0, 2))) expect(result).toMatchObject({ kind: "committed" });
+  await registered;
+});
+
+test("in memory, reads wait too: there is one connection, and what is not committed must not be seen", async () => {
+  const store = await open(":memory:");
+  const transaction = await store.begin();
+  await (transaction.handle as SqliteHandle).query("CREATE TABLE mine (value TEXT)");
+  const read = store.runs({ limit: 1 });
+  expect(await settles(read)).toBe(false);
+  await transaction.rollback();
+  expect(await read).toEqual([]);
+});
+
+test("close waits for the transaction that is open", async () => {
+  const store = await openSqlite(newFile());
+  await store.migrate();
+  const transaction = await store.begin();
+  const closing = store.close();
+  expect(await settles(closing)).toBe(false);
+  expect(await transaction.commit(starting())).toMatchObject({ kind: "committed" });
+  await closing;
+});
+
+test("a worker's lease is renewed by the commit of a transaction that kept its heartbeat waiting", async () => {
+  const store = await open(newFile());
+  const fence = await store.enlist(workerInfo());
+  const run = newRun({ due: { kind: "owned" } });
+  await store.commit(batch(fence, [], [run]));
+  const [before] = await store.workers();
+  const transaction = await store.begin();
+  await delay(20);
+  await transaction.commit(batch(fence, [transition(run.id, { events: [event("done")] })]));
+  expect((await store.workers())[0]?.beatAt).toBeGreaterThan(before?.beatAt ?? Number.POSITIVE_INFINITY);
+});
+
+test("the handle queries, and is of no use after the end", async () => {
+  const store = await open(newFile());
+  const transaction = await store.begin();
+  const handle = transaction.handle as SqliteHandle;
+  handle.exec("CREATE TABLE mine (value TEXT)");
+  expect(await handle.query("INSERT INTO mine VALUES (?)", ["a"])).toEqual([]);
+  expect(await handle.query("SELECT value FROM mine WHERE value = ?", ["a"])).toMatchObject([{ value: "a" }]);
+  await transaction.rollback();
+  expect(() => handle.prepare("SELECT 1")).toThrow("has ended");
+  await expect(handle.query("SELECT 1")).rejects.toThrow("has ended");
+  await expect(transaction.commit(starting())).rejects.toThrow("has ended");
+  await transaction.rollback();
+  expect(await settles(store.commit(starting()))).toBe(true);
+});
+
+test("user code that ends the transaction itself is told, and nothing of the batch is written", async () => {
+  const store = await open(newFile());
+  const transaction = await store.begin();
+  (transaction.handle as SqliteHandle).exec("COMMIT");
+  const run = newRun();
+  await expect(transaction.commit(starting(run))).rejects.toThrow("ended by a statement");
+  await transaction.rollback();
+  expect(await store.run(run.id)).toBeNull();
+});
+
+test("runs that are started with a transaction's own handle come and go with it, and are told", async () => {
+  const store = await open(":memory:");
+  const hints: Hint[] = [];
+  store.watch((hint) => hints.push(hint));
+  const [lost, kept] = [newRun(), newRun()];
+  const first = await store.begin();
+  await store.startInTransaction(first.handle, [lost]);
+  await first.rollback();
+  const second = await store.begin();
+  await store.startInTransaction(second.handle, [kept]);
+  expect(hints).toEqual([]);
+  await second.commit(batch(null, []));
+  expect(hints).toEqual([{ kind: "ready", workflows: [kept.workflow] }]);
+  expect(await store.runsById([lost.id, kept.id])).toMatchObject([{ id: kept.id }]);
+});
+
+test("runs are started with anything that has a query", async () => {
+  const file = newFile();
+  const store = await open(file);
+  const first = newRun({ startKey: "k", heroKey: "h" });
+  await store.commit(starting(first));
+  const { Database } = await loadDriver();
+  const database = new Database(file);
+  const connection = new Connection(database);
+  const tx = { query: async (sql: string, values: readonly unknown[]) => connection.query(sql, values) };
+  database.exec("BEGIN IMMEDIATE");
+  const fine = newRun();
+  const byKey = newRun({ workflow: first.workflow, startKey: "k" });
+  const byHero = newRun({ heroKey: "h" });
+  const { refused } = await store.startInTransaction(tx, [fine, first, byKey, byHero]);
+  expect(refused).toMatchObject([
+    { runId: byKey.id, reason: "startKey", existing: { id: first.id } },
+    { runId: byHero.id, reason: "heroKey", existing: { id: first.id } },
+  ]);
+  expect(await store.run(fine.id)).toBeNull();
+  database.exec("COMMIT");
+  database.close();
+  expect(await store.run(fine.id)).toMatchObject({ status: "pending" });
+});
+
+test("a transaction that is none, or on another file, is refused", async () => {
+  const store = await open(newFile());
+  const { Database } = await loadDriver();
+  const other = new Database(newFile());
+  await expect(store.startInTransaction(other, [newRun()])).rejects.toThrow("no open transaction");
+  other.exec("BEGIN IMMEDIATE");
+  await expect(store.startInTransaction(other, [newRun()])).rejects.toThrow("but this store is sqlite");
+  other.close();
+  class Stranger extends Object {
+    prepare() {}
+    exec() {}
+  }
+  await expect(store.startInTransaction(new Stranger(), [newRun()])).rejects.toThrow("another SQLite library");
+  for (const nothing of [undefined, null, 7, {}]) {
+    await expect(store.startInTransaction(nothing, [newRun()])).rejects.toThrow("a transaction is a database");
+  }
+});
+
+test("commit after commit leaves timers their turn", async () => {
+  const store = await open(newFile());
+  let ticks = 0;
+  const timer = setInterval(() => {
+    ticks += 1;
+  }, 1);
+  const until = performance.now() + 300;
+  while (performance.now() < until) await store.commit(starting());
+  clearInterval(timer);
+  expect(ticks).toBeGreaterThan(5);
+});
+
+test("an idle store that is watched runs no statement", async () => {
+  const file = newFile();
+  const store = await open(file);
+  await store.commit(starting());
+  let hints = 0;
+  store.watch(() => {
+    hints += 1;
+  });
+  await delay(400);
+  const spies = (["run", "get", "all", "query"] as const).map((name) => vi.spyOn(Connection.prototype, name));
+  await delay(500);
+  for (const spy of spies) expect(spy).not.toHaveBeenCalled();
+  for (const spy of spies) spy.mockRestore();
+  expect(hints).toBe(0);
+});
+
+test("without notify, commits of others are not told", async () => {
+  const file = newFile();
+  const [store, other] = [await open(file, { notify: false }), await open(file)];
+  const hints: Hint[] = [];
+  store.watch((hint) => hints.push(hint));
+  await other.commit(starting());
+  await delay(300);
+  expect(hints).toEqual([]);
+});

@@ -1,0 +1,191 @@
+/**
+ * Crashes a workflow's worker before and after every commit, lets another one take over, and compares the results.
+ *
+ * The crash is simulated where it counts, at the store: from the chosen commit on, the dying worker gets no answer to
+ * anything any more. "Before": the commit is not made. "After": it is made, and nobody hears of it. Its lease is then
+ * ended the way the reaper would, and a second worker carries on.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Hero } from "../client/client.js";
+import type { RunHandle } from "../client/handle.js";
+import { openStore, Pawl } from "../connect.js";
+import { seededRandom } from "../core/ids.js";
+import type { Logger } from "../define/context.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import type { Batch, Fence, Store } from "../store/store.js";
+import type { Worker } from "../worker/worker.js";
+import { VirtualClock } from "./clock.js";
+
+export interface CrashTestOptions<Input, Output> {
+  /** All workflows that take part; default: the one under test. */
+  readonly workflows?: readonly WorkflowDefinition<any, any>[];
+  readonly store?: string;
+  readonly hero?: Hero;
+  /** Called before each run: put the outside world back to its beginning. */
+  readonly setup?: () => unknown;
+  /** Called whenever nothing moves: send the signals that the run waits for. Must be safe to call again. */
+  readonly drive?: (run: RunHandle<Input, Output>, pawl: Pawl) => unknown;
+  /** Whether a result is as good as the undisturbed one; default: deeply equal. */
+  readonly compare?: (undisturbed: Output, crashed: Output) => boolean;
+  /** How many points to try: "all" (default), or a number of them, chosen by `seed`. */
+  readonly points?: "all" | number;
+  readonly seed?: string;
+}
+
+export interface CrashTestReport<Output> {
+  readonly output: Output;
+  /** Commits of an undisturbed run. Each is a point before and a point after it. */
+  readonly commits: number;
+  readonly points: number;
+}
+
+interface Point {
+  readonly commit: number;
+  readonly when: "before" | "after";
+}
+
+const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const maxWakeUps = 10_000;
+
+export async function crashTest<Input, Output>(
+  definition: WorkflowDefinition<Input, Output>,
+  input: Input,
+  options: CrashTestOptions<Input, Output> = {},
+): Promise<CrashTestReport<Output>> {
+  const clock = new VirtualClock();
+  const store = await openStore(options.store ?? "memory:", { clock: clock.read });
+  try {
+    await store.migrate();
+    const trial = new Trial(definition, input, options, store, clock);
+    const undisturbed = await trial.run(null);
+    const points = choosePoints(undisturbed.commits, options);
+    for (const point of points) {
+      const { output } = await trial.run(point);
+      const same = options.compare ?? isDeepStrictEqual;
+      if (same(undisturbed.output, output)) continue;
+      const shown = [undisturbed.output, output].map((value) => JSON.stringify(value)).join(" became ");
+      throw new Error(`A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`);
+    }
+    return { output: undisturbed.output, commits: undisturbed.commits, points: points.length };
+  } finally {
+    await store.close();
+  }
+}
+
+function choosePoints(commits: number, { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">): Point[] {
+  const all: Point[] = [];
+  for (let commit = 1; commit <= commits; commit += 1) all.push({ commit, when: "before" }, { commit, when: "after" });
+  if (points === "all" || points >= all.length) return all;
+  const random = seededRandom(seed);
+  const chosen: Point[] = [];
+  while (chosen.length < points) chosen.push(...all.splice(Math.floor(random() * all.length), 1));
+  return chosen;
+}
+
+class Trial<Input, Output> {
+  readonly #definition: WorkflowDefinition<Input, Output>;
+  readonly #input: Input;
+  readonly #options: CrashTestOptions<Input, Output>;
+  readonly #store: Store;
+  readonly #clock: VirtualClock;
+
+  constructor(definition: WorkflowDefinition<Input, Output>, input: Input, options: CrashTestOptions<Input, Output>, store: Store, clock: VirtualClock) {
+    this.#definition = definition;
+    this.#input = input;
+    this.#options = options;
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async run(point: Point | null): Promise<{ readonly output: Output; readonly commits: number }> {
+    await this.#options.setup?.();
+    const mortal = new MortalStore(this.#store, point);
+    let pawl = new Pawl(mortal.store, silent);
+    let worker = await this.#worker(pawl);
+    // Started elsewhere, so that the crash cannot take the start with it.
+    const starter = new Pawl(this.#store, silent);
+    const { hero } = this.#options;
+    const run: RunHandle<Input, Output> = await starter.start(this.#definition as WorkflowDefinition<any, Output>, this.#input, hero === undefined ? {} : { hero });
+    let idle = false;
+    let death: Promise<"dead"> | null = mortal.death;
+    for (let wakeUps = 0; wakeUps < maxWakeUps; wakeUps += 1) {
+      const nextDueAt = await (death === null ? worker.runUntilIdle() : Promise.race([worker.runUntilIdle(), death]));
+      if (nextDueAt === "dead") {
+        death = null;
+        await mortal.bury(this.#store);
+        pawl = new Pawl(this.#store, silent);
+        worker = await this.#worker(pawl);
+        continue;
+      }
+      if ((await run.get()).finishedAt !== null) {
+        await worker.stop();
+        return { output: await run.result({ timeout: "10s" }), commits: mortal.commits };
+      }
+      if (nextDueAt === null && idle) break;
+      idle = nextDueAt === null;
+      await this.#options.drive?.(run, starter);
+      if (nextDueAt !== null) this.#clock.moveTo(nextDueAt);
+    }
+    const where = point === null ? "without any crash" : `after a crash ${point.when} commit ${point.commit}`;
+    throw new Error(`"${this.#definition.name}" does not end ${where}: it waits for ${JSON.stringify((await run.get()).waitingFor)}. \`drive\` sends the signals it needs.`);
+  }
+
+  async #worker(pawl: Pawl): Promise<Worker> {
+    const workflows = new Set<WorkflowDefinition<any, any>>([...(this.#options.workflows ?? []), this.#definition]);
+    const worker = pawl.worker({ workflows: [...workflows], concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
+    await worker.start();
+    return worker;
+  }
+}
+
+/** A store that stops answering its worker at a chosen commit. */
+class MortalStore {
+  readonly store: Store;
+  readonly death: Promise<"dead">;
+  commits = 0;
+  readonly #point: Point | null;
+  #die: () => void = () => {};
+  #dead = false;
+  #fence: Fence | null = null;
+
+  constructor(inner: Store, point: Point | null) {
+    this.#point = point;
+    this.death = new Promise((resolve) => {
+      this.#die = () => resolve("dead");
+    });
+    this.store = new Proxy(inner, { get: (target, name) => this.#method(target, name) });
+  }
+
+  #method(inner: Store, name: string | symbol): unknown {
+    const value = Reflect.get(inner, name) as unknown;
+    if (typeof value !== "function") return value;
+    return (...args: unknown[]) => {
+      if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
+      if (name === "commit") return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
+      if (name === "begin") return inner.begin().then((tx) => ({ ...tx, handle: tx.handle, rollback: () => tx.rollback(), commit: (batch: Batch) => this.#commit(batch, () => tx.commit(batch), () => tx.rollback()) }));
+      const result = Reflect.apply(value, inner, args) as unknown;
+      if (name === "watch") return result;
+      return (result as Promise<unknown>).then((answer) => {
+        if (name === "enlist") this.#fence = answer as Fence;
+        // An answer that comes after death is not heard.
+        return this.#dead ? new Promise(() => {}) : answer;
+      });
+    };
+  }
+
+  async #commit<T>(batch: Batch, commit: () => Promise<T>, undo: () => Promise<void> = async () => {}): Promise<T> {
+    if (batch.fence !== null) this.commits += 1;
+    const dies = batch.fence !== null && this.#point?.commit === this.commits;
+    if (!dies) return commit();
+    this.#dead = true;
+    if (this.#point?.when === "after") await commit();
+    else await undo();
+    this.#die();
+    return new Promise(() => {});
+  }
+
+  /** What the reaper does once the lease has run out. */
+  async bury(inner: Store): Promise<void> {
+    if (this.#fence !== null) await inner.retire(this.#fence);
+  }
+}

@@ -1,0 +1,104 @@
+/** Pawl with a virtual clock: days pass in milliseconds, and tests say when. */
+import type { RunHandle } from "../client/handle.js";
+import { openStore, Pawl } from "../connect.js";
+import { type Duration, parseDuration } from "../core/duration.js";
+import { InvalidStateError } from "../core/errors.js";
+import type { Logger } from "../define/context.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import type { Store } from "../store/store.js";
+import type { Worker } from "../worker/worker.js";
+import { VirtualClock } from "./clock.js";
+import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
+
+export interface TestPawlOptions {
+  readonly workflows: readonly WorkflowDefinition<any, any>[];
+  /** Any URL; default "memory:". */
+  readonly store?: string;
+  readonly startAt?: Date | number;
+  readonly logger?: Logger;
+}
+
+export interface SpeedrunOptions {
+  /** Fails after this many wake-ups instead of going on forever; default 10,000. */
+  readonly maxExecutions?: number;
+}
+
+const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: (...args) => console.error(...args) };
+
+export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
+  const clock = new VirtualClock(options.startAt);
+  const store = await openStore(options.store ?? "memory:", { clock: clock.read });
+  await store.migrate();
+  const pawl = new Pawl(store, options.logger ?? silent);
+  const worker = pawl.worker({ workflows: options.workflows, concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
+  await worker.start();
+  return new TestPawl(pawl, worker, store, clock, options);
+}
+
+export class TestPawl {
+  readonly pawl: Pawl;
+  readonly clock: VirtualClock;
+  readonly #worker: Worker;
+  readonly #store: Store;
+  readonly #options: TestPawlOptions;
+
+  constructor(pawl: Pawl, worker: Worker, store: Store, clock: VirtualClock, options: TestPawlOptions) {
+    this.pawl = pawl;
+    this.clock = clock;
+    this.#worker = worker;
+    this.#store = store;
+    this.#options = options;
+  }
+
+  /** Takes the run to its end, through every wait. Throws when it waits for something that nobody sends. */
+  async speedrun(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<void> {
+    const limit = options.maxExecutions ?? 10_000;
+    for (let executions = 0; executions < limit; executions += 1) {
+      const nextDueAt = await this.#worker.runUntilIdle();
+      const { finishedAt, status, waitingFor } = await run.get();
+      if (finishedAt !== null) return;
+      if (status === "paused" && nextDueAt === null) throw new InvalidStateError(`Run ${run.id} is paused: ${await this.#pauseReason(run)}`, { runId: run.id, status });
+      if (nextDueAt === null) throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, { runId: run.id, status });
+      this.clock.moveTo(nextDueAt);
+    }
+    throw new InvalidStateError(`Run ${run.id} did not end within ${limit} executions.`, { runId: run.id });
+  }
+
+  async #pauseReason(run: RunHandle<any, any>): Promise<string> {
+    const log = (await this.#store.logs([run.id])).get(run.id) ?? [];
+    const paused = log.findLast((event) => event.type === "run.paused");
+    return paused?.data == null ? "no reason is known." : (JSON.parse(paused.data) as { reason: string }).reason;
+  }
+
+  /** Lets time pass and runs what becomes due on the way, in order. */
+  async advance(duration: Duration): Promise<void> {
+    const target = this.clock.read() + parseDuration(duration, "duration");
+    for (;;) {
+      const nextDueAt = await this.#worker.runUntilIdle();
+      if (nextDueAt === null || nextDueAt > target) break;
+      this.clock.moveTo(nextDueAt);
+    }
+    this.clock.moveTo(target);
+    await this.#worker.runUntilIdle();
+  }
+
+  /** Runs everything that is due now, and comes back when nothing is. */
+  async settle(): Promise<void> {
+    await this.#worker.runUntilIdle();
+  }
+
+  /** Runs the workflow once for every point at which its worker could die, and compares the results. */
+  crashTest<I, O>(definition: WorkflowDefinition<I, O>, input: I, options: CrashTestOptions<I, O> = {}): Promise<CrashTestReport<O>> {
+    const store = options.store ?? this.#options.store;
+    return crashTest(definition, input, { workflows: this.#options.workflows, ...(store === undefined ? {} : { store }), ...options });
+  }
+
+  close(): Promise<void> {
+    return this.pawl.close();
+  }
+}
+
+function describe(waiting: readonly { readonly kind: string }[]): string {
+  if (waiting.length === 0) return "nothing that is known";
+  return waiting.map((one) => ("names" in one ? `signal ${(one.names as string[]).map((name) => `"${name}"`).join(" or ")}` : JSON.stringify(one))).join(", ");
+}
