@@ -48,7 +48,14 @@ const newRun = (kind) => ({
 const event = { type: "step.completed", node: "charge", attempt: 1, outcome: "completed", data: '{"value":12345}' };
 const keep = { kind: "keep" };
 const finish = { kind: "finish", status: "completed", output: '{"ok":true}', error: null, startedAt: "now" };
-const park = { kind: "park", status: "waiting", waiting: '["sleep"]', startedAt: "now", wakeAt: null, wakeIn: 3_600_000 };
+const park = {
+  kind: "park",
+  status: "waiting",
+  waiting: '["sleep"]',
+  startedAt: "now",
+  wakeAt: null,
+  wakeIn: 3_600_000,
+};
 const transition = (runId, after, next, events = [event], mail = []) => ({
   runId,
   after,
@@ -126,7 +133,11 @@ await measure("one run, 1000 events in one row", 30 * scale, 1000, (round) =>
 for (const size of [1, 100]) {
   const rounds = Math.ceil((size === 1 ? 600 : 150) * scale);
   await measure(`start by client, batch ${size}`, rounds, size, () =>
-    commit([], Array.from({ length: size }, () => newRun("now")), null),
+    commit(
+      [],
+      Array.from({ length: size }, () => newRun("now")),
+      null,
+    ),
   );
   const claimed = [];
   const claim = { fence, routes: [{ workflow: "orders", version: "" }], limit: size, limitPerRoute: size };

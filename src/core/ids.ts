@@ -126,7 +126,7 @@ const INITIAL_HASH = Int32Array.of(
 const UTF8 = new TextEncoder();
 const SCHEDULE = new Int32Array(64); // scratch, overwritten by each block
 
-/** 1.1 µs for up to 55 bytes, 1.8 µs for up to 119, about what node:crypto's createHash takes (1.9 µs). */
+/** CPU time on a loaded machine: 1.9 µs for 50 bytes, 3.2 µs for 100; node:crypto's createHash took 2.2 and 2.3 µs. */
 function sha256(text: string): Uint8Array {
   const message = UTF8.encode(text);
   const padded = new Uint8Array((((message.length + 8) >> 6) + 1) << 6);

@@ -64,7 +64,9 @@ export async function crashTest<Input, Output>(
       const same = options.compare ?? isDeepStrictEqual;
       if (same(undisturbed.output, output)) continue;
       const shown = [undisturbed.output, output].map((value) => JSON.stringify(value)).join(" became ");
-      throw new Error(`A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`);
+      throw new Error(
+        `A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`,
+      );
     }
     return { output: undisturbed.output, commits: undisturbed.commits, points: points.length };
   } finally {
@@ -72,7 +74,10 @@ export async function crashTest<Input, Output>(
   }
 }
 
-function choosePoints(commits: number, { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">): Point[] {
+function choosePoints(
+  commits: number,
+  { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">,
+): Point[] {
   const all: Point[] = [];
   for (let commit = 1; commit <= commits; commit += 1) all.push({ commit, when: "before" }, { commit, when: "after" });
   if (points === "all" || points >= all.length) return all;
@@ -89,7 +94,13 @@ class Trial<Input, Output> {
   readonly #store: Store;
   readonly #clock: VirtualClock;
 
-  constructor(definition: WorkflowDefinition<Input, Output>, input: Input, options: CrashTestOptions<Input, Output>, store: Store, clock: VirtualClock) {
+  constructor(
+    definition: WorkflowDefinition<Input, Output>,
+    input: Input,
+    options: CrashTestOptions<Input, Output>,
+    store: Store,
+    clock: VirtualClock,
+  ) {
     this.#definition = definition;
     this.#input = input;
     this.#options = options;
@@ -105,7 +116,11 @@ class Trial<Input, Output> {
     // Started elsewhere, so that the crash cannot take the start with it.
     const starter = new Pawl(this.#store, silent);
     const { hero } = this.#options;
-    const run: RunHandle<Input, Output> = await starter.start(this.#definition as WorkflowDefinition<any, Output>, this.#input, hero === undefined ? {} : { hero });
+    const run: RunHandle<Input, Output> = await starter.start(
+      this.#definition as WorkflowDefinition<any, Output>,
+      this.#input,
+      hero === undefined ? {} : { hero },
+    );
     let idle = false;
     let death: Promise<"dead"> | null = mortal.death;
     for (let wakeUps = 0; wakeUps < maxWakeUps; wakeUps += 1) {
@@ -127,7 +142,9 @@ class Trial<Input, Output> {
       if (nextDueAt !== null) this.#clock.moveTo(nextDueAt);
     }
     const where = point === null ? "without any crash" : `after a crash ${point.when} commit ${point.commit}`;
-    throw new Error(`"${this.#definition.name}" does not end ${where}: it waits for ${JSON.stringify((await run.get()).waitingFor)}. \`drive\` sends the signals it needs.`);
+    throw new Error(
+      `"${this.#definition.name}" does not end ${where}: it waits for ${JSON.stringify((await run.get()).waitingFor)}. \`drive\` sends the signals it needs.`,
+    );
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {
@@ -162,7 +179,18 @@ class MortalStore {
     return (...args: unknown[]) => {
       if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
       if (name === "commit") return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
-      if (name === "begin") return inner.begin().then((tx) => ({ ...tx, handle: tx.handle, rollback: () => tx.rollback(), commit: (batch: Batch) => this.#commit(batch, () => tx.commit(batch), () => tx.rollback()) }));
+      if (name === "begin")
+        return inner.begin().then((tx) => ({
+          ...tx,
+          handle: tx.handle,
+          rollback: () => tx.rollback(),
+          commit: (batch: Batch) =>
+            this.#commit(
+              batch,
+              () => tx.commit(batch),
+              () => tx.rollback(),
+            ),
+        }));
       const result = Reflect.apply(value, inner, args) as unknown;
       if (name === "watch") return result;
       return (result as Promise<unknown>).then((answer) => {

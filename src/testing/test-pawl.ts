@@ -57,8 +57,16 @@ export class TestPawl {
       const nextDueAt = await this.#worker.runUntilIdle();
       const { finishedAt, status, waitingFor } = await run.get();
       if (finishedAt !== null) return;
-      if (status === "paused" && nextDueAt === null) throw new InvalidStateError(`Run ${run.id} is paused: ${await this.#pauseReason(run)}`, { runId: run.id, status });
-      if (nextDueAt === null) throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, { runId: run.id, status });
+      if (status === "paused" && nextDueAt === null)
+        throw new InvalidStateError(`Run ${run.id} is paused: ${await this.#pauseReason(run)}`, {
+          runId: run.id,
+          status,
+        });
+      if (nextDueAt === null)
+        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, {
+          runId: run.id,
+          status,
+        });
       this.clock.moveTo(nextDueAt);
     }
     throw new InvalidStateError(`Run ${run.id} did not end within ${limit} executions.`, { runId: run.id });
@@ -88,9 +96,17 @@ export class TestPawl {
   }
 
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
-  crashTest<I, O>(definition: WorkflowDefinition<I, O>, input: I, options: CrashTestOptions<I, O> = {}): Promise<CrashTestReport<O>> {
+  crashTest<I, O>(
+    definition: WorkflowDefinition<I, O>,
+    input: I,
+    options: CrashTestOptions<I, O> = {},
+  ): Promise<CrashTestReport<O>> {
     const store = options.store ?? this.#options.store;
-    return crashTest(definition, input, { workflows: this.#options.workflows, ...(store === undefined ? {} : { store }), ...options });
+    return crashTest(definition, input, {
+      workflows: this.#options.workflows,
+      ...(store === undefined ? {} : { store }),
+      ...options,
+    });
   }
 
   close(): Promise<void> {
@@ -100,5 +116,11 @@ export class TestPawl {
 
 function describe(waiting: readonly { readonly kind: string }[]): string {
   if (waiting.length === 0) return "nothing that is known";
-  return waiting.map((one) => ("names" in one ? `signal ${(one.names as string[]).map((name) => `"${name}"`).join(" or ")}` : JSON.stringify(one))).join(", ");
+  return waiting
+    .map((one) =>
+      "names" in one
+        ? `signal ${(one.names as string[]).map((name) => `"${name}"`).join(" or ")}`
+        : JSON.stringify(one),
+    )
+    .join(", ");
 }

@@ -368,7 +368,8 @@ export class Turn {
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     for (const execution of this.#executions) this.host.executing.delete(execution);
-    this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
+    // An error with its stack costs more than a quick step: only if somebody is there to hear it.
+    if (this.#controller !== null || this.#executions.size > 0) this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
     this.#executions.clear();
     if (how === "again") this.host.again(this);
     else if (how === "evicted") this.host.evicted(this, error);

@@ -280,7 +280,12 @@ export class Worker {
   }
 
   #claimSoon(): void {
-    if (this.#phase !== "running" || this.#session === null || this.#free() <= 0) return;
+    if (this.#phase !== "running" || this.#session === null) return;
+    if (this.#free() <= 0) {
+      // Whatever we were told of is still there when there is room.
+      this.#backlog = true;
+      return;
+    }
     if (this.#claiming !== null) {
       this.#claimAgain = true;
       return;

@@ -11,7 +11,7 @@ import { type Clock, nowOf } from "./clock.js";
 import type { Database } from "./database.js";
 import { fenceStatement } from "./look.js";
 import type { Transaction } from "./session.js";
-import { forKeys, marks, type Sql, sql, type Value } from "./sql.js";
+import { byKey, forKeys, marks, type Sql, sql, type Value } from "./sql.js";
 
 const { parked, ready, owned } = taskState;
 
@@ -21,6 +21,9 @@ const parkedOf = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${parked} AND 
 
 /** How soon to look again when all that is due was locked by others, who may leave some of it. */
 const crowdedMs = 20;
+
+/** A bound for LIMIT, which takes no Infinity. */
+const mostPerRead = 10_000;
 
 interface Glance {
   readonly at: number;
@@ -47,7 +50,11 @@ export async function claim(db: Database, request: ClaimRequest, clock: Clock): 
   };
 }
 
-async function glanceAt(db: Database, { fence, routes }: ClaimRequest, now: string): Promise<Glance> {
+async function glanceAt(db: Database, { fence, ...request }: ClaimRequest, now: string): Promise<Glance> {
+  // A route that is named twice would be read twice: our own locks are not skipped.
+  const routes = [
+    ...new Map(request.routes.map((route) => [JSON.stringify([route.workflow, route.version]), route])).values(),
+  ];
   const holds = "EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1)";
   const values: Value[] = [fence.workerId, fence.epoch];
   const parts = [`SELECT -1 AS route, ${now} AS is_ready, ${holds} AS is_due, NULL AS next_due`];
@@ -90,7 +97,7 @@ async function take(
   hot: Glance["routes"],
   at: number,
 ): Promise<readonly Claimed[] | "fenced"> {
-  const most = Math.min(limit, limitPerRoute);
+  const most = Math.min(limit, limitPerRoute, mostPerRead);
   const reads = hot.flatMap(({ route, isReady, isDue }, index) =>
     lockedReads(route, { isReady, isDue, index, at, most }),
   );
@@ -158,14 +165,14 @@ function choose(candidates: Candidate[], limit: number, limitPerRoute: number) {
 function ownStatements(runIds: readonly string[], { workerId, epoch }: Fence): Sql[] {
   const set = `state = ${owned}, rank_no = 0, owner = ?, epoch = ?, deliveries = deliveries + 1, fresh = 0`;
   return forKeys(runIds, (part) =>
-    sql(`UPDATE pawl_tasks SET ${set} WHERE run_id IN (${marks(part)})`, [workerId, epoch, ...part]),
+    sql(`UPDATE pawl_tasks ${byKey} SET ${set} WHERE run_id IN (${marks(part)})`, [workerId, epoch, ...part]),
   );
 }
 
 /** Due, but not taken this time: from now on they stand in line by priority. */
 function wakeStatements(runIds: readonly string[]): Sql[] {
   return forKeys(runIds, (part) =>
-    sql(`UPDATE pawl_tasks SET state = ${ready}, rank_no = -priority WHERE run_id IN (${marks(part)})`, part),
+    sql(`UPDATE pawl_tasks ${byKey} SET state = ${ready}, rank_no = -priority WHERE run_id IN (${marks(part)})`, part),
   );
 }
 

@@ -3,6 +3,7 @@ import { StoreError } from "../../core/errors.js";
 import type { Batch, CommitResult, Refusal } from "../store.js";
 import { look, refusalOf } from "./look.js";
 import type { Transaction } from "./session.js";
+import { sql } from "./sql.js";
 import { birthStatements, makeWhatCanBeMade, savepoint, toSavepoint } from "./starts.js";
 import { isDuplicateKey } from "./trouble.js";
 import { writeStatements } from "./writes.js";
@@ -43,8 +44,10 @@ export async function commitIn(transaction: Transaction, batch: Batch, now: stri
 
 /** An event's number was taken between look and write: by our own earlier attempt, whose answer was lost. */
 async function conflictOf(transaction: Transaction, batch: Batch, now: string, cause: unknown): Promise<CommitResult> {
-  await transaction.rollback();
+  // First undone, or what of the batch was inserted before would be seen as somebody else's.
+  await transaction.run([sql("ROLLBACK")]);
   const refusal = refusalOf(batch, await look(transaction, batch, now));
+  await transaction.rollback();
   if (refusal !== null) return refusal;
   throw new StoreError("The commit met a duplicate key that is gone again.", { transient: true, cause });
 }

@@ -5,7 +5,7 @@ import type { Queryable, SqlRow } from "../sql/dialect.js";
 import type { StoreOptions } from "../store.js";
 import { type Connection, Connections } from "./connections.js";
 import type { Driver } from "./driver.js";
-import { inPackets, type Result, type Session, singly, type Transaction } from "./session.js";
+import { inPackets, type Result, type Session, singly, type Transaction, tooLarge } from "./session.js";
 import { type Sql, sql, type Value, write } from "./sql.js";
 import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
 
@@ -22,6 +22,8 @@ export class Database implements Queryable {
   readonly #onTrouble: StoreOptions["onTrouble"];
   /** What is under way; `close` waits for it. */
   readonly #pending = new Set<Promise<unknown>>();
+  /** Connections that user code has transactions on. */
+  readonly #lent = new Set<Connection>();
   #closed = false;
 
   constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
@@ -31,7 +33,7 @@ export class Database implements Queryable {
     this.#users = new Connections({ driver, uri, limit: 10, multipleStatements: false, idleSeconds: 60 });
   }
 
-  /** Statements that change nothing: tried again when the connection turns out to be lost. */
+  /** Statements that may be done twice: tried again when the connection turns out to be lost. */
   async read(statements: readonly Sql[]): Promise<readonly Result[]> {
     return this.#retried("read", () => this.#withConnection((session) => session.run(statements), isReadRetryable));
   }
@@ -91,38 +93,41 @@ export class Database implements Queryable {
         throw isConnectionLost(error) ? new SafeToRetry(error) : error;
       }
     });
-    let finish = () => {};
-    this.#track(new Promise<void>((resolve) => (finish = resolve)));
-    return { handle: connection.driver, transaction: this.#usersTransaction(connection, () => finish()) };
+    this.#lent.add(connection);
+    return { handle: connection.driver, transaction: this.#usersTransaction(connection) };
   }
 
-  #usersTransaction(connection: Connection, finish: () => void): Transaction {
-    const session = singly((text, values) => connection.driver.query(write(sql(text, values), this.#driver.escape)));
-    let open = true;
-    const leave = async (isClean: boolean) => {
-      if (!open) return;
-      open = false;
-      if (isClean) await this.#users.giveReset(connection);
+  #usersTransaction(connection: Connection): Transaction {
+    const { driver, maxPacket } = connection;
+    const session = singly(async (text, values) => {
+      if (!this.#lent.has(connection)) throw new StoreError("The transaction has ended.", { transient: false });
+      const written = write(sql(text, values), this.#driver.escape);
+      if (Buffer.byteLength(written) > maxPacket - 1024) throw tooLarge(Buffer.byteLength(written), maxPacket);
+      return driver.query(written);
+    });
+    // The next user of the connection waits for the reset, this one does not.
+    const leave = (isClean: boolean) => {
+      if (!this.#lent.delete(connection)) return;
+      if (isClean) this.#track(this.#users.giveReset(connection));
       else this.#users.drop(connection);
-      finish();
+    };
+    const commit = async (statements: readonly Sql[]) => {
+      const results = await session.run([...statements, end]);
+      leave(true);
+      return results.slice(0, -1);
     };
     const rollback = async () => {
-      if (!open) return;
-      const isClean = await connection.driver.query("ROLLBACK").then(
-        () => true,
-        () => false,
-      );
+      if (!this.#lent.has(connection)) return;
       // A connection that does not even roll back is closed, and the server rolls back by itself.
-      void leave(isClean);
+      await driver.query("ROLLBACK").then(
+        () => leave(true),
+        () => leave(false),
+      );
     };
     return {
-      run: (statements) => session.run(statements),
-      async commit(statements) {
-        const results = await session.run([...statements, end]);
-        void leave(true);
-        return results.slice(0, -1);
-      },
-      rollback,
+      run: (statements) => this.#track(session.run(statements)),
+      commit: (statements) => this.#track(commit(statements)),
+      rollback: () => this.#track(rollback()),
     };
   }
 
@@ -134,6 +139,9 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
+    for (const connection of this.#lent) this.#users.drop(connection);
+    this.#lent.clear();
     await Promise.all([this.#ours.close(), this.#users.close()]);
   }
 

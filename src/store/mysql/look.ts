@@ -5,7 +5,7 @@
 import { taskState } from "../sql/records.js";
 import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { Result, Session } from "./session.js";
-import { marks, type Sql, sql } from "./sql.js";
+import { byKey, marks, type Sql, sql } from "./sql.js";
 
 interface TaskSeen {
   readonly state: number;
@@ -68,7 +68,7 @@ function lookAtTasks({ fence, transitions }: Batch): Sql[] {
   const lock = appendsOnly ? "" : "ORDER BY t.run_id FOR UPDATE";
   const select = `SELECT t.run_id, t.state, t.owner, t.epoch, t.mail, (${tail}) AS tail`;
   return inParts([...ids].sort(), (part) =>
-    sql(`${select} FROM pawl_tasks t FORCE INDEX (PRIMARY) WHERE t.run_id IN (${marks(part)}) ${lock}`, part),
+    sql(`${select} FROM pawl_tasks t ${byKey} WHERE t.run_id IN (${marks(part)}) ${lock}`, part),
   );
 }
 

@@ -240,15 +240,48 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     for (let i = 0; i < 3; i += 1) {
       const { handle, rollback } = await store.begin();
       const connection = handle as Connection;
-      const [[row]] = (await connection.query(
-        "SELECT @left AS was, @@sql_mode AS mode, @@wait_timeout AS idle",
-      )) as never;
+      const [rows] = await connection.query("SELECT @left AS was, @@sql_mode AS mode, @@wait_timeout AS idle");
+      const row = (rows as object[])[0];
       expect(row).toMatchObject({ was: null, mode: expect.stringContaining("STRICT_ALL_TABLES"), idle: 60 });
       await connection.query("SET @left = 1, sql_mode = ''");
       await expect(connection.query("SELECT 1; SELECT 2")).rejects.toThrow(/syntax/);
       await rollback();
       await soon(20);
     }
+  });
+
+  test("in a user's transaction, too, an event that somebody commits meanwhile is a conflict", async () => {
+    const fence = await enlist();
+    const runs = await owned(fence, 2);
+    await other.query("START TRANSACTION");
+    await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [runs[1]?.id]);
+    const transaction = await store.begin();
+    const committing = transaction.commit(appending(fence, runs));
+    await soon(200);
+    await other.query("COMMIT");
+    expect(await committing).toEqual({ kind: "conflict", runId: runs[1]?.id });
+    expect((await store.logs([runs[0]?.id ?? ""])).size).toBe(0);
+    await expect(transaction.commit(appending(fence, runs))).rejects.toThrow(/has ended/);
+  });
+
+  test("close does not wait for user code that never ends its transaction", async () => {
+    const second = await openMysql(database.url);
+    const { handle, commit } = await second.begin();
+    const fence = await enlist();
+    const runs = await owned(fence, 1);
+    await (handle as Connection).query("UPDATE pawl_runs SET status = 'x' WHERE id = ?", [runs[0]?.id]);
+    await second.close();
+    await expect(commit(appending(fence, runs))).rejects.toMatchObject({ code: "STORE_ERROR" });
+    expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
+  });
+
+  test("a route that is named twice gives each task once, and limits may be infinite", async () => {
+    const fence = await enlist();
+    const workflow = randomUUID();
+    await store.commit(starting(newRun({ workflow }), newRun({ workflow })));
+    const route = { workflow, version: "" };
+    const limits = { limit: Number.POSITIVE_INFINITY, limitPerRoute: Number.POSITIVE_INFINITY };
+    expect(await store.claim({ fence, routes: [route, { ...route }], ...limits })).toMatchObject({ tasks: [{}, {}] });
   });
 
   test("connections that the server kills are replaced, whoever was using them", async () => {

@@ -146,7 +146,7 @@ class Taken {
  */
 async function takenBy(session: Session, runs: readonly NewRun[]) {
   const taskState = "(SELECT t.state FROM pawl_tasks t WHERE t.run_id = r.id)";
-  const select = `SELECT ${runColumns.replace("t.state", taskState)}, r.hero_key FROM pawl_runs r WHERE`;
+  const select = `SELECT ${runColumns.replace("t.state", taskState)}, r.hero_key FROM pawl_runs r FORCE INDEX`;
   const lookUps: Sql[] = [];
   for (let from = 0; from < runs.length; from += 500) {
     const part = runs.slice(from, from + 500);
@@ -154,12 +154,14 @@ async function takenBy(session: Session, runs: readonly NewRun[]) {
     const startKeys = part.flatMap(({ workflow, startKey }) => (startKey === null ? [] : [[workflow, startKey]]));
     const heroKeys = part.flatMap(({ heroKey }) => heroKey ?? []);
     const pairs = startKeys.map(() => "(?,?)").join(",");
-    lookUps.push(sql(`${select} r.id IN (${marks(ids)}) LOCK IN SHARE MODE`, ids));
+    lookUps.push(sql(`${select} (PRIMARY) WHERE r.id IN (${marks(ids)}) LOCK IN SHARE MODE`, ids));
     if (startKeys.length > 0) {
-      lookUps.push(sql(`${select} (r.workflow, r.start_key) IN (${pairs}) LOCK IN SHARE MODE`, startKeys.flat()));
+      lookUps.push(
+        sql(`${select} (start_key) WHERE (r.workflow, r.start_key) IN (${pairs}) LOCK IN SHARE MODE`, startKeys.flat()),
+      );
     }
     if (heroKeys.length > 0) {
-      lookUps.push(sql(`${select} r.hero_key IN (${marks(heroKeys)}) LOCK IN SHARE MODE`, heroKeys));
+      lookUps.push(sql(`${select} (hero_key) WHERE r.hero_key IN (${marks(heroKeys)}) LOCK IN SHARE MODE`, heroKeys));
     }
   }
   const results = await session.run(lookUps);

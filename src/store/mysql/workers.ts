@@ -4,7 +4,7 @@ import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
-import { forKeys, marks, type Sql, sql } from "./sql.js";
+import { byKey, forKeys, marks, type Sql, sql } from "./sql.js";
 
 const mine = "id = ? AND epoch = ? AND live = 1";
 const isSilent = `live = 1 AND beat_at + lease_ms < ${serverNow}`;
@@ -44,7 +44,8 @@ export async function beat(
   { workerId, epoch }: Fence,
   now: () => string,
 ): Promise<BeatResult & { readonly freed: boolean }> {
-  const [renewed, silent, mailed] = await db.write([
+  // Renewing twice does no harm, so this is tried again like a read when the answer is lost.
+  const [renewed, silent, mailed] = await db.read([
     sql(`UPDATE pawl_workers SET beat_at = ${serverNow} WHERE ${mine}`, [workerId, epoch]),
     sql(`SELECT id FROM pawl_workers WHERE ${isSilent}`),
     ownedBy(workerId, " AND mail > 0"),
@@ -85,7 +86,7 @@ export async function retire(db: Database, { workerId, epoch }: Fence, now: stri
 /** Dead first, then its tasks are freed; the rows of the workers are locked. */
 async function bury(session: Session, workerIds: readonly string[], now: string): Promise<boolean> {
   if (workerIds.length === 0) return false;
-  const dead = sql(`UPDATE pawl_workers SET live = 0 WHERE id IN (${marks(workerIds)})`, workerIds);
+  const dead = sql(`UPDATE pawl_workers ${byKey} SET live = 0 WHERE id IN (${marks(workerIds)})`, workerIds);
   const [, ...owned] = await session.run([dead, ...workerIds.map((id) => ownedBy(id))]);
   const frees = owned.flatMap(({ rows }, index) =>
     freeStatements(
@@ -102,6 +103,6 @@ async function bury(session: Session, workerIds: readonly string[], now: string)
 function freeStatements(workerId: string, runIds: readonly string[], now: string): Sql[] {
   const set = `state = ${taskState.ready}, rank_no = -priority, due_at = ${now}, owner = NULL, epoch = NULL`;
   return forKeys(runIds, (part) =>
-    sql(`UPDATE pawl_tasks SET ${set} WHERE run_id IN (${marks(part)}) AND owner = ?`, [...part, workerId]),
+    sql(`UPDATE pawl_tasks ${byKey} SET ${set} WHERE run_id IN (${marks(part)}) AND owner = ?`, [...part, workerId]),
   );
 }

@@ -3,7 +3,7 @@ import { packEvents } from "../rows.js";
 import { taskState } from "../sql/records.js";
 import type { Batch, CursorWrite, Mail, Next, Transition } from "../store.js";
 import type { Seen } from "./look.js";
-import { forKeys, insert, marks, type Sql, sql, updateEach, type Value } from "./sql.js";
+import { byKey, forKeys, insert, marks, type Sql, sql, updateEach, type Value } from "./sql.js";
 
 type Moving<K extends Next["kind"]> = { readonly runId: string; readonly next: Extract<Next, { kind: K }> };
 
@@ -69,7 +69,9 @@ function drainStatements(drained: ReadonlyMap<string, number>, seen: Seen): Sql[
       keyOf: ([runId]) => runId,
       set: { mail: ["mail - ?", ([, count]) => count] },
     }),
-    ...forKeys(ids, (part) => sql(`DELETE FROM pawl_inbox WHERE id IN (${marks(part)})`, part.map(Number))),
+    ...forKeys(ids, (part) =>
+      sql(`DELETE i FROM pawl_inbox i ${byKey} WHERE i.id IN (${marks(part)})`, part.map(Number)),
+    ),
   ];
 }
 
@@ -103,8 +105,10 @@ function finishTasks(finishes: readonly Moving<"finish">[], seen: Seen): Sql[] {
   // Most have no mail, and then there is nothing to look for.
   const mailed = ids.filter((runId) => (seen.tasks.get(runId)?.mail ?? 0) > 0);
   return [
-    ...forKeys(ids, (part) => sql(`DELETE FROM pawl_tasks WHERE run_id IN (${marks(part)})`, part)),
-    ...forKeys(mailed, (part) => sql(`DELETE FROM pawl_inbox WHERE run_id IN (${marks(part)})`, part)),
+    ...forKeys(ids, (part) => sql(`DELETE t FROM pawl_tasks t ${byKey} WHERE t.run_id IN (${marks(part)})`, part)),
+    ...forKeys(mailed, (part) =>
+      sql(`DELETE i FROM pawl_inbox i FORCE INDEX (run) WHERE i.run_id IN (${marks(part)})`, part),
+    ),
   ];
 }
 
@@ -168,14 +172,14 @@ function whenParked(column: string, at: number): string {
 function releaseStatements(runIds: readonly string[], at: number): Sql[] {
   const set = `due_at = ${at}, rank_no = -priority, state = ${taskState.ready}`;
   return forKeys(runIds, (part) =>
-    sql(`UPDATE pawl_tasks SET ${set} WHERE run_id IN (${marks(part)}) AND state = ${taskState.parked}`, part),
+    sql(`UPDATE pawl_tasks ${byKey} SET ${set} WHERE run_id IN (${marks(part)}) AND state = ${taskState.parked}`, part),
   );
 }
 
 /** A client that appends to a log without moving the run; owners have cleared `fresh` when they claimed. */
 function notFresh(transitions: readonly Transition[]): Sql[] {
   const ids = transitions.flatMap(({ runId, next }) => (next.kind === "keep" ? runId : []));
-  return forKeys(ids, (part) => sql(`UPDATE pawl_tasks SET fresh = 0 WHERE run_id IN (${marks(part)})`, part));
+  return forKeys(ids, (part) => sql(`UPDATE pawl_tasks ${byKey} SET fresh = 0 WHERE run_id IN (${marks(part)})`, part));
 }
 
 /** The columns that are given overwrite, the others stay: one statement for each set of columns. */

@@ -55,6 +55,9 @@ const firstTables = (t: Tables): readonly string[] => [
     routes text NOT NULL
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200)`,
 
+  // Rows of workers that are gone stay; a beat looks for silent ones among the living only.
+  `CREATE INDEX pawl_workers_live ON ${t.workers} (id) WHERE live`,
+
   // fillfactor 50: a run's row is written again when it ends, with output. Finding room on its own page makes that a
   // heap-only update, without an entry in any index (130 bytes of WAL less per run).
   `CREATE TABLE ${t.runs} (

@@ -239,7 +239,7 @@ export function claimTests(fixture: Fixture): void {
       .map(async (store) => {
         const worker: Fence = await fixture.worker({}, store);
         let idle = 0;
-        while (idle < 3) {
+        while (idle < 3 && claimed.length <= runs.length) {
           const { tasks } = await fixture.claim(worker, routes, { limit: 7, limitPerRoute: 5 }, store);
           idle = tasks.length === 0 ? idle + 1 : 0;
           claimed.push(...tasks.map(({ run }) => run.id));

@@ -128,7 +128,7 @@ export function concurrencyTests(fixture: Fixture): void {
         await delay(1);
         continue;
       }
-      for (let parked = false; !parked; ) {
+      for (let parked = false; !parked && performance.now() < deadline; ) {
         const rows = await fixture.inbox(run.id);
         const events = [...rows.map(({ data }) => event(data)), event("parked")];
         const drained = rows.map(({ id }) => id);
@@ -154,21 +154,24 @@ export function concurrencyTests(fixture: Fixture): void {
         await delay(round % 3);
         let accepted = 0;
         const writes = async () => {
-          for (;;) {
+          for (let end: CommitResult["kind"] = "committed"; end === "committed" && accepted < 10_000; await delay(0)) {
             const given = transition(run.id, { after: accepted, events: [event(`${accepted}`)] });
-            const result = await fixture.store.commit(batch(doomed, [given]));
-            if (result.kind !== "committed") return result;
-            accepted += 1;
-            await delay(0);
+            end = (await fixture.store.commit(batch(doomed, [given]))).kind;
+            if (end === "committed") accepted += 1;
+            else expect(end).toBe("fenced");
           }
         };
-        const reaps = fixture.eventually("the worker is reaped", async () => {
-          return (await other.beat(reaper)).reaped.includes(doomed.workerId);
-        });
-        const [end] = await Promise.all([writes(), reaps]);
-        expect(end).toEqual({ kind: "fenced" });
-        expect(types(await fixture.log(run.id))).toEqual(Array.from({ length: accepted }, (_, index) => `${index}`));
-        expect(await fixture.claimOne(reaper, routesOf(run), other)).toMatchObject({ deliveries: 2 });
+        const takesOver = async () => {
+          await fixture.eventually("the worker is reaped", async () => {
+            return (await other.beat(reaper)).reaped.includes(doomed.workerId);
+          });
+          expect(await fixture.claimOne(reaper, routesOf(run), other)).toMatchObject({ deliveries: 2 });
+          return fixture.log(run.id, other);
+        };
+        const [found] = await Promise.all([takesOver(), writes()]);
+        const log = types(await fixture.log(run.id));
+        expect(log).toEqual(Array.from({ length: accepted }, (_, index) => `${index}`));
+        expect(log, "nothing was written after the run was taken over").toEqual(types(found));
       }
     },
     longMs,

@@ -16,7 +16,7 @@ import type {
   Transition,
   WorkerInfo,
 } from "../../store/store.js";
-import { batch, delay, newRun, workerInfo } from "./builders.js";
+import { batch, delay, newRun, newRuns, workerInfo } from "./builders.js";
 import type { StoreHarness, TestRunner } from "./harness.js";
 
 type Committed = Extract<CommitResult, { kind: "committed" }>;
@@ -105,6 +105,12 @@ export class Fixture {
     const run = newRun({ ...overrides, due: { kind: "owned" } });
     await this.startAll([run], fence, store);
     return run;
+  }
+
+  async ownedRuns(howMany: number, fence: Fence): Promise<NewRun[]> {
+    const runs = newRuns(howMany, { due: { kind: "owned" } });
+    await this.startAll(runs, fence);
+    return runs;
   }
 
   async claim(

@@ -157,7 +157,7 @@ export function inboxTests(fixture: Fixture): void {
 
   test("a run is kept when only some of its mail is drained, and parked when all of it is", async () => {
     const worker = await fixture.worker();
-    const [some, all, none] = (await ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    const [some, all, none] = (await fixture.ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
     await fixture.store.send([some, all].flatMap(({ id }) => [letter(id, "1"), letter(id, "2")]));
     const drained = async (run: NewRun, howMany: number) => ids(await fixture.inbox(run.id)).slice(0, howMany);
     const transitions = [
@@ -185,7 +185,7 @@ export function inboxTests(fixture: Fixture): void {
 
   test("a transition's mail reaches runs of any owner, and of none", async () => {
     const [sender, owner] = [await fixture.worker(), await fixture.worker()];
-    const [from, also] = (await ownedRuns(2, sender)) as [NewRun, NewRun];
+    const [from, also] = (await fixture.ownedRuns(2, sender)) as [NewRun, NewRun];
     const theirs = await fixture.owned(owner);
     const mine = await fixture.owned(sender);
     const parked = await fixture.start({ due: { kind: "held" } });
@@ -221,16 +221,10 @@ export function inboxTests(fixture: Fixture): void {
 
   test("five hundred messages of one batch arrive in order", async () => {
     const worker = await fixture.worker();
-    const [from, to] = (await ownedRuns(2, worker)) as [NewRun, NewRun];
+    const [from, to] = (await fixture.ownedRuns(2, worker)) as [NewRun, NewRun];
     const mail = Array.from({ length: 500 }, (_, index) => letter(to.id, `${index}`));
     await fixture.move(worker, transition(from.id, { events: [event("send")], mail }));
     expect(contents(await fixture.inbox(to.id))).toEqual(mail.map(({ data }) => data));
     expect(await fixture.task(to.id)).toMatchObject({ mail: 500 });
   });
-
-  async function ownedRuns(howMany: number, worker: Fence): Promise<NewRun[]> {
-    const runs = newRuns(howMany, { due: { kind: "owned" } });
-    await fixture.startAll(runs, worker);
-    return runs;
-  }
 }

@@ -17,7 +17,9 @@ import { commitTests } from "./commit.js";
 import { concurrencyTests } from "./concurrency.js";
 import { Fixture } from "./fixture.js";
 import type { StoreHarness } from "./harness.js";
+import { guardTests } from "./guards.js";
 import { inboxTests } from "./inbox.js";
+import { keyTests } from "./keys.js";
 import { logTests } from "./log.js";
 import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
@@ -33,8 +35,10 @@ export type { Assertions, StoreHarness, TestRunner, TransactionHarness } from ".
 const topics: Record<string, (fixture: Fixture) => void> = {
   "opening and closing": openingTests,
   starting: startTests,
+  keys: keyTests,
   "the log": logTests,
   committing: commitTests,
+  "refused commits": guardTests,
   claiming: claimTests,
   "the inbox": inboxTests,
   workers: workerTests,

@@ -1,0 +1,292 @@
+/** What only PostgreSQL has: locks that wait, schemas, plans, notifications. The rest is in the conformance suite. */
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import {
+  batch,
+  event,
+  finish,
+  letter,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  workerInfo,
+} from "../../testing/store-suite/builders.js";
+import type { Fence, Hint, Store, StoreOptions } from "../store.js";
+import { claimer } from "./claim.js";
+import { sqlClock } from "./clock.js";
+import { openPostgres } from "./index.js";
+import { tablesIn } from "./tables.js";
+
+describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
+  let database: TestDatabase;
+  let admin: pg.Client;
+  let store: Store;
+  let worker: Fence;
+  const others: Store[] = [];
+
+  const open = async (options: StoreOptions = {}) => {
+    const another = await openPostgres(database.url, options);
+    others.push(another);
+    await another.migrate();
+    return another;
+  };
+  /** Holds a row's lock as a stranger's transaction would. */
+  const holding = async (sql: string, values: unknown[]) => {
+    await admin.query("BEGIN");
+    await admin.query(sql, values);
+  };
+  const lockOf = (runId: string) => holding("SELECT 1 FROM pawl_tasks WHERE run_id = $1 FOR UPDATE", [runId]);
+  const count = async (sql: string, ...values: unknown[]) =>
+    Number((await admin.query(`SELECT count(*) AS n FROM ${sql}`, values)).rows[0].n);
+  const until = async (what: string, holds: () => Promise<boolean> | boolean) => {
+    const deadline = performance.now() + 8_000;
+    while (!(await holds())) {
+      if (performance.now() > deadline) throw new Error(`It never came true that ${what}.`);
+      await sleep(10);
+    }
+  };
+  const waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  const owned = async (overrides = {}) => {
+    const run = newRun({ ...overrides, due: { kind: "owned" } });
+    expect(await store.commit(batch(worker, [], [run]))).toMatchObject({ kind: "committed", refused: [] });
+    return run;
+  };
+
+  beforeAll(async () => {
+    database = await testDatabase("postgres");
+    admin = new pg.Client({ connectionString: database.url });
+    admin.on("error", () => {});
+    await admin.connect();
+    store = await openPostgres(database.url);
+    await store.migrate();
+    worker = await store.enlist(workerInfo());
+  });
+  afterEach(async () => {
+    for (const other of others.splice(0)) await other.close();
+  });
+  afterAll(async () => {
+    await store.close();
+    await admin.end();
+    await database.drop();
+  });
+
+  test("a worker is not reaped in the middle of a commit, and after it at once", async () => {
+    const doomed = await store.enlist(workerInfo({ leaseMs: 1 }));
+    const run = newRun({ due: { kind: "owned" } });
+    await store.commit(batch(doomed, [], [run]));
+    await lockOf(run.id);
+    const commit = store.commit(batch(doomed, [transition(run.id, { events: [event("last")], next: park() })]));
+    await until("the commit waits", async () => (await count(waiting)) === 1);
+    expect((await store.beat(worker)).reaped).not.toContain(doomed.workerId);
+    await admin.query("COMMIT");
+    expect(await commit).toMatchObject({ kind: "committed" });
+    expect((await store.beat(worker)).reaped).toContain(doomed.workerId);
+    expect(await store.commit(batch(doomed, []))).toEqual({ kind: "fenced" });
+  });
+
+  test("a worker enlists anew only when its old commits are through, and frees what they wrote", async () => {
+    const info = workerInfo();
+    const old = await store.enlist(info);
+    const run = newRun({ due: { kind: "owned" } });
+    await store.commit(batch(old, [], [run]));
+    await lockOf(run.id);
+    const born = newRun({ due: { kind: "owned" } });
+    const moves = [transition(run.id, { events: [event("e")], next: park() })];
+    const commit = store.commit(batch(old, moves, [born]));
+    await until("the commit waits", async () => (await count(waiting)) === 1);
+    const again = store.enlist(info);
+    await until("the enlisting waits", async () => (await count(waiting)) === 2);
+    await admin.query("COMMIT");
+    expect(await commit).toMatchObject({ kind: "committed" });
+    expect(await again).toMatchObject({ epoch: old.epoch + 1 });
+    expect(await store.tasks([born.id])).toMatchObject([{ state: "ready", owner: null }]);
+  });
+
+  test("a beat does not wait for a commit of its worker", async () => {
+    const run = await owned();
+    await lockOf(run.id);
+    const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: park() })]));
+    await until("the commit waits", async () => (await count(waiting)) === 1);
+    expect(await store.beat(worker)).toMatchObject({ alive: true });
+    await admin.query("COMMIT");
+    expect(await commit).toMatchObject({ kind: "committed" });
+  });
+
+  test("a message that is committed while a park waits for its lock keeps the run", async () => {
+    const run = await owned();
+    await holding("UPDATE pawl_tasks SET mail = mail + 1 WHERE run_id = $1", [run.id]);
+    await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
+    const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: park() })]));
+    await until("the commit waits", async () => (await count(waiting)) === 1);
+    await admin.query("COMMIT");
+    expect(await commit).toMatchObject({ kind: "committed", kept: [run.id] });
+    expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", mail: 1 }]);
+  });
+
+  test("a message that is committed while an end waits for its lock is swept away", async () => {
+    const run = await owned();
+    await holding("UPDATE pawl_tasks SET mail = mail + 1 WHERE run_id = $1", [run.id]);
+    await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
+    const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: finish() })]));
+    await until("the commit waits", async () => (await count(waiting)) === 1);
+    await admin.query("COMMIT");
+    expect(await commit).toMatchObject({ kind: "committed" });
+    await until("the inbox is empty", async () => (await count("pawl_inbox WHERE run_id = $1", run.id)) === 0);
+  });
+
+  test("a task that gets mail during a claim is claimed all the same", async () => {
+    const run = newRun();
+    await store.commit(batch(null, [], [run]));
+    // The fence is held by a stranger, so the claim has its snapshot but has not looked at tasks.
+    await holding("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [worker.workerId]);
+    const claim = store.claim({ fence: worker, routes: routesOf(run), limit: 5, limitPerRoute: 5 });
+    await until("the claim waits", async () => (await count(waiting)) === 1);
+    await store.send([letter(run.id, "x")]);
+    await admin.query("COMMIT");
+    expect(await claim).toMatchObject({ tasks: [{ run: { id: run.id }, mail: 1, fresh: true }] });
+  });
+
+  test("a child is mailed in the very batch that it is born in, and a held one released", async () => {
+    const parent = await owned();
+    const [mailed, held] = newRuns(2, { due: { kind: "held" } });
+    const starts = [mailed, held].filter((run) => run !== undefined);
+    const mail = [letter(mailed?.id ?? "", "first")];
+    const given = transition(parent.id, { events: [event("e")], starts, mail, release: [held?.id ?? ""] });
+    expect(await store.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
+    const tasks = await store.tasks(starts.map(({ id }) => id));
+    expect(tasks).toMatchObject([
+      { state: "ready", mail: 1 },
+      { state: "ready", mail: 0 },
+    ]);
+    expect(await store.commit(batch(worker, [{ ...given, after: 0 }]))).toEqual({
+      kind: "conflict",
+      runId: parent.id,
+    });
+    expect(await store.tasks([mailed?.id ?? ""])).toMatchObject([{ mail: 1 }]);
+  });
+
+  test("batches that park, end and mail each other's runs never deadlock", async () => {
+    const trouble: string[] = [];
+    const stores = await Promise.all([1, 2].map(() => open({ onTrouble: (what) => trouble.push(what) })));
+    const workers = await Promise.all(stores.map((each) => each.enlist(workerInfo())));
+    for (let round = 0; round < 40; round += 1) {
+      const sides = stores.map(() => newRuns(8, { due: { kind: "owned" } }));
+      for (const [side, runs] of sides.entries()) await stores[side]?.commit(batch(workers[side] ?? null, [], runs));
+      await Promise.all(
+        sides.map((runs, side) => {
+          const targets = (sides[1 - side] ?? []).map(({ id }) => letter(id, "x"));
+          const transitions = runs.map(({ id }, index) =>
+            transition(id, { events: [event("e")], next: index % 2 ? park() : finish(), mail: targets.slice(0, 6) }),
+          );
+          return stores[side]?.commit(batch(workers[side] ?? null, side ? transitions.toReversed() : transitions));
+        }),
+      );
+    }
+    expect(trouble).toEqual([]);
+  });
+
+  test("a schema may have any name, and is a world of its own", async () => {
+    const [here, there] = [await open({ schema: 'we"ird; Schema' }), await open({ schema: "pawl_other" })];
+    const hints: Hint[] = [];
+    there.watch((hint) => hints.push(hint));
+    await until("the watcher is connected", () => hints.length > 0);
+    hints.length = 0;
+    const run = newRun();
+    await here.commit(batch(null, [], [run]));
+    expect(await here.run(run.id)).toMatchObject({ id: run.id });
+    expect(await there.run(run.id)).toBeNull();
+    expect(await store.run(run.id)).toBeNull();
+    await sleep(100);
+    expect(hints).toEqual([]);
+    expect(await count(`"we""ird; Schema".pawl_runs`)).toBe(1);
+  });
+
+  test("the search path of the connection decides where no schema is named", async () => {
+    await admin.query("CREATE SCHEMA elsewhere");
+    const url = new URL(database.url);
+    url.searchParams.set("options", "-c search_path=elsewhere");
+    const other = await openPostgres(url.href);
+    others.push(other);
+    await other.migrate();
+    expect(await count("pg_tables WHERE schemaname = 'elsewhere' AND tablename = 'pawl_runs'")).toBe(1);
+  });
+
+  test("a start on the caller's transaction is told to the caller's own process when it commits", async () => {
+    const hints: Hint[] = [];
+    const stop = store.watch((hint) => hints.push(hint));
+    await until("the watcher is connected", () => hints.length > 0);
+    hints.length = 0;
+    const run = newRun();
+    await admin.query("BEGIN");
+    await store.startInTransaction(admin, [run]);
+    await sleep(50);
+    expect(hints).toEqual([]);
+    await admin.query("COMMIT");
+    await until("the start is told", () =>
+      hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
+    );
+    stop();
+  });
+
+  test("notify: false neither listens nor notifies", async () => {
+    const hints: Hint[] = [];
+    const stop = store.watch((hint) => hints.push(hint));
+    const quiet = await open({ notify: false });
+    quiet.watch(() => {});
+    await quiet.commit(batch(null, [], [newRun()]));
+    await sleep(150);
+    expect(hints.filter((hint) => hint.kind !== "anything")).toEqual([]);
+    expect(await count("pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")).toBe(1);
+    stop();
+  });
+
+  test("user code in a transaction has the server's own settings, and a limit to its silence", async () => {
+    const transaction = await store.begin();
+    const handle = transaction.handle as pg.PoolClient;
+    const show = async (name: string) => Object.values((await handle.query(`SHOW ${name}`)).rows[0])[0];
+    expect(await show("enable_hashjoin")).toBe("on");
+    expect(await show("transaction_isolation")).toBe("read committed");
+    expect(await show("idle_in_transaction_session_timeout")).toBe("1min");
+    await transaction.rollback();
+  });
+
+  test("runs that sleep, are paused or have ended cost a claim next to nothing", async () => {
+    const tables = tablesIn("public");
+    const claim = claimer(tables, sqlClock(undefined));
+    const workflow = newRun().workflow;
+    const settings = ["plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"];
+    for (const setting of settings) await admin.query(`SET ${setting}`);
+    const buffers = async () => {
+      let plan: { Plan: Record<string, number> } | undefined;
+      await admin.query("BEGIN");
+      await claim(
+        async ({ text, values }) => {
+          const { rows } = await admin.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...(values ?? [])]);
+          plan = rows[0]["QUERY PLAN"][0];
+          return [];
+        },
+        { fence: worker, routes: [{ workflow, version: "" }], limit: 10, limitPerRoute: 10 },
+      );
+      await admin.query("ROLLBACK");
+      return (plan?.Plan["Shared Hit Blocks"] ?? 0) + (plan?.Plan["Shared Read Blocks"] ?? 0);
+    };
+    await store.commit(batch(null, [], newRuns(10, { workflow })));
+    await buffers();
+    const before = await buffers();
+    await admin.query(
+      `WITH r AS (INSERT INTO pawl_runs (id, created_at, priority, workflow, version, queue, status, input)
+          SELECT gen_random_uuid(), 1, 0, $1, '', $1, 'waiting', '{}' FROM generate_series(1, 30000) RETURNING id)
+        INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, mail, state, fresh, workflow, version)
+          SELECT id, CASE WHEN random() < 0.5 THEN 9e12 + random() * 1e9 END, 0, 0, 0, 0, false, $1, '' FROM r
+          WHERE random() < 0.7`,
+      [workflow],
+    );
+    const after = await buffers();
+    // The trees have grown by a level or two; nothing is read in proportion to the rows.
+    expect(after).toBeLessThan(before * 2 + 20);
+  });
+});

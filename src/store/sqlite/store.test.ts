@@ -1,0 +1,68 @@
+/** Beyond the suite: what only a mistake in this store's statements could break. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { batch, event, letter, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
+import type { Store } from "../store.js";
+import { openSqlite } from "./index.js";
+
+let store: Store;
+beforeEach(async () => {
+  store = await openSqlite(":memory:");
+  await store.migrate();
+});
+afterEach(() => store.close());
+
+test("a live worker cannot write to a run that is not its own, whoever has it", async () => {
+  const [first, second] = [await store.enlist(workerInfo()), await store.enlist(workerInfo())];
+  const [theirs, nobodys] = [newRun({ due: { kind: "owned" } }), newRun()];
+  await store.commit(batch(first, [], [theirs, nobodys]));
+  for (const { id } of [theirs, nobodys]) {
+    for (const events of [[event("x")], []]) {
+      const result = await store.commit(batch(second, [transition(id, { events })]));
+      expect(result).toEqual({ kind: "conflict", runId: id });
+    }
+    expect((await store.logs([id])).get(id) ?? []).toEqual([]);
+  }
+});
+
+test("the number of a message is never given again", async () => {
+  const run = newRun();
+  await store.commit(batch(null, [], [run]));
+  const worker = await store.enlist(workerInfo());
+  const routes = [{ workflow: run.workflow, version: run.version }];
+  await store.claim({ fence: worker, routes, limit: 1, limitPerRoute: 1 });
+  const seen = new Set<number>();
+  for (let after = 0; after < 3; after += 1) {
+    await store.send([letter(run.id, "x")]);
+    const rows = (await store.inbox([run.id])).get(run.id) ?? [];
+    expect(rows).toHaveLength(1);
+    const [id] = rows.map((row) => row.id) as [number];
+    expect(seen.has(id)).toBe(false);
+    seen.add(id);
+    await store.commit(batch(worker, [transition(run.id, { after, events: [event("read")], drained: [id] })]));
+  }
+});
+
+test("a task whose time has come gets its turn by its priority, however many lesser ones came due before it", async () => {
+  let now = 1_000;
+  const clocked = await openSqlite(":memory:", { clock: () => now });
+  await clocked.migrate();
+  const fence = await clocked.enlist(workerInfo());
+  const start = (priority: number, dueAt: number) => {
+    const run = newRun({ workflow: "w", priority, due: { kind: "at", ms: dueAt } });
+    return clocked.commit(batch(null, [], [run])).then(() => run.id);
+  };
+  for (let count = 0; count < 20; count += 1) await start(1, 1_100 + count);
+  const urgent = await start(9, 1_200);
+  now = 2_000;
+  const claimed: string[] = [];
+  // New work of middling priority keeps coming; without it the lesser ones would simply be served.
+  for (let round = 0; round < 12 && !claimed.includes(urgent); round += 1) {
+    await start(5, now);
+    await start(5, now);
+    const request = { fence, routes: [{ workflow: "w", version: "" }], limit: 2, limitPerRoute: 2 };
+    const result = await clocked.claim(request);
+    if (result.kind === "claimed") claimed.push(...result.tasks.map(({ run }) => run.id));
+  }
+  expect(claimed).toContain(urgent);
+  await clocked.close();
+});

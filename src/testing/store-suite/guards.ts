@@ -1,0 +1,184 @@
+/** What refuses a commit: a fence that is gone, a log that has moved on, a run that a client may not move. */
+import type { Fence, NewRun, Transition } from "../../store/store.js";
+import {
+  batch,
+  delay,
+  event,
+  events,
+  finish,
+  letter,
+  newId,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  types,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+
+export function guardTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  /** Everything a transition can do beside its events, to see whether a refused batch did any of it. */
+  async function everything(runId: string, after: number, fence: Fence) {
+    const addressee = await fixture.start({ due: { kind: "held" } });
+    const held = await fixture.start({ due: { kind: "held" } });
+    const child = newRun();
+    const started = newRun();
+    const inbox = await fixture.inbox(runId);
+    const given: Transition = transition(runId, {
+      after,
+      events: events(2),
+      next: park("paused", { waiting: "w" }),
+      drained: inbox.map(({ id }) => id),
+      starts: [child],
+      mail: [letter(addressee.id, "x")],
+      release: [held.id],
+      cursors: [{ node: "n", cursor: "c" }],
+    });
+    const seen = async () => ({
+      run: await fixture.store.run(runId),
+      task: await fixture.task(runId),
+      log: await fixture.log(runId),
+      inbox: await fixture.inbox(runId),
+      cursors: await fixture.store.cursors(runId),
+      others: await fixture.tasks(addressee, held),
+      mail: await fixture.inbox(addressee.id),
+      born: await fixture.store.runsById([child.id, started.id]),
+    });
+    return { batch: batch(fence, [given], [started]), seen };
+  }
+
+  test("a run that has ended never changes again", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    await fixture.move(
+      worker,
+      transition(run.id, { events: [event("end")], next: finish("completed", { output: "1" }) }),
+    );
+    const end = await fixture.run(run.id);
+    const again = transition(run.id, { after: 0, events: [event("end")], next: finish("failed") });
+    expect(await fixture.store.commit(batch(worker, [again]))).toEqual({ kind: "conflict", runId: run.id });
+    for (const after of [0, 1]) {
+      const late = transition(run.id, { after, events: [event("late")], next: finish("canceled") });
+      expect(await fixture.store.commit(batch(null, [late]))).toEqual({ kind: "conflict", runId: run.id });
+    }
+    expect(await fixture.run(run.id)).toEqual(end);
+    expect(types(await fixture.log(run.id))).toEqual(["end"]);
+  });
+
+  test("a log that has moved on is a conflict that names the run, and nothing is written", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    await fixture.store.send([letter(run.id, "unread")]);
+    await fixture.move(worker, transition(run.id, { events: events(2) }));
+    await fixture.move(worker, transition(run.id, { after: 2, events: events(3) }));
+    for (const after of [0, 2]) {
+      const { batch: stale, seen } = await everything(run.id, after, worker);
+      const before = await seen();
+      expect(await fixture.store.commit(stale)).toEqual({ kind: "conflict", runId: run.id });
+      expect(await seen()).toEqual(before);
+    }
+  });
+
+  test("one run in conflict keeps the whole batch from being written, wherever it stands", async () => {
+    const worker = await fixture.worker();
+    const runs = await fixture.ownedRuns(5, worker);
+    await fixture.commit(
+      batch(
+        worker,
+        runs.map(({ id }) => transition(id, { events: [event("first")] })),
+      ),
+    );
+    for (const [position, bad] of runs.entries()) {
+      const transitions = runs.map(({ id }, index) =>
+        transition(id, {
+          after: index === position ? 0 : 1,
+          events: [event("second")],
+          next: index % 2 === 0 ? finish() : park(),
+        }),
+      );
+      const result = await fixture.store.commit(batch(worker, transitions, [newRun({ workflow: bad.workflow })]));
+      expect(result).toEqual({ kind: "conflict", runId: bad.id });
+    }
+    const logs = await fixture.store.logs(runs.map(({ id }) => id));
+    for (const { id } of runs) expect(types(logs.get(id) ?? [])).toEqual(["first"]);
+    const tasks = await fixture.store.tasks(runs.map(({ id }) => id));
+    expect(tasks.filter(({ state }) => state === "owned")).toHaveLength(5);
+    expect(await fixture.store.runs({ workflow: runs[0]?.workflow ?? "", limit: 10 })).toHaveLength(5);
+  });
+
+  test("a commit under a fence that is gone writes nothing", async () => {
+    const info = { id: `fenced-${newId()}` };
+    const stale = await fixture.worker(info);
+    const run = await fixture.owned(stale);
+    await fixture.store.send([letter(run.id, "unread")]);
+    const { batch: late, seen } = await everything(run.id, 0, stale);
+    await fixture.worker(info);
+    const before = await seen();
+    const strangers: Fence[] = [
+      stale,
+      { workerId: stale.workerId, epoch: stale.epoch + 5 },
+      { workerId: newId(), epoch: 1 },
+    ];
+    for (const fence of strangers) {
+      expect(await fixture.store.commit({ ...late, fence })).toEqual({ kind: "fenced" });
+      expect(await fixture.store.commit(batch(fence, [], [newRun({ workflow: run.workflow })]))).toEqual({
+        kind: "fenced",
+      });
+      expect(await fixture.store.commit(batch(fence, []))).toEqual({ kind: "fenced" });
+    }
+    expect(await seen()).toEqual(before);
+    expect(await fixture.store.runs({ workflow: run.workflow, limit: 10 })).toHaveLength(1);
+  });
+
+  test("a client moves runs that nobody owns", async () => {
+    const runs = newRuns(3);
+    await fixture.startAll(runs);
+    const [paused, canceled, woken] = runs as [NewRun, NewRun, NewRun];
+    await fixture.commit(
+      batch(null, [
+        transition(woken.id, { events: events(2), next: park("pending", { wakeIn: 0 }) }),
+        transition(paused.id, { events: [event("pause")], next: park("paused") }),
+        transition(canceled.id, { events: [event("cancel")], next: finish("canceled", { error: "why" }) }),
+      ]),
+    );
+    expect(await fixture.run(paused.id)).toMatchObject({ status: "paused" });
+    expect(await fixture.run(canceled.id)).toMatchObject({ status: "canceled", error: "why" });
+    const worker = await fixture.worker();
+    expect((await fixture.claimOne(worker, routesOf(woken))).run.id).toBe(woken.id);
+  });
+
+  test("a client's commit conflicts with a run that is owned, has mail, has moved on, has ended or never was", async () => {
+    const worker = await fixture.worker();
+    const owned = await fixture.owned(worker);
+    const mailed = await fixture.start({ due: { kind: "held" } });
+    await fixture.store.send([letter(mailed.id, "x")]);
+    const moved = await fixture.start();
+    await fixture.move(null, transition(moved.id, { events: [event("one")], next: park() }));
+    const ended = await fixture.start();
+    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    const fine = await fixture.start({ due: { kind: "held" } });
+    const bad = [owned.id, mailed.id, moved.id, ended.id, newId()];
+    const before = await fixture.tasks(owned, mailed, moved, fine);
+    for (const runId of bad) {
+      const transitions = [fine.id, runId].map((id) => transition(id, { events: [event("x")], next: park("paused") }));
+      for (const ordered of [transitions, transitions.toReversed()]) {
+        expect(await fixture.store.commit(batch(null, ordered))).toEqual({ kind: "conflict", runId });
+      }
+    }
+    expect(await fixture.log(fine.id)).toEqual([]);
+    expect(await fixture.run(fine.id)).toMatchObject({ status: "pending" });
+    expect(await fixture.tasks(owned, mailed, moved, fine)).toEqual(before);
+  });
+
+  test("a client's commit without events conflicts with an owned run all the same", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const given = transition(run.id, { next: finish("canceled") });
+    expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
+    expect(await fixture.run(run.id)).toMatchObject({ status: "running" });
+  });
+}

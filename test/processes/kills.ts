@@ -1,0 +1,112 @@
+/**
+ * Workers are killed while they work, at random, again and again. Everything completes, every step is recorded once, and
+ * the only bodies that ran twice are those that a killed process had in flight.
+ */
+import { connect } from "pawl";
+import { afterEach, expect, test } from "vitest";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { checkDatabase } from "./checker.js";
+import { byStep, Ledger, wasInFlight } from "./ledger.js";
+import { rawSql } from "./raw-sql.js";
+import { seeded } from "./seeded.js";
+import { killAllWorkers, WorkerProcess } from "./worker-process.js";
+
+const processes = 4;
+const runs = 300;
+const stepsPerRun = 5;
+const kills = 20;
+const concurrency = 6;
+const timeoutMs = 180_000;
+
+export function testKills(kind: StoreKind): void {
+  let database: TestDatabase | undefined;
+  const ledger = new Ledger();
+
+  afterEach(async () => {
+    await killAllWorkers();
+    await database?.drop();
+    ledger.remove();
+  });
+
+  forEachStore(() => {
+    test(
+      "runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice",
+      { timeout: timeoutMs },
+      async () => {
+        database = await testDatabase(kind);
+        const { url } = database;
+        const pawl = await connect(url);
+        await pawl.createWorkflow("steps");
+        const steps = pawl.workflow<{ count: number; ms: number }, string[]>("steps");
+
+        const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: 1_500, concurrency });
+        const workers = Array.from({ length: processes }, spawn);
+        await Promise.all(workers.map(({ ready }) => ready));
+        const handles = await Promise.all(
+          Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms: 240 })),
+        );
+
+        const killed = new Set<number>();
+        for (const { afterSteps, victim } of plan(kind)) {
+          await ledger.until(() => ledger.ended() >= afterSteps);
+          const worker = workers[victim] as WorkerProcess;
+          await worker.ready;
+          expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
+          killed.add(worker.pid);
+          workers[victim] = spawn();
+        }
+
+        const outputs = await Promise.all(handles.map((run) => run.result()));
+        expect(outputs.every((tokens) => tokens.length === stepsPerRun)).toBe(true);
+        for (const worker of workers) await worker.ready;
+        expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual(
+          workers.map(() => ({ code: 0, signal: null })),
+        );
+        expect(workers.map(({ output }) => output).join("")).toBe("");
+
+        const sql = await rawSql(url);
+        const { problems, results } = await checkDatabase(sql, { runIds: handles.map(({ id }) => id) });
+        await sql.close();
+        expect(problems).toEqual([]);
+        expect(results.size).toBe(runs * stepsPerRun);
+        expect(complaintsAboutLedger(ledger, results, killed)).toEqual([]);
+        expect(await pawl.verify()).toMatchObject({ runs, differences: [] });
+        await pawl.close();
+      },
+    );
+  }, [kind]);
+}
+
+/** Who is killed, and after how many steps of all: the same for the same store, whatever the speed of the machine. */
+function plan(kind: StoreKind): { readonly afterSteps: number; readonly victim: number }[] {
+  const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7));
+  const moments = Array.from({ length: kills }, () => 20 + Math.floor(random() * (runs * stepsPerRun - 150)));
+  return moments
+    .sort((a, b) => a - b)
+    .map((afterSteps) => ({ afterSteps, victim: Math.floor(random() * processes) }));
+}
+
+function complaintsAboutLedger(
+  ledger: Ledger,
+  results: ReadonlyMap<string, unknown>,
+  killed: ReadonlySet<number>,
+): string[] {
+  const complaints: string[] = [];
+  const all = ledger.executions();
+  for (const [key, executions] of byStep(all)) {
+    const last = executions.at(-1);
+    // Had an earlier one been recorded, the last would have run although the step was done.
+    if (results.get(key) !== last?.token) complaints.push(`${key}: recorded is not the last execution`);
+    if (last?.ended == null) complaints.push(`${key}: what is recorded never ended`);
+    for (const repeated of executions.slice(0, -1)) {
+      if (!wasInFlight(repeated, all, killed)) complaints.push(`${key}: ran again although nobody killed ${repeated.pid}`);
+    }
+  }
+  for (const { runId, step, pid, ended } of all) {
+    if (ended === null && !killed.has(pid)) complaints.push(`${runId} ${step}: begun by ${pid}, never ended`);
+  }
+  // A kill can only have caught what one worker does at a time; and if none caught anything, this tested nothing.
+  const repeats = all.length - byStep(all).size;
+  if (repeats === 0 || repeats > kills * concurrency) complaints.push(`${repeats} repeats after ${kills} kills`);
+  return complaints;
+}

@@ -1,0 +1,63 @@
+// A worker in a process of its own, for tests to kill, stop and continue. It is told everything in its one argument and
+// says through its channel what it sees: that it works, what it logs, how its commits ended.
+
+import { Pawl } from "pawl";
+import { workflowsFor } from "./workflows.mjs";
+
+const options = JSON.parse(process.argv[2]);
+const say = (message) => process.connected && process.send(message);
+const logger = Object.fromEntries(
+  ["debug", "info", "warn", "error"].map((level) => [
+    level,
+    (...args) => say({ kind: "log", level, text: args.map(String).join(" ") }),
+  ]),
+);
+
+const store = await openStore(options.url, {
+  notify: options.notify ?? true,
+  onTrouble: (what, error) => logger.info(what, error),
+});
+await store.migrate();
+const pawl = new Pawl(reporting(store), logger);
+const known = workflowsFor(options);
+const worker = pawl.worker({
+  workflows: (options.workflows ?? ["steps"]).map((name) => known[name]),
+  name: options.name,
+  concurrency: options.concurrency ?? 100,
+  lease: options.lease ?? 1_500,
+  // JSON has no Infinity.
+  poll: options.poll === "never" ? Number.POSITIVE_INFINITY : (options.poll ?? 500),
+});
+
+process.on("message", async (message) => {
+  if (message !== "stop") return;
+  await pawl.close();
+  // Nothing is left open now: the process must end by itself.
+  process.disconnect();
+});
+// Whoever started it is gone.
+process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
+
+await worker.start();
+say({ kind: "ready", workerId: worker.id });
+
+function openStore(url, storeOptions) {
+  const opener = { sqlite: "openSqlite", postgres: "openPostgres", mysql: "openMysql" }[url.split(":")[0]];
+  return import(`pawl/${url.split(":")[0]}`).then((module) => module[opener](url, storeOptions));
+}
+
+/** The same store, which tells how each commit under a fence ended. */
+function reporting(store) {
+  return new Proxy(store, {
+    get(target, property) {
+      const value = target[property];
+      if (typeof value !== "function") return value;
+      if (property !== "commit") return value.bind(target);
+      return async (batch) => {
+        const result = await target.commit(batch);
+        if (batch.fence !== null) say({ kind: "commit", result: result.kind, epoch: batch.fence.epoch });
+        return result;
+      };
+    },
+  });
+}

@@ -1,0 +1,48 @@
+/** Plain SQL on a test's database, past the library. Written with `?` and without values from outside. */
+import Database from "better-sqlite3";
+import { createConnection } from "mysql2/promise";
+import pg from "pg";
+
+export type Row = Record<string, string | number | null>;
+
+export interface RawSql {
+  query(sql: string): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+export function rawSql(url: string): Promise<RawSql> {
+  if (url.startsWith("sqlite:")) return rawSqlite(url.slice("sqlite:".length));
+  return url.startsWith("mysql:") ? rawMysql(url) : rawPostgres(url);
+}
+
+async function rawSqlite(file: string): Promise<RawSql> {
+  const db = new Database(file, { timeout: 10_000 });
+  return {
+    query: async (sql) => {
+      const statement = db.prepare(sql);
+      if (statement.reader) return statement.all() as Row[];
+      statement.run();
+      return [];
+    },
+    close: async () => void db.close(),
+  };
+}
+
+async function rawPostgres(url: string): Promise<RawSql> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  return { query: async (sql) => (await client.query(sql)).rows, close: () => client.end() };
+}
+
+async function rawMysql(uri: string): Promise<RawSql> {
+  const connection = await createConnection({ uri });
+  connection.on("error", () => {});
+  return {
+    query: async (sql) => {
+      const [rows] = await connection.query(sql);
+      return Array.isArray(rows) ? (rows as Row[]) : [];
+    },
+    close: () => connection.end(),
+  };
+}
