@@ -84,7 +84,10 @@ export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions 
 async function prepare(store: Store, migrate: boolean): Promise<void> {
   if (migrate) return store.migrate();
   const pending = await store.pendingMigrations();
-  if (pending.length > 0) throw new MigrationError(`The database lacks migration(s) ${pending.join(", ")}. Connect once with { migrate: true }.`);
+  if (pending.length > 0)
+    throw new MigrationError(
+      `The database lacks migration(s) ${pending.join(", ")}. Connect once with { migrate: true }.`,
+    );
 }
 
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
@@ -102,6 +105,8 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     case "mariadb":
       return (await import("./store/mysql/index.js")).openMysql(url, options);
     default:
-      throw new InvalidInputError(`"${url.split("@").at(-1)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`);
+      throw new InvalidInputError(
+        `"${url.split("@").at(-1)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`,
+      );
   }
 }

@@ -55,7 +55,9 @@ export interface Adopter {
   adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: Refusal | null }>;
 }
 
-type InputArgs<Input> = [Input] extends [void] ? [input?: Input, options?: StartOptions] : [input: Input, options?: StartOptions];
+type InputArgs<Input> = [Input] extends [void]
+  ? [input?: Input, options?: StartOptions]
+  : [input: Input, options?: StartOptions];
 
 const maxPage = 1_000;
 
@@ -77,8 +79,14 @@ export class Client {
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
-  async start<Input, Output>(definition: WorkflowDefinition<Input, Output>, ...[input, options]: InputArgs<Input>): Promise<RunHandle<Input, Output>> {
-    if (!isDefinition(definition)) throw new InvalidInputError("start() takes a workflow definition; to start by name use pawl.workflow(name).trigger(input).");
+  async start<Input, Output>(
+    definition: WorkflowDefinition<Input, Output>,
+    ...[input, options]: InputArgs<Input>
+  ): Promise<RunHandle<Input, Output>> {
+    if (!isDefinition(definition))
+      throw new InvalidInputError(
+        "start() takes a workflow definition; to start by name use pawl.workflow(name).trigger(input).",
+      );
     await this.register([definition]);
     return this.#launch(await this.#born(definition, input, options), options);
   }
@@ -128,7 +136,8 @@ export class Client {
   /** Runs, newest first, a page at a time. */
   async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
     const limit = filter.limit ?? 50;
-    if (!Number.isInteger(limit) || limit < 1 || limit > maxPage) throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
+    if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
+      throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
     const { workflow, hero, cursor } = filter;
     const found = await this.store.runs({
       limit: limit + 1,
@@ -164,7 +173,9 @@ export class Client {
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
-    await this.store.registerWorkflows(fresh.map(({ name, queue, version }) => ({ name, queue, version, signature: null, graph: null })));
+    await this.store.registerWorkflows(
+      fresh.map(({ name, queue, version }) => ({ name, queue, version, signature: null, graph: null })),
+    );
     for (const definition of fresh) this.#definitions.add(definition);
   }
 
@@ -179,10 +190,17 @@ export class Client {
     return new RunHandle(id, this.store, this.#results);
   }
 
-  async #born(definition: Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "inputSchema">, input: unknown, options: StartOptions = {}): Promise<NewRun> {
+  async #born(
+    definition: Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "inputSchema">,
+    input: unknown,
+    options: StartOptions = {},
+  ): Promise<NewRun> {
     const { name, inputSchema } = definition;
     const value = inputSchema === null ? input : await validate(inputSchema, input, `input of workflow "${name}"`);
-    const hero = options.hero === undefined ? null : { type: checkName("hero type", options.hero.type), id: checkName("hero id", options.hero.id) };
+    const hero =
+      options.hero === undefined
+        ? null
+        : { type: checkName("hero type", options.hero.type), id: checkName("hero id", options.hero.id) };
     return {
       id: uuidv7(Date.now(), randomBytes()),
       workflow: name,
@@ -203,7 +221,10 @@ export class Client {
   }
 
   async #launch<Input, Output>(run: NewRun, options: StartOptions = {}): Promise<RunHandle<Input, Output>> {
-    const refusal = options.tx === undefined ? await this.#commit(run) : ((await this.store.startInTransaction(options.tx, [run])).refused[0] ?? null);
+    const refusal =
+      options.tx === undefined
+        ? await this.#commit(run)
+        : ((await this.store.startInTransaction(options.tx, [run])).refused[0] ?? null);
     return this.#handle(refusal === null ? run.id : existing(run, refusal));
   }
 
@@ -221,14 +242,21 @@ export class Client {
 function existing(run: NewRun, refusal: Refusal): string {
   const { existing: first } = refusal;
   if (refusal.reason === "heroKey") {
-    throw new AlreadyActiveError({ workflow: run.workflow, hero: { type: run.heroType as string, id: run.heroId as string }, runId: first.id });
+    throw new AlreadyActiveError({
+      workflow: run.workflow,
+      hero: { type: run.heroType as string, id: run.heroId as string },
+      runId: first.id,
+    });
   }
   if (first.input === run.input) return first.id;
-  throw new InvalidInputError(`Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`);
+  throw new InvalidInputError(
+    `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
+  );
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {
-  if (delay !== undefined && startAt !== undefined) throw new InvalidInputError("Give either `delay` or `startAt`, not both.");
+  if (delay !== undefined && startAt !== undefined)
+    throw new InvalidInputError("Give either `delay` or `startAt`, not both.");
   if (delay !== undefined) return { kind: "in", ms: parseDuration(delay, "delay") };
   if (startAt !== undefined) return { kind: "at", ms: instant("startAt", startAt) };
   return { kind: "now" };
@@ -247,7 +275,8 @@ function checkStatus(status: RunStatus): RunStatus {
   throw new InvalidInputError(`There is no status "${String(status)}"; there are ${[...statuses].join(", ")}.`);
 }
 
-const writeCursor = (run: { readonly createdAt: number; readonly id: string }) => Buffer.from(`${run.createdAt}:${run.id}`).toString("base64url");
+const writeCursor = (run: { readonly createdAt: number; readonly id: string }) =>
+  Buffer.from(`${run.createdAt}:${run.id}`).toString("base64url");
 
 function readCursor(cursor: string): { readonly createdAt: number; readonly id: string } {
   const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");

@@ -20,10 +20,17 @@ export async function commandRun(store: Store, runId: string, command: Command):
     const run = await store.run(runId);
     if (run === null) throw new RunNotFoundError(runId);
     const [task] = await store.tasks([runId]);
-    const done = task === undefined ? refuse(run, command) : isBusy(task) ? await mail(store, run, command) : await amend(store, run, task, command);
+    const done =
+      task === undefined
+        ? refuse(run, command)
+        : isBusy(task)
+          ? await mail(store, run, command)
+          : await amend(store, run, task, command);
     if (done) return;
   }
-  throw new StoreError(`Run ${runId} changed hands ${maxTries} times while a "${command.type}" was tried; try again.`, { transient: true });
+  throw new StoreError(`Run ${runId} changed hands ${maxTries} times while a "${command.type}" was tried; try again.`, {
+    transient: true,
+  });
 }
 
 const isBusy = (task: TaskRecord) => task.state === "owned" || task.mail > 0;
@@ -32,7 +39,10 @@ function refuse(run: RunRecord, command: Command): boolean {
   if (command.type === "cancel" && run.status === "canceled") return true;
   // The row was read before the task: it may have ended in between.
   if (run.finishedAt === null) return false;
-  throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${command.type}".`, { runId: run.id, status: run.status });
+  throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${command.type}".`, {
+    runId: run.id,
+    status: run.status,
+  });
 }
 
 async function mail(store: Store, run: RunRecord, command: Command): Promise<boolean> {
@@ -45,7 +55,10 @@ async function mail(store: Store, run: RunRecord, command: Command): Promise<boo
 async function checkPaused(store: Store, run: RunRecord, command: Command): Promise<void> {
   const log = (await store.logs([run.id])).get(run.id) ?? [];
   if (fold(log).paused !== null || command.type === "skip") return;
-  throw new InvalidStateError(`Run ${run.id} is ${run.status}, not paused; there is nothing to resume.`, { runId: run.id, status: run.status });
+  throw new InvalidStateError(`Run ${run.id} is ${run.status}, not paused; there is nothing to resume.`, {
+    runId: run.id,
+    status: run.status,
+  });
 }
 
 async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
@@ -54,11 +67,22 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   const after = state.seq;
   const events = decide(state, [{ command, at: now, strict: true }], now);
   if (events.length === 0) return true;
-  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state)) events.push(canceled(command));
+  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state))
+    events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
   const { next, toParent } = consequences(run, task, state, events);
   const none: readonly never[] = [];
-  const transition = { runId: run.id, after, events, next, drained: none, starts: none, mail: toParent, release: none, cursors: none };
+  const transition = {
+    runId: run.id,
+    after,
+    events,
+    next,
+    drained: none,
+    starts: none,
+    mail: toParent,
+    release: none,
+    cursors: none,
+  };
   try {
     return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";
   } catch (error) {
@@ -75,10 +99,18 @@ function canceled(command: Command): NewEvent {
 /** The answer was lost, not the commit: what we wanted to write is there, word for word. */
 async function wasWritten(store: Store, runId: string, after: number, events: readonly NewEvent[]): Promise<boolean> {
   const written = await store.log(runId, { after, limit: events.length });
-  return written.length === events.length && events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data);
+  return (
+    written.length === events.length &&
+    events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data)
+  );
 }
 
-function consequences(run: RunRecord, task: TaskRecord, state: RunState, events: readonly NewEvent[]): { next: Next; toParent: Mail[] } {
+function consequences(
+  run: RunRecord,
+  task: TaskRecord,
+  state: RunState,
+  events: readonly NewEvent[],
+): { next: Next; toParent: Mail[] } {
   if (state.ending !== null) {
     const { status } = state.ending;
     const failure = failureOf(status, events);
@@ -115,8 +147,22 @@ function park(run: RunRecord, state: RunState): Next {
 function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState): Next {
   const startAt = task.dueAt ?? readWaiting(run.waiting).startAt ?? null;
   if (state.paused === null) {
-    return { kind: "park", status: "pending", waiting: null, startedAt: null, wakeAt: startAt, wakeIn: startAt === null ? 0 : null };
+    return {
+      kind: "park",
+      status: "pending",
+      waiting: null,
+      startedAt: null,
+      wakeAt: startAt,
+      wakeIn: startAt === null ? 0 : null,
+    };
   }
   const note = startAt === null ? { news: -1, for: [] } : { news: -1, for: [], startAt };
-  return { kind: "park", status: "paused", waiting: JSON.stringify(note), startedAt: null, wakeAt: state.paused.recheckAt, wakeIn: null };
+  return {
+    kind: "park",
+    status: "paused",
+    waiting: JSON.stringify(note),
+    startedAt: null,
+    wakeAt: state.paused.recheckAt,
+    wakeIn: null,
+  };
 }

@@ -29,7 +29,16 @@ export function executionsOf(runId: string, log: readonly StoredEvent[]): Execut
 }
 
 function begun(id: string, step: string, attempt: number, event: StoredEvent): ExecutionInfo {
-  return { id, step, attempt, state: "executing", outcome: null, startedAt: new Date(event.at), finishedAt: null, error: null };
+  return {
+    id,
+    step,
+    attempt,
+    state: "executing",
+    outcome: null,
+    startedAt: new Date(event.at),
+    finishedAt: null,
+    error: null,
+  };
 }
 
 function ending(event: StoredEvent, old: ExecutionInfo | undefined): Partial<ExecutionInfo> {
@@ -54,6 +63,7 @@ const states: Record<string, ExecutionInfo["state"]> = {
 
 function abandonOpen(found: Map<string, ExecutionInfo>, event: StoredEvent): void {
   for (const [id, execution] of found) {
-    if (execution.state === "executing") found.set(id, { ...execution, state: "failed", outcome: "abandoned", finishedAt: new Date(event.at) });
+    if (execution.state === "executing")
+      found.set(id, { ...execution, state: "failed", outcome: "abandoned", finishedAt: new Date(event.at) });
   }
 }

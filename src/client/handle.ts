@@ -1,10 +1,9 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
-import { encode } from "../core/codec.js";
+import { decode, encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
-import { decode } from "../core/codec.js";
 import { commandRun } from "./command.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type HistoryEvent, readHistory } from "./history.js";
@@ -61,10 +60,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
       if (timeoutMs === null) return;
-      timer = setTimeout(() => {
-        forget();
-        reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
-      }, Math.min(timeoutMs, longestTimerMs));
+      timer = setTimeout(
+        () => {
+          forget();
+          reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
+        },
+        Math.min(timeoutMs, longestTimerMs),
+      );
     });
   }
 
@@ -72,7 +74,12 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async signal(name: string, payload?: unknown, options: { readonly key?: string } = {}): Promise<void> {
     checkName("signal", name);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await commandRun(this.#store, this.id, { type: "signal", name, payload: encode(payload, { what: `the payload of signal "${name}"` }), key });
+    await commandRun(this.#store, this.id, {
+      type: "signal",
+      name,
+      payload: encode(payload, { what: `the payload of signal "${name}"` }),
+      key,
+    });
   }
 
   /** Begins nothing new; what runs finishes and is recorded. */
@@ -109,8 +116,18 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /** How far the run and its steps say they are. */
-  async progress(): Promise<{ readonly node: string; readonly done: number; readonly total: number | null; readonly message: string | null; readonly at: Date }[]> {
+  async progress(): Promise<
+    {
+      readonly node: string;
+      readonly done: number;
+      readonly total: number | null;
+      readonly message: string | null;
+      readonly at: Date;
+    }[]
+  > {
     const rows = await this.#store.cursors(this.id);
-    return rows.flatMap((row) => (row.progress === null ? [] : [{ node: row.node, ...JSON.parse(row.progress), at: new Date(row.at) }]));
+    return rows.flatMap((row) =>
+      row.progress === null ? [] : [{ node: row.node, ...JSON.parse(row.progress), at: new Date(row.at) }],
+    );
   }
 }

@@ -16,10 +16,20 @@ export interface HistoryEvent {
 
 const pageLimit = 1_000;
 
-export async function readHistory(store: Store, runId: string, page: { readonly after?: number; readonly limit?: number }): Promise<HistoryEvent[]> {
+export async function readHistory(
+  store: Store,
+  runId: string,
+  page: { readonly after?: number; readonly limit?: number },
+): Promise<HistoryEvent[]> {
   const { after = 0, limit = pageLimit } = page;
-  if (!Number.isInteger(after) || after < 0) throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > pageLimit) throw new InvalidInputError(`history({ limit }) is between 1 and ${pageLimit}, not ${limit}.`);
+  if (!Number.isInteger(after) || after < 0)
+    throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > pageLimit)
+    throw new InvalidInputError(`history({ limit }) is between 1 and ${pageLimit}, not ${limit}.`);
   const events = await store.log(runId, { after, limit });
-  return events.map(({ at, data, ...rest }) => ({ ...rest, at: new Date(at), data: data === null ? {} : (decode(data) as Record<string, unknown>) }));
+  return events.map(({ at, data, ...rest }) => ({
+    ...rest,
+    at: new Date(at),
+    data: data === null ? {} : (decode(data) as Record<string, unknown>),
+  }));
 }

@@ -36,7 +36,8 @@ export async function verify(store: Store, onlyRun?: string): Promise<Verificati
       runs += 1;
       events += log.length;
       const now = again.get(run.id);
-      if (task?.state === "owned" || now === undefined || now.status !== run.status || now.waiting !== run.waiting) continue;
+      if (task?.state === "owned" || now === undefined || now.status !== run.status || now.waiting !== run.waiting)
+        continue;
       differences.push(...compare(run, task, log));
     }
   }
@@ -82,8 +83,10 @@ type Check = (what: string, expected: unknown, actual: unknown) => void;
 
 function checkEnding(state: RunState, run: RunRecord, check: Check): void {
   const ending = state.ending as NonNullable<RunState["ending"]>;
-  if (ending.status === "completed") check("output", dataOf(ending, "run.completed").output, run.output === null ? undefined : decode(run.output));
-  if (ending.status === "failed") check("error", dataOf(ending, "run.failed").error, run.error === null ? null : decode(run.error));
+  if (ending.status === "completed")
+    check("output", dataOf(ending, "run.completed").output, run.output === null ? undefined : decode(run.output));
+  if (ending.status === "failed")
+    check("error", dataOf(ending, "run.failed").error, run.error === null ? null : decode(run.error));
 }
 
 function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Check): void {

@@ -41,7 +41,12 @@ export interface Received {
  * Decides about messages in the order they came, about waits that can be satisfied and about time that has passed.
  * `nextSeq` is the number that the first of the returned events will have.
  */
-export function decide(state: RunState, received: readonly Received[], now: number, nextSeq = state.seq + 1): NewEvent[] {
+export function decide(
+  state: RunState,
+  received: readonly Received[],
+  now: number,
+  nextSeq = state.seq + 1,
+): NewEvent[] {
   const decision = new Decision(state, nextSeq);
   decision.matchWaits();
   for (const { command, at, strict } of received) {
@@ -68,7 +73,10 @@ class Decision {
   readonly #timers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
   readonly #signals: Signal[];
   readonly #keys: Set<string>;
-  readonly #settled = new Map<string, { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }>();
+  readonly #settled = new Map<
+    string,
+    { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
+  >();
   #paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   #cancelRequested: boolean;
   #ended: boolean;
@@ -170,26 +178,33 @@ class Decision {
   }
 
   #resume(output: string | null): void {
-    if (this.#paused === null) throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
+    if (this.#paused === null)
+      throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
     if (output !== null) {
       const { key, attempt } = this.#stuckStep();
-      this.events.push(event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }));
+      this.events.push(
+        event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
+      );
     }
     this.#resumeBy("operator");
   }
 
   #skip(): void {
     const { key, attempt } = this.#stuckStep();
-    this.events.push(event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }));
+    this.events.push(
+      event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
+    );
     if (this.#paused !== null) this.#resumeBy("operator");
   }
 
   #stuckStep(): { readonly key: string; readonly attempt: number } {
     if (this.#paused?.node != null) {
       const op = this.#state.ops.get(this.#paused.node);
-      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again")) return { key: this.#paused.node, attempt: op.attempt };
+      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
+        return { key: this.#paused.node, attempt: op.attempt };
     } else {
-      for (const [key, op] of this.#state.ops) if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt };
+      for (const [key, op] of this.#state.ops)
+        if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt };
     }
     throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
   }
@@ -211,7 +226,8 @@ class Decision {
     const op = this.#state.ops.get(node);
     if (op?.kind === "map" && index !== null) return this.#mapChildEnded(node, op, index, status);
     if (op?.kind !== "child" || op.phase !== "open") return;
-    if (status === "completed") this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
+    if (status === "completed")
+      this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
     else if (status === "failed") this.events.push(event("child.failed", { node }, { error: error as Failure }));
     else this.events.push(event("child.canceled", { node }, reason === null ? {} : { reason }));
   }
@@ -260,7 +276,11 @@ class Decision {
     if (deadlineAt === null || deadlineAt > now) return;
     this.#ended = true;
     const allowed = deadlineAt - (startedAt ?? deadlineAt);
-    const error: Failure = { name: "TimeoutError", code: "TIMEOUT", message: `The run did not finish within its time limit of ${allowed} ms.` };
+    const error: Failure = {
+      name: "TimeoutError",
+      code: "TIMEOUT",
+      message: `The run did not finish within its time limit of ${allowed} ms.`,
+    };
     this.events.push(event("run.failed", {}, { error }));
   }
 }
@@ -278,6 +298,7 @@ export function ranges(numbers: number[]): [number, number][] {
 
 /** Whether cancelling has to reach further than the run itself. */
 export function hasOpenChildren(state: RunState): boolean {
-  for (const op of state.ops.values()) if ((op.kind === "child" || op.kind === "map") && op.phase === "open") return true;
+  for (const op of state.ops.values())
+    if ((op.kind === "child" || op.kind === "map") && op.phase === "open") return true;
   return false;
 }

@@ -91,7 +91,12 @@ interface Place {
 }
 
 /** Makes an event. `raw` are user values that are encoded already; they join `data` under their names. */
-export function event<T extends EventType>(type: T, place: Place, data?: EventData[T], raw?: Record<string, string>): NewEvent {
+export function event<T extends EventType>(
+  type: T,
+  place: Place,
+  data?: EventData[T],
+  raw?: Record<string, string>,
+): NewEvent {
   return {
     type,
     node: place.node ?? null,

@@ -29,7 +29,12 @@ export interface Kin {
 }
 
 /** Tells the parent how a run ended. A map's children keep their results to themselves: there may be thousands. */
-export function mailToParent(run: Kin, status: "completed" | "failed" | "canceled", output: string | null, failure: Failure | null): Message | null {
+export function mailToParent(
+  run: Kin,
+  status: "completed" | "failed" | "canceled",
+  output: string | null,
+  failure: Failure | null,
+): Message | null {
   if (run.parentId === null || run.parentNode === null) return null;
   const single = run.parentIndex === null;
   return writeMail(run.parentId, {

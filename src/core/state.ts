@@ -144,7 +144,8 @@ export function fold(events: Iterable<StoredEvent>, state: RunState = initialSta
 }
 
 export function evolve(state: RunState, event: StoredEvent): RunState {
-  if (event.seq !== state.seq + 1) throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
+  if (event.seq !== state.seq + 1)
+    throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
   state.seq = event.seq;
   // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
   folders[event.type as keyof EventData]?.(state, event);
@@ -271,7 +272,18 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "child.canceled": (state, event) => endChild(state, event, "canceled"),
   "map.started": (state, event) => {
     const { workflow, count, concurrency, tolerate, spawned } = dataOf(event, "map.started");
-    const op: MapOp = { kind: "map", phase: "open", workflow, count, concurrency, tolerate, spawned, settled: 0, failed: [], ended: new Set() };
+    const op: MapOp = {
+      kind: "map",
+      phase: "open",
+      workflow,
+      count,
+      concurrency,
+      tolerate,
+      spawned,
+      settled: 0,
+      failed: [],
+      ended: new Set(),
+    };
     state.ops.set(keyOf(event), op);
     settleMap(state, event, op);
   },
@@ -377,7 +389,13 @@ export type Waiting =
   | { readonly kind: "signal"; readonly names: readonly string[] }
   | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
   | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
-  | { readonly kind: "map"; readonly name: string; readonly workflow: string; readonly settled: number; readonly count: number }
+  | {
+      readonly kind: "map";
+      readonly name: string;
+      readonly workflow: string;
+      readonly settled: number;
+      readonly count: number;
+    }
   | { readonly kind: "reattempt" };
 
 export function waitingFor(state: RunState): Waiting[] {
@@ -386,8 +404,10 @@ export function waitingFor(state: RunState): Waiting[] {
   for (const [name, op] of state.ops) {
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    else if (op.kind === "step" && op.phase === "again") waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1 });
-    else if (op.kind === "child" && op.phase === "open") waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
+    else if (op.kind === "step" && op.phase === "again")
+      waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1 });
+    else if (op.kind === "child" && op.phase === "open")
+      waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
     else if (op.kind === "map" && op.phase === "open") {
       waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
     }
@@ -407,7 +427,9 @@ export function nextDueAt(state: RunState, awaited: (key: string) => boolean = (
   };
   consider(state.reattemptAt);
   for (const [key, op] of state.ops) {
-    const open = ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") || (op.kind === "step" && op.phase === "again");
+    const open =
+      ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
+      (op.kind === "step" && op.phase === "again");
     if (open && awaited(key)) consider(op.dueAt);
   }
   return due;

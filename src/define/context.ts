@@ -109,16 +109,26 @@ export interface WorkflowContext<Input = unknown> {
   /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
   step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
   /** A step whose own writes through `tx` commit together with its record: exactly once. */
-  transaction<T, Tx = any>(name: string, fn: (tx: Tx, step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  transaction<T, Tx = any>(
+    name: string,
+    fn: (tx: Tx, step: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<T>;
 
   sleep(name: string, duration: Duration): Promise<void>;
   sleepUntil(name: string, date: Date | number): Promise<void>;
 
   /** The payload of the next signal of this name; null after the timeout. */
   waitForSignal<Payload = unknown>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null>;
-  waitForAny<Payload = unknown>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<AnySignal<Payload> | null>;
+  waitForAny<Payload = unknown>(
+    names: readonly SignalName<Payload>[],
+    options?: WaitOptions,
+  ): Promise<AnySignal<Payload> | null>;
   /** One signal of each name, as an object by name; null after the timeout. */
-  waitForAll<Payload = unknown>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<Record<string, Payload> | null>;
+  waitForAll<Payload = unknown>(
+    names: readonly SignalName<Payload>[],
+    options?: WaitOptions,
+  ): Promise<Record<string, Payload> | null>;
   /** The first of several: waits that lost are withdrawn. `ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "1 day") })` */
   race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>>;
 

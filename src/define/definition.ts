@@ -1,7 +1,8 @@
 /** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
-import type { StandardSchemaV1 } from "./standard-schema.js";
+
 import type { RetryPolicy } from "../core/retry.js";
 import type { WorkflowContext } from "./context.js";
+import type { StandardSchemaV1 } from "./standard-schema.js";
 
 /** Brands definitions, so that `discoverWorkflows` finds them in a module whichever copy of Pawl made them. */
 export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
@@ -36,5 +37,7 @@ export interface WorkflowDefinition<Input = any, Output = any> {
 }
 
 export function isDefinition(value: unknown): value is WorkflowDefinition {
-  return typeof value === "object" && value !== null && (value as Partial<WorkflowDefinition>)[definitionBrand] === true;
+  return (
+    typeof value === "object" && value !== null && (value as Partial<WorkflowDefinition>)[definitionBrand] === true
+  );
 }

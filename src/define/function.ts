@@ -4,7 +4,13 @@ import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { type RetryOptions, resolveRetry } from "../core/retry.js";
 import type { SignalHandle } from "./context.js";
-import { definitionBrand, type FailureInfo, type Handler, isDefinition, type WorkflowDefinition } from "./definition.js";
+import {
+  definitionBrand,
+  type FailureInfo,
+  type Handler,
+  isDefinition,
+  type WorkflowDefinition,
+} from "./definition.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "./standard-schema.js";
 
 export interface WorkflowOptions<Input = any> {
@@ -26,10 +32,20 @@ export interface WorkflowOptions<Input = any> {
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
 }
 
-type Given<Options, Key extends "input" | "output"> = Options extends { readonly [key in Key]: infer Schema extends StandardSchemaV1<any, any> } ? Schema : never;
-type InputOf<Options, Fallback> = [Given<Options, "input">] extends [never] ? Fallback : InferInput<Given<Options, "input">>;
-type HandlerInputOf<Options, Fallback> = [Given<Options, "input">] extends [never] ? Fallback : InferOutput<Given<Options, "input">>;
-type OutputOf<Options, Fallback> = [Given<Options, "output">] extends [never] ? Fallback : InferOutput<Given<Options, "output">>;
+type Given<Options, Key extends "input" | "output"> = Options extends {
+  readonly [key in Key]: infer Schema extends StandardSchemaV1<any, any>;
+}
+  ? Schema
+  : never;
+type InputOf<Options, Fallback> = [Given<Options, "input">] extends [never]
+  ? Fallback
+  : InferInput<Given<Options, "input">>;
+type HandlerInputOf<Options, Fallback> = [Given<Options, "input">] extends [never]
+  ? Fallback
+  : InferOutput<Given<Options, "input">>;
+type OutputOf<Options, Fallback> = [Given<Options, "output">] extends [never]
+  ? Fallback
+  : InferOutput<Given<Options, "output">>;
 
 /**
  * Defines a durable workflow.
@@ -42,7 +58,10 @@ type OutputOf<Options, Fallback> = [Given<Options, "output">] extends [never] ? 
  * });
  * ```
  */
-export function workflow<Input = void, Output = void>(name: string, handler: Handler<Input, Output>): WorkflowDefinition<Input, Output>;
+export function workflow<Input = void, Output = void>(
+  name: string,
+  handler: Handler<Input, Output>,
+): WorkflowDefinition<Input, Output>;
 export function workflow<const Options extends WorkflowOptions, Input = any, Output = any>(
   name: string,
   options: Options,
@@ -53,10 +72,12 @@ export function workflow(
   optionsOrHandler: WorkflowOptions | Handler<any, any>,
   maybeHandler?: Handler<any, any>,
 ): WorkflowDefinition {
-  const [options, handler] = typeof optionsOrHandler === "function" ? [{}, optionsOrHandler] : [optionsOrHandler, maybeHandler];
+  const [options, handler] =
+    typeof optionsOrHandler === "function" ? [{}, optionsOrHandler] : [optionsOrHandler, maybeHandler];
   checkName("workflow", name);
   if (typeof handler !== "function") throw new InvalidInputError(`Workflow "${name}" needs a function as its handler.`);
-  if (options === null || typeof options !== "object") throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
+  if (options === null || typeof options !== "object")
+    throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -76,7 +97,9 @@ export function workflow(
 /** Priorities are whole numbers that fit every database's integer. */
 export function checkPriority(priority: unknown): number {
   if (typeof priority === "number" && Number.isInteger(priority) && Math.abs(priority) <= 1_000_000) return priority;
-  throw new InvalidInputError(`A priority is a whole number between -1,000,000 and 1,000,000, not ${String(priority)}.`);
+  throw new InvalidInputError(
+    `A priority is a whole number between -1,000,000 and 1,000,000, not ${String(priority)}.`,
+  );
 }
 
 /** A signal's name with the type of its payload. */

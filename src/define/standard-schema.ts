@@ -20,14 +20,18 @@ interface SchemaIssue {
 }
 
 export type InferInput<Schema extends StandardSchemaV1<any, any>> = NonNullable<Schema["~standard"]["types"]>["input"];
-export type InferOutput<Schema extends StandardSchemaV1<any, any>> = NonNullable<Schema["~standard"]["types"]>["output"];
+export type InferOutput<Schema extends StandardSchemaV1<any, any>> = NonNullable<
+  Schema["~standard"]["types"]
+>["output"];
 
 /** The value as the schema wants it (defaults filled in, strings trimmed…), or an InvalidInputError that lists what is wrong. */
 export async function validate(schema: StandardSchemaV1, value: unknown, what: string): Promise<unknown> {
   const result = await schema["~standard"].validate(value);
   if (result.issues === undefined) return result.value;
   const issues = result.issues.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
-  const list = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
+  const list = issues
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+    .join("; ");
   throw new InvalidInputError(`The ${what} is not valid: ${list}`, { issues });
 }
 

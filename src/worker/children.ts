@@ -17,7 +17,12 @@ import type { Turn } from "./turn.js";
 const birthsPerCommit = 500;
 const readsPerPage = 500;
 
-export async function startChild<I, O>(turn: Turn, child: ChildWorkflow<I, O>, input: I, options: ChildOptions = {}): Promise<ChildHandle<O>> {
+export async function startChild<I, O>(
+  turn: Turn,
+  child: ChildWorkflow<I, O>,
+  input: I,
+  options: ChildOptions = {},
+): Promise<ChildHandle<O>> {
   const key = turn.key(checkName("step", options.name ?? nameOf(child)));
   const runId = childRunId(turn.runId, key, 0);
   const op = turn.recorded(key, "child");
@@ -36,7 +41,12 @@ export async function startChild<I, O>(turn: Turn, child: ChildWorkflow<I, O>, i
   return handle;
 }
 
-export async function mapChildren<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], options: MapOptions = {}): Promise<MapResult<O>> {
+export async function mapChildren<I, O>(
+  turn: Turn,
+  child: ChildWorkflow<I, O>,
+  items: readonly I[],
+  options: MapOptions = {},
+): Promise<MapResult<O>> {
   if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
   const key = turn.key(checkName("step", options.name ?? nameOf(child)));
   const count = items.length;
@@ -48,7 +58,17 @@ export async function mapChildren<I, O>(turn: Turn, child: ChildWorkflow<I, O>, 
   }
   const answer = turn.ask(key) as Promise<MapResult<O>>;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await turn.busy(() => spawn(turn, child, items, { key, count, concurrency, tolerate, spawned: op?.spawned ?? 0, settled: op?.settled ?? 0, isNew: op === undefined }));
+    await turn.busy(() =>
+      spawn(turn, child, items, {
+        key,
+        count,
+        concurrency,
+        tolerate,
+        spawned: op?.spawned ?? 0,
+        settled: op?.settled ?? 0,
+        isNew: op === undefined,
+      }),
+    );
   }
   turn.stir();
   return answer;
@@ -78,7 +98,9 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
       turn.outbox.starts.push({ ...born, id: childRunId(turn.runId, key, index), due: { kind } });
     }
     const data = { workflow: nameOf(child), count, concurrency, tolerate, spawned: upTo };
-    turn.outbox.events.push(isNew ? event("map.started", { node: key }, data) : event("map.spawned", { node: key }, { spawned: upTo }));
+    turn.outbox.events.push(
+      isNew ? event("map.started", { node: key }, data) : event("map.spawned", { node: key }, { spawned: upTo }),
+    );
     isNew = false;
     spawned = upTo;
     if (!(await turn.submit([]))) return;
@@ -163,7 +185,10 @@ export function childrenToCancel(turn: Turn): Mail[] {
 /** Reads the children's results in pages, when the map as a whole has an answer. */
 export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
-    const ids = op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => childRunId(turn.runId, key, index)) : op.failed.map((index) => childRunId(turn.runId, key, index));
+    const ids =
+      op.phase === "settled"
+        ? Array.from({ length: op.count }, (_, index) => childRunId(turn.runId, key, index))
+        : op.failed.map((index) => childRunId(turn.runId, key, index));
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
     for (let from = 0; from < ids.length; from += readsPerPage) {

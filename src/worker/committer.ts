@@ -117,7 +117,8 @@ export class Committer {
       const { transition } = entry;
       const moves = transition.next.kind !== "keep" || transition.drained.length > 0;
       if (moves && addressed.has(runId)) continue;
-      if (transition.mail.some((mail) => moved.has(mail.to)) || transition.release.some((id) => moved.has(id))) continue;
+      if (transition.mail.some((mail) => moved.has(mail.to)) || transition.release.some((id) => moved.has(id)))
+        continue;
       if (moves) moved.add(runId);
       for (const mail of transition.mail) addressed.add(mail.to);
       for (const id of transition.release) addressed.add(id);
@@ -155,7 +156,11 @@ export class Committer {
   }
 
   #batch(entries: readonly Entry[], starts: readonly Start[]): Batch {
-    return { fence: this.#fence, transitions: entries.map((entry) => entry.transition), starts: starts.map((start) => start.run) };
+    return {
+      fence: this.#fence,
+      transitions: entries.map((entry) => entry.transition),
+      starts: starts.map((start) => start.run),
+    };
   }
 
   /**
@@ -169,9 +174,13 @@ export class Committer {
     if (!alive) return { kind: "fenced" };
     const [event] = await this.#store.log(probe.runId, { after: probe.after, limit: 1 });
     if (event === undefined) return null;
-    const parked = batch.transitions.filter((transition) => transition.next.kind === "park").map((transition) => transition.runId);
+    const parked = batch.transitions
+      .filter((transition) => transition.next.kind === "park")
+      .map((transition) => transition.runId);
     const tasks = await this.#store.tasks(parked);
-    const kept = tasks.filter((task) => task.owner === this.#fence.workerId && task.deliveries > 0).map((task) => task.runId);
+    const kept = tasks
+      .filter((task) => task.owner === this.#fence.workerId && task.deliveries > 0)
+      .map((task) => task.runId);
     return { kind: "committed", at: event.at, kept, refused: [] };
   }
 
@@ -233,7 +242,11 @@ function mergeCursors(first: Transition["cursors"], second: Transition["cursors"
   return [...merged.values()];
 }
 
-function acknowledge(entries: readonly Entry[], starts: readonly Start[], result: CommitResult & { kind: "committed" }): void {
+function acknowledge(
+  entries: readonly Entry[],
+  starts: readonly Start[],
+  result: CommitResult & { kind: "committed" },
+): void {
   const { at } = result;
   for (const { transition, waiters } of entries) {
     const kept = result.kept.length > 0 && result.kept.includes(transition.runId);

@@ -79,14 +79,19 @@ class Context implements WorkflowContext<any> {
     return callStep(this.#turn, this.#turn.key(name), fn, options) as Promise<T>;
   }
 
-  transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+  transaction<T, Tx>(
+    name: string,
+    fn: (tx: Tx, step: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<T> {
     this.#checkFunction("transaction", name, fn);
     return callStep(this.#turn, this.#turn.key(name), fn as never, options, "transaction") as Promise<T>;
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
-    if (typeof fn !== "function") throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
+    if (typeof fn !== "function")
+      throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {
@@ -96,7 +101,8 @@ class Context implements WorkflowContext<any> {
 
   async sleepUntil(name: string, date: Date | number): Promise<void> {
     const until = Number(date);
-    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
+    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant)
+      throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
     await this.#timer(name, { until }, { at: until });
   }
 
@@ -114,15 +120,28 @@ class Context implements WorkflowContext<any> {
     return this.#wait([name], "any", options, (signals) => signals[0]?.payload as Payload);
   }
 
-  waitForAny<Payload>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<AnySignal<Payload> | null> {
+  waitForAny<Payload>(
+    names: readonly SignalName<Payload>[],
+    options?: WaitOptions,
+  ): Promise<AnySignal<Payload> | null> {
     return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<Payload>);
   }
 
-  waitForAll<Payload>(names: readonly SignalName<Payload>[], options?: WaitOptions): Promise<Record<string, Payload> | null> {
-    return this.#wait(names, "all", options, (signals) => Object.fromEntries(signals.map(({ name, payload }) => [name, payload as Payload])));
+  waitForAll<Payload>(
+    names: readonly SignalName<Payload>[],
+    options?: WaitOptions,
+  ): Promise<Record<string, Payload> | null> {
+    return this.#wait(names, "all", options, (signals) =>
+      Object.fromEntries(signals.map(({ name, payload }) => [name, payload as Payload])),
+    );
   }
 
-  #wait<T>(wanted: readonly SignalName[], mode: "any" | "all", options: WaitOptions = {}, read: (signals: readonly AnySignal[]) => T): Promise<T | null> {
+  #wait<T>(
+    wanted: readonly SignalName[],
+    mode: "any" | "all",
+    options: WaitOptions = {},
+    read: (signals: readonly AnySignal[]) => T,
+  ): Promise<T | null> {
     const turn = this.#turn;
     const names = wanted.map((one) => checkName("signal", typeof one === "string" ? one : one.signal));
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
@@ -148,7 +167,9 @@ class Context implements WorkflowContext<any> {
     const entries = Object.entries(arms);
     if (entries.length === 0) throw new InvalidInputError("ctx.race needs at least one arm.");
     try {
-      return await Promise.race(entries.map(([name, arm]) => arm.then((value) => ({ name, value }) as RaceWinner<Arms>)));
+      return await Promise.race(
+        entries.map(([name, arm]) => arm.then((value) => ({ name, value }) as RaceWinner<Arms>)),
+      );
     } finally {
       for (const [, arm] of entries) this.#withdraw(arm);
     }
@@ -261,7 +282,10 @@ class Context implements WorkflowContext<any> {
   }
 
   suspend(options: { readonly wait?: Duration } = {}): never {
-    return this.#leave({ kind: "suspend", waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait") });
+    return this.#leave({
+      kind: "suspend",
+      waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait"),
+    });
   }
 
   /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
@@ -274,5 +298,7 @@ class Context implements WorkflowContext<any> {
 
 function checkCase(name: string, choice: string, cases: object): void {
   if (Object.hasOwn(cases, choice)) return;
-  throw new InvalidInputError(`Branch "${name}" chose "${choice}", which is not one of its cases: ${Object.keys(cases).join(", ")}.`);
+  throw new InvalidInputError(
+    `Branch "${name}" chose "${choice}", which is not one of its cases: ${Object.keys(cases).join(", ")}.`,
+  );
 }

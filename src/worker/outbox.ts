@@ -17,7 +17,13 @@ export class Outbox {
   wakeAt: number | null = null;
 
   get empty(): boolean {
-    return this.events.length === 0 && this.#cursors.size === 0 && this.mail.length === 0 && this.release.length === 0 && this.drained.length === 0;
+    return (
+      this.events.length === 0 &&
+      this.#cursors.size === 0 &&
+      this.mail.length === 0 &&
+      this.release.length === 0 &&
+      this.drained.length === 0
+    );
   }
 
   /** A wait begins: it is due so long after this commit, or at an instant, or never by itself. */

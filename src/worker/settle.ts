@@ -17,7 +17,8 @@ export function settleCall(runId: string, key: string, op: Op, call: Deferred): 
       return call.resolve(op.phase === "completed" ? op.signals.map(readSignal) : null);
     case "child":
       if (op.phase === "completed") return call.resolve(dataOf(op, "child.completed").output);
-      if (op.phase === "canceled") return call.reject(new RunCanceledError(op.runId, dataOf(op, "child.canceled").reason));
+      if (op.phase === "canceled")
+        return call.reject(new RunCanceledError(op.runId, dataOf(op, "child.canceled").reason));
       return call.reject(new RunFailedError(op.runId, reviveFailure(dataOf(op, "child.failed").error)));
     case "branch":
       return call.resolve(op.choice);

@@ -1,16 +1,23 @@
 /** A step: its body runs, and how it ended becomes an event. */
 import { encode } from "../core/codec.js";
 import { parseDuration } from "../core/duration.js";
-import { PauseError, PayloadTooLargeError, PermanentError, SerializationError, TimeoutError, TransientError } from "../core/errors.js";
+import {
+  PauseError,
+  PayloadTooLargeError,
+  PermanentError,
+  SerializationError,
+  TimeoutError,
+  TransientError,
+} from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
-import { nextDelay, resolveRetry, type RetryPolicy, shouldRetry } from "../core/retry.js";
+import { nextDelay, type RetryPolicy, resolveRetry, shouldRetry } from "../core/retry.js";
 import type { Op, StepOp } from "../core/state.js";
 import type { StepContext, StepOptions } from "../define/context.js";
 import { Execution } from "./execution.js";
 import { FlowSignal } from "./flow-control.js";
-import { inTransaction } from "./transaction.js";
 import { pausedBy } from "./paused-by.js";
+import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
 
 export type Body = (step: StepContext) => unknown;
@@ -21,8 +28,15 @@ export type StepKind = "plain" | "transaction";
 const noOptions: StepOptions = {};
 
 /** Asks for the step's result; runs the body unless the log has it. */
-export function callStep(turn: Turn, key: string, body: Body, options: StepOptions = noOptions, kind: StepKind = "plain"): Promise<unknown> {
-  const policy = options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
+export function callStep(
+  turn: Turn,
+  key: string,
+  body: Body,
+  options: StepOptions = noOptions,
+  kind: StepKind = "plain",
+): Promise<unknown> {
+  const policy =
+    options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
   const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${key}"`);
   const step = new Step(turn, key, body, { policy, timeoutMs, options, kind });
   const op = turn.recorded(key, "step");
@@ -76,7 +90,8 @@ class Step {
 
   begin(op: StepOp | undefined): void {
     const turn = this.#turn;
-    if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || turn.halted) return turn.stir();
+    if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || turn.halted)
+      return turn.stir();
     if (op?.phase === "started" && this.#settings.options.onCrash === "pause") {
       const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
       return turn.hold(reason, null, this.#key);
@@ -101,7 +116,9 @@ class Step {
     let signal: FlowSignal | null = null;
     try {
       if (kind === "transaction") {
-        const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, (output) => this.#completed(execution, output));
+        const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, (output) =>
+          this.#completed(execution, output),
+        );
         turn.ended(execution);
         if (done) turn.settled();
         return;
@@ -135,30 +152,50 @@ class Step {
   }
 
   #failed(execution: Execution, error: unknown, op: StepOp | undefined): NewEvent[] {
-    this.#turn.host.log.debug(`Run ${this.#turn.runId}: step "${this.#key}" failed at attempt ${execution.attempt}.`, error);
+    this.#turn.host.log.debug(
+      `Run ${this.#turn.runId}: step "${this.#key}" failed at attempt ${execution.attempt}.`,
+      error,
+    );
     const ms = execution.elapsedMs;
     const failure = toFailure(error);
     if (error instanceof PauseError) {
-      const failed = event("step.failed", this.#place(execution, "paused_by_exception"), { error: failure, ms, retryMs: 0, transient: true });
+      const failed = event("step.failed", this.#place(execution, "paused_by_exception"), {
+        error: failure,
+        ms,
+        retryMs: 0,
+        transient: true,
+      });
       return [failed, pausedBy(error, { node: this.#key })];
     }
     const outcome = error instanceof TimeoutError ? "timed_out" : null;
     const delay = this.#retryDelay(error, op);
-    if (delay === null) return [event("step.failed", this.#place(execution, outcome ?? "failed_by_exception"), { error: failure, ms })];
+    if (delay === null)
+      return [event("step.failed", this.#place(execution, outcome ?? "failed_by_exception"), { error: failure, ms })];
     const transient = error instanceof TransientError ? { transient: true } : {};
-    return [event("step.failed", this.#place(execution, outcome ?? "reattempted_by_exception"), { error: failure, ms, retryMs: delay, ...transient })];
+    return [
+      event("step.failed", this.#place(execution, outcome ?? "reattempted_by_exception"), {
+        error: failure,
+        ms,
+        retryMs: delay,
+        ...transient,
+      }),
+    ];
   }
 
   /** null: it has failed for good. What the user's own retry functions throw, or return by mistake, ends it too. */
   #retryDelay(error: unknown, op: StepOp | undefined): number | null {
     // The same value would be as unfit for storing the next time.
-    if (error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof PermanentError) return null;
+    if (error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof PermanentError)
+      return null;
     const { policy } = this.#settings;
     try {
       if (!shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return null;
       return nextDelay(policy, (op?.setbacks ?? 0) + 1, Math.random(), error);
     } catch (broken) {
-      this.#turn.host.log.error(`Run ${this.#turn.runId}: the retry options of step "${this.#key}" failed; it is not retried.`, broken);
+      this.#turn.host.log.error(
+        `Run ${this.#turn.runId}: the retry options of step "${this.#key}" failed; it is not retried.`,
+        broken,
+      );
       return null;
     }
   }
@@ -175,7 +212,10 @@ class Step {
         return [event("step.reattempted", this.#place(execution, "continued"), { waitMs: action.waitMs, ms })];
       case "pause": {
         const again = event("step.reattempted", this.#place(execution, "workflow_paused"), { waitMs: 0, ms });
-        return [again, event("run.paused", { node: this.#key }, { reason: action.reason ?? "Paused by the workflow." })];
+        return [
+          again,
+          event("run.paused", { node: this.#key }, { reason: action.reason ?? "Paused by the workflow." }),
+        ];
       }
       default:
         return [];

@@ -36,7 +36,9 @@ export async function inTransaction(
     try {
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed") return { events: [event], at: result.at };
-      failure = new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, { transient: true });
+      failure = new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
+        transient: true,
+      });
     } catch (error) {
       failure = error;
     }
@@ -48,10 +50,25 @@ export async function inTransaction(
 }
 
 /** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
-async function commit(turn: Turn, transaction: StoreTransaction, after: number, event: NewEvent): Promise<CommitResult> {
+async function commit(
+  turn: Turn,
+  transaction: StoreTransaction,
+  after: number,
+  event: NewEvent,
+): Promise<CommitResult> {
   const { committer, store } = turn.host;
   const none: readonly never[] = [];
-  const transition = { runId: turn.runId, after, events: [event], next: keep, drained: none, starts: none, mail: none, release: none, cursors: none };
+  const transition = {
+    runId: turn.runId,
+    after,
+    events: [event],
+    next: keep,
+    drained: none,
+    starts: none,
+    mail: none,
+    release: none,
+    cursors: none,
+  };
   try {
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {

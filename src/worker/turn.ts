@@ -120,7 +120,13 @@ export class Turn {
 
   /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
   get halted(): boolean {
-    return this.#over || this.#stopping || this.state.paused !== null || this.state.cancel !== null || this.state.ending !== null;
+    return (
+      this.#over ||
+      this.#stopping ||
+      this.state.paused !== null ||
+      this.state.cancel !== null ||
+      this.state.ending !== null
+    );
   }
 
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +161,8 @@ export class Turn {
     const seen = (JSON.parse(waiting) as { news: number }).news;
     if (seen < 0 || this.state.news > seen) return true;
     const now = this.storeNow();
-    for (const op of this.state.ops.values()) if (op.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
+    for (const op of this.state.ops.values())
+      if (op.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
     return false;
   }
 
@@ -340,7 +347,9 @@ export class Turn {
    * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
    * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
    */
-  async exclusively(work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>): Promise<boolean> {
+  async exclusively(
+    work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>,
+  ): Promise<boolean> {
     if (!this.outbox.empty) await this.submit([]);
     while (this.#gate !== null) await this.#gate;
     let open = () => {};
@@ -369,7 +378,8 @@ export class Turn {
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     for (const execution of this.#executions) this.host.executing.delete(execution);
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
-    if (this.#controller !== null || this.#executions.size > 0) this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
+    if (this.#controller !== null || this.#executions.size > 0)
+      this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
     this.#executions.clear();
     if (how === "again") this.host.again(this);
     else if (how === "evicted") this.host.evicted(this, error);
@@ -414,7 +424,9 @@ export class Turn {
   }
 
   async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
-    const received = inbox.map((row): Received => ({ command: readMail(row) as Command, at: row.at, strict: false })).filter((one) => one.command !== null);
+    const received = inbox
+      .map((row): Received => ({ command: readMail(row) as Command, at: row.at, strict: false }))
+      .filter((one) => one.command !== null);
     const events = decide(this.state, received, now, this.#nextSeq + this.outbox.events.length);
     if (events.length > 0 || inbox.length > 0) {
       for (const row of inbox) this.outbox.drained.push(row.id);
@@ -444,7 +456,10 @@ export class Turn {
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     this.#alarm = null;
     const due = nextDueAt(this.state, (key) => this.answers.pending.has(key));
-    const timeout = this.state.startedAt === null && this.definition.timeoutMs !== null ? this.storeNow() + this.definition.timeoutMs : null;
+    const timeout =
+      this.state.startedAt === null && this.definition.timeoutMs !== null
+        ? this.storeNow() + this.definition.timeoutMs
+        : null;
     const at = due === null ? timeout : timeout === null ? due : Math.min(due, timeout);
     if (at === null) return;
     const wait = Math.min(Math.max(0, at - this.storeNow()) + 1, maxTimerMs);
@@ -497,7 +512,8 @@ export class Turn {
     if (this.state.paused !== null || this.#stopping || !this.#codeRuns) return void this.#park();
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
-    const signalIsThere = this.state.signals.length > 0 && this.outbox.events.some((one) => one.type === "wait.started");
+    const signalIsThere =
+      this.state.signals.length > 0 && this.outbox.events.some((one) => one.type === "wait.started");
     if (waits && !signalIsThere) return void this.#park();
     if (!this.outbox.empty) void this.submit([]);
   }
@@ -523,12 +539,23 @@ export class Turn {
     await this.submit([], next);
   }
 
-  async #conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null = null, error: Failure | null = null): Promise<void> {
+  async #conclude(
+    status: TerminalStatus,
+    events: readonly NewEvent[],
+    output: string | null = null,
+    error: Failure | null = null,
+  ): Promise<void> {
     const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
     for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
     const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);
-    await this.submit(events, { kind: "finish", status, output, error: failure, startedAt: this.state.startedAt ?? "now" });
+    await this.submit(events, {
+      kind: "finish",
+      status,
+      output,
+      error: failure,
+      startedAt: this.state.startedAt ?? "now",
+    });
   }
 
   #concludeCancel(reason: string | null): Promise<void> {
@@ -543,7 +570,8 @@ export class Turn {
     if (this.raised !== null) return this.#obey(this.raised);
     if (this.halted) return this.stir();
     const forgotten = [...this.state.ops.keys()].filter((key) => !this.answers.asked.has(key));
-    if (forgotten.length > 0) return this.diverge(forgotten, "the log has steps that the code finished without asking for");
+    if (forgotten.length > 0)
+      return this.diverge(forgotten, "the log has steps that the code finished without asking for");
     await this.#complete(output);
   }
 
@@ -551,7 +579,8 @@ export class Turn {
     let text: string;
     try {
       const schema = this.definition.outputSchema;
-      const value = schema === null ? output : await validate(schema, output, `output of workflow "${this.definition.name}"`);
+      const value =
+        schema === null ? output : await validate(schema, output, `output of workflow "${this.definition.name}"`);
       text = encode(value, { what: `the output of workflow "${this.definition.name}"` });
     } catch (error) {
       return this.#fail(error);
@@ -579,7 +608,12 @@ export class Turn {
     const { onFailure } = this.definition;
     if (onFailure !== null && !this.halted) {
       const context = createContext(this);
-      const info = { runId: this.runId, workflowName: this.definition.name, input: context.input, error: error instanceof Error ? error : new Error(String(error), { cause: error }) };
+      const info = {
+        runId: this.runId,
+        workflowName: this.definition.name,
+        input: context.input,
+        error: error instanceof Error ? error : new Error(String(error), { cause: error }),
+      };
       try {
         await context.step("on_failure", () => onFailure(info));
       } catch (secondary) {
@@ -603,7 +637,13 @@ export class Turn {
       case "skip":
         return this.#complete(undefined);
       case "pause":
-        this.outbox.events.push(event("run.paused", { node: action.key }, { reason: action.reason ?? "Paused by the workflow.", passable: true }));
+        this.outbox.events.push(
+          event(
+            "run.paused",
+            { node: action.key },
+            { reason: action.reason ?? "Paused by the workflow.", passable: true },
+          ),
+        );
         return this.#park();
       case "reattempt":
         return this.#again(action.waitMs, action.rewind);
@@ -633,7 +673,9 @@ export class Turn {
   hold(reason: string, error: Failure | null, node?: string): void {
     if (this.#over || this.state.paused !== null) return;
     this.abort(new Error(reason));
-    this.outbox.events.push(event("run.paused", node === undefined ? {} : { node }, error === null ? { reason } : { reason, error }));
+    this.outbox.events.push(
+      event("run.paused", node === undefined ? {} : { node }, error === null ? { reason } : { reason, error }),
+    );
     if (this.#submitting > 0 || this.#busy > 0) void this.submit([]);
     else void this.#park();
   }

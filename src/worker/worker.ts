@@ -91,16 +91,22 @@ export class Worker {
     this.#concurrency = checkWhole("concurrency", options.concurrency ?? 100);
     this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
-    this.#pollMs = options.poll === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : parseDuration(options.poll ?? "1s", "poll");
+    this.#pollMs =
+      options.poll === Number.POSITIVE_INFINITY
+        ? Number.POSITIVE_INFINITY
+        : parseDuration(options.poll ?? "1s", "poll");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
   }
 
   #define(definition: WorkflowDefinition): void {
-    if (!isDefinition(definition)) throw new InvalidInputError("A worker's `workflows` are definitions made by workflow(…).");
+    if (!isDefinition(definition))
+      throw new InvalidInputError("A worker's `workflows` are definitions made by workflow(…).");
     const key = routeKey(definition.name, definition.version);
     const other = this.#definitions.get(key);
     if (other !== undefined && other !== definition) {
-      throw new InvalidInputError(`Two different workflows are called "${definition.name}"; give one another name, or both a version.`);
+      throw new InvalidInputError(
+        `Two different workflows are called "${definition.name}"; give one another name, or both a version.`,
+      );
     }
     this.#definitions.set(key, definition);
   }
@@ -115,7 +121,8 @@ export class Worker {
   }
 
   async start(): Promise<this> {
-    if (this.#phase !== "idle") throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
+    if (this.#phase !== "idle")
+      throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
     await this.#services.register([...this.#definitions.values()]);
     await this.#beginSession();
@@ -173,7 +180,14 @@ export class Worker {
 
   async #beginSession(): Promise<void> {
     const { store, log } = this.#services;
-    const info = { id: this.id, name: this.name, host: hostname(), pid: process.pid, routes: this.#routes, leaseMs: this.#leaseMs };
+    const info = {
+      id: this.id,
+      name: this.name,
+      host: hostname(),
+      pid: process.pid,
+      routes: this.#routes,
+      leaseMs: this.#leaseMs,
+    };
     const fence = await store.enlist(info);
     const turns = new Map<string, Turn>();
     const committer: Committer = new Committer({
@@ -196,7 +210,9 @@ export class Worker {
     if (session.dead) return;
     session.dead = true;
     if (this.#session === session) this.#session = null;
-    this.#services.log.warn(`Worker "${this.name}" lost its lease (epoch ${session.committer.fence.epoch}); it drops ${session.turns.size} runs and begins anew.`);
+    this.#services.log.warn(
+      `Worker "${this.name}" lost its lease (epoch ${session.committer.fence.epoch}); it drops ${session.turns.size} runs and begins anew.`,
+    );
     for (const turn of session.turns.values()) turn.abandon();
     session.turns.clear();
     this.#notifyIfEmpty();
@@ -259,7 +275,10 @@ export class Worker {
   #onHint(hint: Hint): void {
     if (hint.kind === "mail") this.#mailFor(hint.runIds);
     if (hint.kind === "anything") void this.#lease?.beatNow();
-    const concernsMe = hint.kind === "ready" ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#serves(name)) : hint.kind !== "done";
+    const concernsMe =
+      hint.kind === "ready"
+        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#serves(name))
+        : hint.kind !== "done";
     if (concernsMe) this.#claimSoon();
   }
 
@@ -268,7 +287,11 @@ export class Worker {
   }
 
   #mailFor(runIds: readonly string[]): void {
-    for (const runId of runIds) void this.#session?.turns.get(runId)?.poke().catch((error) => this.#services.log.warn(`Run ${runId}: its mail could not be read yet.`, error));
+    for (const runId of runIds)
+      void this.#session?.turns
+        .get(runId)
+        ?.poke()
+        .catch((error) => this.#services.log.warn(`Run ${runId}: its mail could not be read yet.`, error));
   }
 
   #schedulePoll(): void {
@@ -303,7 +326,12 @@ export class Worker {
     this.#reserved += limit;
     try {
       const limitPerRoute = Math.max(1, Math.ceil(limit / Math.max(1, this.#routes.length)), Math.min(limit, 20));
-      const claim = await this.#services.store.claim({ fence: session.committer.fence, routes: this.#rotatedRoutes(), limit, limitPerRoute });
+      const claim = await this.#services.store.claim({
+        fence: session.committer.fence,
+        routes: this.#rotatedRoutes(),
+        limit,
+        limitPerRoute,
+      });
       if (claim.kind === "fenced") return this.#lost(session);
       this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
       if (this.#backlog) this.#claimAgain = true;
@@ -331,10 +359,13 @@ export class Worker {
     this.#dueTimer = null;
     this.#nextDueAt = dueAt;
     if (dueAt === null || this.#phase !== "running") return;
-    this.#dueTimer = setTimeout(() => {
-      this.#nextDueAt = null;
-      this.#claimSoon();
-    }, Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs));
+    this.#dueTimer = setTimeout(
+      () => {
+        this.#nextDueAt = null;
+        this.#claimSoon();
+      },
+      Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs),
+    );
     this.#dueTimer.unref();
   }
 
@@ -343,7 +374,8 @@ export class Worker {
     const { store } = this.#services;
     const old = tasks.filter((task) => !task.fresh).map((task) => task.run.id);
     const mailed = tasks.filter((task) => task.mail > 0).map((task) => task.run.id);
-    for (const task of tasks) if (task.fresh && task.mail === 0) this.#begin(session, task.run, task.deliveries, [], [], at);
+    for (const task of tasks)
+      if (task.fresh && task.mail === 0) this.#begin(session, task.run, task.deliveries, [], [], at);
     if (old.length + mailed.length === 0) return;
     const [logs, inboxes] = await this.#insist(session, () =>
       Promise.all([old.length > 0 ? store.logs(old) : noLogs, mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
@@ -367,7 +399,14 @@ export class Worker {
     }
   }
 
-  #begin(session: Session, run: RunRecord, deliveries: number, log: readonly StoredEvent[], inbox: readonly InboxRow[], at: number): void {
+  #begin(
+    session: Session,
+    run: RunRecord,
+    deliveries: number,
+    log: readonly StoredEvent[],
+    inbox: readonly InboxRow[],
+    at: number,
+  ): void {
     if (session.dead) return;
     const definition = this.#definitions.get(routeKey(run.workflow, run.version)) as WorkflowDefinition;
     let turn: Turn;
@@ -416,15 +455,37 @@ export class Worker {
     const failure = toFailure(error);
     const paused = event("run.paused", {}, { reason: failure.message, error: failure });
     const none: readonly never[] = [];
-    const next = { kind: "park", status: "paused", waiting: null, startedAt: null, wakeAt: null, wakeIn: null } as const;
-    await session.committer.submit({ runId: run.id, after, events: [paused], next, drained: none, starts: none, mail: none, release: none, cursors: none });
+    const next = {
+      kind: "park",
+      status: "paused",
+      waiting: null,
+      startedAt: null,
+      wakeAt: null,
+      wakeIn: null,
+    } as const;
+    await session.committer.submit({
+      runId: run.id,
+      after,
+      events: [paused],
+      next,
+      drained: none,
+      starts: none,
+      mail: none,
+      release: none,
+      cursors: none,
+    });
   }
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
   /** Whether a run of this workflow could begin here at once. */
   canAdopt(workflow: string, version: string): boolean {
-    return this.#phase === "running" && this.#session !== null && this.#free() > 0 && this.#definitions.has(routeKey(workflow, version));
+    return (
+      this.#phase === "running" &&
+      this.#session !== null &&
+      this.#free() > 0 &&
+      this.#definitions.has(routeKey(workflow, version))
+    );
   }
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
@@ -468,11 +529,19 @@ const routeKey = (workflow: string, version: string) => `${workflow}\u0000${vers
 
 function newborn(run: NewRun, at: number): RunRecord {
   const { due: _due, heroKey: _heroKey, ...birth } = run;
-  return { ...birth, status: "running", output: null, error: null, waiting: null, createdAt: at, startedAt: null, finishedAt: null };
+  return {
+    ...birth,
+    status: "running",
+    output: null,
+    error: null,
+    waiting: null,
+    createdAt: at,
+    startedAt: null,
+    finishedAt: null,
+  };
 }
 
 function checkWhole(name: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value;
   throw new InvalidInputError(`A worker's ${name} is a whole number above 0, not ${value}.`);
 }
-

@@ -41,8 +41,14 @@ async function rawMysql(uri: string): Promise<RawSql> {
   return {
     query: async (sql) => {
       const [rows] = await connection.query(sql);
-      return Array.isArray(rows) ? (rows as Row[]) : [];
+      return Array.isArray(rows) ? (rows as Record<string, unknown>[]).map(withText) : [];
     },
     close: () => connection.end(),
   };
+}
+
+/** Binary columns hold text that is compared byte for byte. */
+function withText(row: Record<string, unknown>): Row {
+  const entries = Object.entries(row).map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString() : value]);
+  return Object.fromEntries(entries);
 }

@@ -1,5 +1,5 @@
 /** Commits: one batch is one transaction, guarded by the fence and by where each log ends. */
-import type { Fence, NewRun, Transition } from "../../store/store.js";
+import type { NewRun, Transition } from "../../store/store.js";
 import {
   batch,
   delay,
@@ -9,7 +9,6 @@ import {
   letter,
   newId,
   newRun,
-  newRuns,
   park,
   routesOf,
   transition,

@@ -2,7 +2,6 @@
 import type { Fence, NewRun, Transition } from "../../store/store.js";
 import {
   batch,
-  delay,
   event,
   events,
   finish,
@@ -16,7 +15,6 @@ import {
   types,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
-
 
 export function guardTests(fixture: Fixture): void {
   const { test, expect } = fixture;

@@ -1,6 +1,4 @@
-/** Start keys, hero keys and ids: which starts are refused, which are only repeated, and who wins a race. */
-import type { RunRecord } from "../../store/store.js";
-import { batch, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import { batch, event, finish, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function keyTests(fixture: Fixture): void {

@@ -1,6 +1,6 @@
 /** Births: what a start writes, when its task becomes due, and children. */
 import type { RunRecord } from "../../store/store.js";
-import { batch, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import { batch, event, finish, newId, newRun, newRuns, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function startTests(fixture: Fixture): void {
