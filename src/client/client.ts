@@ -2,7 +2,13 @@
 import { randomFillSync } from "node:crypto";
 import { encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
+import {
+  AlreadyActiveError,
+  FencedError,
+  InvalidInputError,
+  RunNotFoundError,
+  WorkflowNotFoundError,
+} from "../core/errors.js";
 import { isUuid, uuidv7 } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import type { Logger } from "../define/context.js";
@@ -232,7 +238,13 @@ export class Client {
   async #commit(run: NewRun): Promise<Refusal | null> {
     if (run.due.kind === "now") {
       for (const adopter of this.adopters) {
-        if (adopter.canAdopt(run.workflow, run.version)) return (await adopter.adopt(run)).refusal;
+        if (!adopter.canAdopt(run.workflow, run.version)) continue;
+        try {
+          return (await adopter.adopt(run)).refusal;
+        } catch (error) {
+          // The worker lost its lease: nothing was written, anybody may have the run.
+          if (!(error instanceof FencedError)) throw error;
+        }
       }
     }
     return (await this.#starter.start(run)).refusal;

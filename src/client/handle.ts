@@ -59,7 +59,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
         if (!(run instanceof Error)) resolve(run);
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
-      if (timeoutMs === null) return;
+      if (timeoutMs === null || timeoutMs > longestTimerMs) return;
       timer = setTimeout(
         () => {
           forget();

@@ -1,4 +1,5 @@
 /** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
+import { StoreError } from "../core/errors.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
 
 export interface Started {
@@ -13,6 +14,10 @@ interface Pending {
 }
 
 const maxBatch = 250;
+/** The database may be away for about 25 seconds, a restart, before a start fails. */
+const longestWaitMs = 12_800;
+
+const isTransient = (error: unknown) => error instanceof StoreError && error.transient;
 
 export class Starter {
   readonly #store: Store;
@@ -40,7 +45,7 @@ export class Starter {
     this.#flushing = false;
   }
 
-  async #write(batch: readonly Pending[]): Promise<void> {
+  async #write(batch: readonly Pending[], waitMs = 50): Promise<void> {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
       if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
@@ -48,6 +53,11 @@ export class Starter {
         resolve({ at: result.at, refusal: result.refused.find((refusal) => refusal.runId === run.id) ?? null });
       }
     } catch (error) {
+      if (isTransient(error) && waitMs <= longestWaitMs) {
+        // Written or not, the ids are ours: a start that is there already is not made again.
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        return this.#write(batch, waitMs * 2);
+      }
       // One start that cannot be written must not take the others with it.
       if (batch.length === 1) return batch[0]?.reject(error);
       for (const one of batch) await this.#write([one]);

@@ -206,6 +206,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
 
   "step.started": (state, event) => {
     const op = stepOf(state, event);
+    if (op.phase === "completed" || op.phase === "failed" || op.phase === "skipped") return;
     op.phase = "started";
     op.dueAt = null;
   },

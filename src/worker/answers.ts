@@ -6,12 +6,28 @@
 import type { RunState } from "../core/state.js";
 
 export interface Deferred {
+  readonly promise: Promise<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
 export type Settle = (key: string, call: Deferred) => void | Promise<void>;
+
+/** A step that nobody awaits may fail all the same; that must not take the worker's process down. */
+function defer(): Deferred {
+  let resolve: (value: unknown) => void = () => {};
+  let refuse: (error: unknown) => void = () => {};
+  const promise = new Promise<unknown>((yes, no) => {
+    resolve = yes;
+    refuse = no;
+  });
+  const reject = (error: unknown) => {
+    promise.catch(() => {});
+    refuse(error);
+  };
+  return { promise, resolve, reject };
+}
 
 export class Answers {
   /** Calls without an answer yet. */
@@ -51,11 +67,11 @@ export class Answers {
   ask(key: string): Promise<unknown> {
     this.asked.add(key);
     this.#recorded.delete(key);
-    return new Promise((resolve, reject) => {
-      // Its turn came before the code asked (the code has changed since): it gets the answer at once.
-      if (this.#passed.delete(key)) void this.#settle(key, { resolve, reject });
-      else this.pending.set(key, { resolve, reject });
-    });
+    const call = defer();
+    // Its turn came before the code asked (the code has changed since): it gets the answer at once.
+    if (this.#passed.delete(key)) void this.#settle(key, call);
+    else this.pending.set(key, call);
+    return call.promise;
   }
 
   /** For what is in the log but has no answer to wait for. */

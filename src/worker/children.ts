@@ -11,6 +11,7 @@ import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, 
 import { validate } from "../define/standard-schema.js";
 import type { Mail, NewRun, RunRecord } from "../store/store.js";
 import type { Deferred } from "./answers.js";
+import { insist } from "./insist.js";
 import type { Turn } from "./turn.js";
 
 /** More children than this are born in several commits. */
@@ -111,7 +112,13 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
 async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
   const definition = typeof child === "string" ? null : child;
   const name = nameOf(child);
-  const registered = definition === null ? await turn.host.registration(name) : null;
+  const registered =
+    definition === null
+      ? await insist(
+          () => turn.host.registration(name),
+          () => turn.over,
+        )
+      : null;
   const schema = definition?.inputSchema ?? null;
   const fixed = {
     workflow: name,
@@ -192,7 +199,10 @@ export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferr
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
     for (let from = 0; from < ids.length; from += readsPerPage) {
-      for (const run of await turn.host.store.runsById(ids.slice(from, from + readsPerPage))) {
+      for (const run of await insist(
+        () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)),
+        () => turn.over,
+      )) {
         const index = run.parentIndex as number;
         if (run.status === "completed") outputs[index] = decode(run.output as string);
         else failures.push({ index, runId: run.id, error: errorOf(run) });

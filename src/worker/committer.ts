@@ -7,6 +7,7 @@
 import { FencedError } from "../core/errors.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
+import { isTransient } from "./insist.js";
 
 export type Receipt =
   | { readonly kind: "committed"; readonly at: number; readonly kept: boolean }
@@ -272,8 +273,4 @@ function sizeOf(transition: Transition): number {
   for (const run of transition.starts) bytes += 200 + run.input.length;
   for (const mail of transition.mail) bytes += 50 + mail.data.length;
   return bytes;
-}
-
-export function isTransient(error: unknown): boolean {
-  return typeof error === "object" && error !== null && (error as { transient?: unknown }).transient === true;
 }

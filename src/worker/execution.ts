@@ -63,7 +63,8 @@ export class Execution implements StepContext {
 
   /** Runs the body; after the time limit it is aborted and given up on, whatever it still does. */
   async run<T>(body: (step: StepContext) => T | Promise<T>, timeoutMs: number | null): Promise<T> {
-    if (timeoutMs === null) return body(this);
+    // A limit beyond what a timer can count is no limit: it must not fire early.
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return body(this);
     let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
       timer = setTimeout(

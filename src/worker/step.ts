@@ -6,6 +6,7 @@ import {
   PayloadTooLargeError,
   PermanentError,
   SerializationError,
+  StoreError,
   TimeoutError,
   TransientError,
 } from "../core/errors.js";
@@ -147,7 +148,7 @@ class Step {
     const text = encode(output, { what: `the output of step "${this.#key}"` });
     const raw: Record<string, string> = { output: text };
     const { input } = this.#settings.options;
-    if (input !== undefined) raw["input"] = encode(input, { what: `the input of step "${this.#key}"` });
+    if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
     return event("step.completed", this.#place(execution, "success"), { ms: execution.elapsedMs }, raw);
   }
 
@@ -171,7 +172,7 @@ class Step {
     const delay = this.#retryDelay(error, op);
     if (delay === null)
       return [event("step.failed", this.#place(execution, outcome ?? "failed_by_exception"), { error: failure, ms })];
-    const transient = error instanceof TransientError ? { transient: true } : {};
+    const transient = isPassing(error) ? { transient: true } : {};
     return [
       event("step.failed", this.#place(execution, outcome ?? "reattempted_by_exception"), {
         error: failure,
@@ -189,7 +190,7 @@ class Step {
       return null;
     const { policy } = this.#settings;
     try {
-      if (!shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return null;
+      if (!isPassing(error) && !shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return null;
       return nextDelay(policy, (op?.setbacks ?? 0) + 1, Math.random(), error);
     } catch (broken) {
       this.#turn.host.log.error(
@@ -225,6 +226,11 @@ class Step {
   #place(execution: Execution, outcome: Outcome) {
     return { node: this.#key, attempt: execution.attempt, outcome };
   }
+}
+
+/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
+function isPassing(error: unknown): boolean {
+  return error instanceof TransientError || (error instanceof StoreError && error.transient);
 }
 
 function isRunLevel({ action }: FlowSignal): boolean {

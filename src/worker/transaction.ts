@@ -8,7 +8,7 @@ import { StoreError } from "../core/errors.js";
 import type { NewEvent } from "../core/event.js";
 import type { StepContext } from "../define/context.js";
 import type { CommitResult, StoreTransaction } from "../store/store.js";
-import { isTransient } from "./committer.js";
+import { insist, isTransient } from "./insist.js";
 import { keep } from "./outbox.js";
 import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
@@ -73,21 +73,10 @@ async function commit(
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { alive } = await retrying(() => store.beat(committer.fence));
-    const [written] = await retrying(() => store.log(turn.runId, { after, limit: 1 }));
+    const { alive } = await insist(() => store.beat(committer.fence));
+    const [written] = await insist(() => store.log(turn.runId, { after, limit: 1 }));
     if (!alive || written === undefined) throw error;
     return { kind: "committed", at: written.at, kept: [], refused: [] };
-  }
-}
-
-async function retrying<T>(read: () => Promise<T>): Promise<T> {
-  for (let wait = 20; ; wait = Math.min(wait * 2, 2_000)) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, wait));
-    }
   }
 }
 

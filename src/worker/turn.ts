@@ -23,6 +23,7 @@ import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
 import { maxTimerMs } from "./execution.js";
 import { FlowSignal } from "./flow-control.js";
+import { insist } from "./insist.js";
 import { keep, Outbox } from "./outbox.js";
 import { pausedBy } from "./paused-by.js";
 import { settleCall } from "./settle.js";
@@ -84,6 +85,8 @@ export class Turn {
   #pumpAgain = false;
   #codeRuns = false;
   #stopping = false;
+  /** Something only a person can solve has come up; the pause is on its way into the log. */
+  #holding = false;
   #over = false;
   #alarm: NodeJS.Timeout | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
@@ -123,6 +126,7 @@ export class Turn {
     return (
       this.#over ||
       this.#stopping ||
+      this.#holding ||
       this.state.paused !== null ||
       this.state.cancel !== null ||
       this.state.ending !== null
@@ -396,8 +400,15 @@ export class Turn {
       return;
     }
     await this.busy(async () => {
-      const inbox = await this.host.readInbox(this.runId);
-      await this.#pump(inbox, await this.host.store.now());
+      const inbox = await insist(
+        () => this.host.readInbox(this.runId),
+        () => this.#over,
+      );
+      const now = await insist(
+        () => this.host.store.now(),
+        () => this.#over,
+      );
+      await this.#pump(inbox, now);
     });
   }
 
@@ -569,10 +580,19 @@ export class Turn {
     if (this.#over) return;
     if (this.raised !== null) return this.#obey(this.raised);
     if (this.halted) return this.stir();
-    const forgotten = [...this.state.ops.keys()].filter((key) => !this.answers.asked.has(key));
+    const forgotten = this.#forgotten();
     if (forgotten.length > 0)
       return this.diverge(forgotten, "the log has steps that the code finished without asking for");
     await this.#complete(output);
+  }
+
+  /** What the log has and this code did not ask for. Patches may be cleaned up, pauses lie behind. */
+  #forgotten(): string[] {
+    const keys: string[] = [];
+    for (const [key, op] of this.state.ops) {
+      if (op.kind !== "patch" && op.kind !== "pause" && !this.answers.asked.has(key)) keys.push(key);
+    }
+    return keys;
   }
 
   async #complete(output: unknown): Promise<void> {
@@ -671,7 +691,8 @@ export class Turn {
 
   /** Pauses the run because of something only a person can solve. */
   hold(reason: string, error: Failure | null, node?: string): void {
-    if (this.#over || this.state.paused !== null) return;
+    if (this.#over || this.#holding || this.state.paused !== null) return;
+    this.#holding = true;
     this.abort(new Error(reason));
     this.outbox.events.push(
       event("run.paused", node === undefined ? {} : { node }, error === null ? { reason } : { reason, error }),

@@ -16,6 +16,7 @@ import type { Claimed, Hint, InboxRow, NewRun, Route, RunRecord, Store, StoredEv
 import { Backoff } from "./backoff.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
+import { insist } from "./insist.js";
 import { Lease } from "./lease.js";
 import { SlowSteps } from "./slow-steps.js";
 import { Turn, type TurnHost } from "./turn.js";
@@ -386,17 +387,9 @@ export class Worker {
     }
   }
 
-  /** Runs that were claimed must be begun: reading on their behalf is tried until it works or they are not ours any more. */
-  async #insist<T>(session: Session, read: () => Promise<T>): Promise<T> {
-    const backoff = new Backoff();
-    for (;;) {
-      try {
-        return await read();
-      } catch (error) {
-        if (session.dead) throw error;
-        await backoff.wait();
-      }
-    }
+  /** Runs that were claimed must be begun: reading for them is tried until it works or they are not ours any more. */
+  #insist<T>(session: Session, read: () => Promise<T>): Promise<T> {
+    return insist(read, () => session.dead);
   }
 
   #begin(

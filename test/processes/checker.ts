@@ -41,7 +41,8 @@ export async function checkDatabase(sql: RawSql, expected: { readonly runIds: re
     problems.push(`There are ${found.size} runs, not ${expected.runIds.length}.`);
 
   const logs = groupByRun(rows);
-  for (const id of logs.keys()) if (!found.has(id)) problems.push(`There are events of run ${id}, which does not exist.`);
+  for (const id of logs.keys())
+    if (!found.has(id)) problems.push(`There are events of run ${id}, which does not exist.`);
   for (const run of runs) {
     const log = unpack(String(run.id), logs.get(String(run.id)) ?? [], problems);
     findings.events += log.length;
@@ -87,7 +88,11 @@ function eventsOf(row: Row): LoggedEvent[] {
   return tuples.map(([type, node, , , data], index) => ({ seq: seq + index, type, node, data }));
 }
 
-function judge(run: Row, log: readonly LoggedEvent[], { problems, results }: Findings & { results: Map<string, unknown> }) {
+function judge(
+  run: Row,
+  log: readonly LoggedEvent[],
+  { problems, results }: Findings & { results: Map<string, unknown> },
+) {
   const id = String(run.id);
   const ends = log.filter(({ type }) => type in endings);
   if (ends.length !== 1) problems.push(`Run ${id} has ${ends.length} terminal events.`);

@@ -29,51 +29,49 @@ export function testKills(kind: StoreKind): void {
   });
 
   forEachStore(() => {
-    test(
-      "runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice",
-      { timeout: timeoutMs },
-      async () => {
-        database = await testDatabase(kind);
-        const { url } = database;
-        const pawl = await connect(url);
-        await pawl.createWorkflow("steps");
-        const steps = pawl.workflow<{ count: number; ms: number }, string[]>("steps");
+    test("runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice", {
+      timeout: timeoutMs,
+    }, async () => {
+      database = await testDatabase(kind);
+      const { url } = database;
+      const pawl = await connect(url);
+      await pawl.createWorkflow("steps");
+      const steps = pawl.workflow<{ count: number; ms: number }, string[]>("steps");
 
-        const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: 1_500, concurrency });
-        const workers = Array.from({ length: processes }, spawn);
-        await Promise.all(workers.map(({ ready }) => ready));
-        const handles = await Promise.all(
-          Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms: 240 })),
-        );
+      const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: 1_500, concurrency });
+      const workers = Array.from({ length: processes }, spawn);
+      await Promise.all(workers.map(({ ready }) => ready));
+      const handles = await Promise.all(
+        Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms: 240 })),
+      );
 
-        const killed = new Set<number>();
-        for (const { afterSteps, victim } of plan(kind)) {
-          await ledger.until(() => ledger.ended() >= afterSteps);
-          const worker = workers[victim] as WorkerProcess;
-          await worker.ready;
-          expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
-          killed.add(worker.pid);
-          workers[victim] = spawn();
-        }
+      const killed = new Set<number>();
+      for (const { afterSteps, victim } of plan(kind)) {
+        await ledger.until(() => ledger.ended() >= afterSteps);
+        const worker = workers[victim] as WorkerProcess;
+        await worker.ready;
+        expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
+        killed.add(worker.pid);
+        workers[victim] = spawn();
+      }
 
-        const outputs = await Promise.all(handles.map((run) => run.result()));
-        expect(outputs.every((tokens) => tokens.length === stepsPerRun)).toBe(true);
-        for (const worker of workers) await worker.ready;
-        expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual(
-          workers.map(() => ({ code: 0, signal: null })),
-        );
-        expect(workers.map(({ output }) => output).join("")).toBe("");
+      const outputs = await Promise.all(handles.map((run) => run.result()));
+      expect(outputs.every((tokens) => tokens.length === stepsPerRun)).toBe(true);
+      for (const worker of workers) await worker.ready;
+      expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual(
+        workers.map(() => ({ code: 0, signal: null })),
+      );
+      expect(workers.map(({ output }) => output).join("")).toBe("");
 
-        const sql = await rawSql(url);
-        const { problems, results } = await checkDatabase(sql, { runIds: handles.map(({ id }) => id) });
-        await sql.close();
-        expect(problems).toEqual([]);
-        expect(results.size).toBe(runs * stepsPerRun);
-        expect(complaintsAboutLedger(ledger, results, killed)).toEqual([]);
-        expect(await pawl.verify()).toMatchObject({ runs, differences: [] });
-        await pawl.close();
-      },
-    );
+      const sql = await rawSql(url);
+      const { problems, results } = await checkDatabase(sql, { runIds: handles.map(({ id }) => id) });
+      await sql.close();
+      expect(problems).toEqual([]);
+      expect(results.size).toBe(runs * stepsPerRun);
+      expect(complaintsAboutLedger(ledger, results, killed)).toEqual([]);
+      expect(await pawl.verify()).toMatchObject({ runs, differences: [] });
+      await pawl.close();
+    });
   }, [kind]);
 }
 
@@ -81,9 +79,7 @@ export function testKills(kind: StoreKind): void {
 function plan(kind: StoreKind): { readonly afterSteps: number; readonly victim: number }[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7));
   const moments = Array.from({ length: kills }, () => 20 + Math.floor(random() * (runs * stepsPerRun - 150)));
-  return moments
-    .sort((a, b) => a - b)
-    .map((afterSteps) => ({ afterSteps, victim: Math.floor(random() * processes) }));
+  return moments.sort((a, b) => a - b).map((afterSteps) => ({ afterSteps, victim: Math.floor(random() * processes) }));
 }
 
 function complaintsAboutLedger(
@@ -99,7 +95,8 @@ function complaintsAboutLedger(
     if (results.get(key) !== last?.token) complaints.push(`${key}: recorded is not the last execution`);
     if (last?.ended == null) complaints.push(`${key}: what is recorded never ended`);
     for (const repeated of executions.slice(0, -1)) {
-      if (!wasInFlight(repeated, all, killed)) complaints.push(`${key}: ran again although nobody killed ${repeated.pid}`);
+      if (!wasInFlight(repeated, all, killed))
+        complaints.push(`${key}: ran again although nobody killed ${repeated.pid}`);
     }
   }
   for (const { runId, step, pid, ended } of all) {

@@ -46,7 +46,8 @@ export class WorkerProcess {
   #output = "";
 
   constructor(options: WorkerProcessOptions) {
-    if (!existsSync(built)) throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
+    if (!existsSync(built))
+      throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
     // Not the flags of the test runner.
     this.#child = fork(program, [JSON.stringify(options)], { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
     this.pid = this.#child.pid as number;

@@ -1,48 +1,88 @@
 /** The claim: takes due tasks, with all that is needed to run them, in one statement. */
+import type { SqlRow } from "../sql/dialect.js";
 import { decodeRun, runColumns, taskState } from "../sql/records.js";
 import type { Claimed, ClaimRequest, ClaimResult } from "../store.js";
-import { textArray } from "./arrays.js";
+import { plainArray, textArray } from "./arrays.js";
+import { type Bounds, type ScanBounds, slowMs } from "./claim-bounds.js";
 import type { SqlClock } from "./clock.js";
 import type { Run } from "./commit.js";
+import type { PgQuery } from "./driver.js";
 import { fenceClause } from "./statement.js";
 import type { Tables } from "./tables.js";
 
 const { parked, ready, owned } = taskState;
 
-/** The text and how to call it; made once per store. */
-export function claimer(tables: Tables, clock: SqlClock): (run: Run, request: ClaimRequest) => Promise<ClaimResult> {
-  const text = claimText(tables, clock);
-  return async (run, { fence, routes, limit, limitPerRoute }) => {
-    const rows = await run({
-      name: "pawl_claim",
-      text,
-      values: [
-        ...clock.values(),
-        fence.workerId,
-        fence.epoch,
-        textArray(routes.map(({ workflow }) => workflow)),
-        textArray(routes.map(({ version }) => version)),
-        limitPerRoute,
-        limit,
-      ],
-    });
+export class Claimer {
+  readonly #tables: Tables;
+  readonly #clock: SqlClock;
+  readonly #bounds: ScanBounds;
+  readonly #fullText: string;
+  readonly #boundedText: string;
+
+  constructor(tables: Tables, clock: SqlClock, bounds: ScanBounds) {
+    this.#tables = tables;
+    this.#clock = clock;
+    this.#bounds = bounds;
+    this.#fullText = claimText(tables, clock, false);
+    this.#boundedText = claimText(tables, clock, true);
+  }
+
+  async claim(run: Run, request: ClaimRequest): Promise<ClaimResult> {
+    const bounds = this.#bounds.of(request.routes);
+    const began = performance.now();
+    const rows = await run(bounds === null ? this.#full(request) : this.#bounded(request, bounds));
     const [first] = rows;
     if (first === undefined) return { kind: "fenced" };
+    const found = rows.filter((row) => row.id !== null).sort(byPriorityThenTime);
+    const at = Number(first.at);
+    const missed = found.length < request.limit;
     const nextDueAt = first.next_due_at === null ? null : Number(first.next_due_at);
-    const tasks = rows
-      .filter((row) => row.id !== null)
-      .sort((a, b) => Number(b.priority) - Number(a.priority) || Number(a.due_at) - Number(b.due_at))
-      .map(
-        (row): Claimed => ({
-          run: decodeRun(row),
-          deliveries: Number(row.deliveries),
-          mail: Number(row.mail),
-          fresh: row.was_fresh as boolean,
-        }),
-      );
-    return { kind: "claimed", at: Number(first.at), tasks, nextDueAt };
-  };
+    const tasks = found.map(decodeClaimed);
+    if (bounds === null) {
+      const tookMs = performance.now() - began;
+      // A virtual clock cannot say when to come back.
+      if (this.#clock.isVirtual) return { kind: "claimed", at, tasks, nextDueAt };
+      this.#bounds.learn(request.routes, {
+        tookMs,
+        oldestDueAt: missed ? at : Math.min(...found.map((row) => Number(row.due_at))),
+        priorities: found.map((row) => Number(row.priority)),
+        deadRows: tookMs < slowMs ? 0 : await this.#deadRows(run),
+      });
+      return { kind: "claimed", at, tasks, nextDueAt };
+    }
+    // What lies outside of the bounds is looked for soon, and the caller must come back for it.
+    const lookAt = at + this.#bounds.msToFullScan(request.routes);
+    return { kind: "claimed", at, tasks, nextDueAt: missed ? Math.min(nextDueAt ?? lookAt, lookAt) : null };
+  }
+
+  /** A slow claim may only mean a busy machine. A diagnosis that fails must not lose the tasks that were claimed. */
+  async #deadRows(run: Run): Promise<number> {
+    const text = "SELECT n_dead_tup AS n FROM pg_stat_all_tables WHERE relid = $1::regclass";
+    const rows = await run({ text, values: [this.#tables.tasks] }).catch(() => []);
+    return Number(rows[0]?.n ?? 0);
+  }
+
+  #full({ fence, routes, limit, limitPerRoute }: ClaimRequest): PgQuery {
+    const names = [textArray(routes.map(({ workflow }) => workflow)), textArray(routes.map(({ version }) => version))];
+    const values = [...this.#clock.values(), fence.workerId, fence.epoch, ...names, limitPerRoute, limit];
+    return { name: "pawl_claim", text: this.#fullText, values };
+  }
+
+  #bounded(request: ClaimRequest, { low, priorities }: Bounds): PgQuery {
+    const { text, values = [] } = { ...this.#full(request), text: this.#boundedText };
+    return { name: "pawl_claim_bounded", text, values: [...values, low, plainArray(priorities)] };
+  }
 }
+
+const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
+  Number(b.priority) - Number(a.priority) || Number(a.due_at) - Number(b.due_at);
+
+const decodeClaimed = (row: SqlRow): Claimed => ({
+  run: decodeRun(row),
+  deliveries: Number(row.deliveries),
+  mail: Number(row.mail),
+  fresh: row.was_fresh as boolean,
+});
 
 /**
  * Per route the ready ones by priority and time, and the parked ones whose time has come; each from the beginning of its
@@ -51,8 +91,10 @@ export function claimer(tables: Tables, clock: SqlClock): (run: Run, request: Cl
  *
  * The update finds the rows by run id and not by ctid, which would be cheaper: a message that arrived since the snapshot
  * has moved the row, the lock has found the new version, but by its ctid the snapshot would not see it.
+ *
+ * `bounded`: see claim-bounds.ts. With priorities that are given, one by one, the lower bound is a place in the index.
  */
-function claimText(tables: Tables, clock: SqlClock): string {
+function claimText(tables: Tables, clock: SqlClock, bounded: boolean): string {
   let bound = 0;
   const bind = () => `$${++bound}`;
   const now = clock.now(bind);
@@ -62,14 +104,19 @@ function claimText(tables: Tables, clock: SqlClock): string {
   const from = `FROM ${tables.tasks} t WHERE t.workflow = r.workflow AND t.version = r.version`;
   const columns = "t.run_id, t.priority, t.due_at, t.fresh";
   const lock = `LIMIT ${perRoute} FOR UPDATE SKIP LOCKED`;
+  const low = bounded ? `AND t.due_at >= ${bind()}::bigint` : "";
+  const anyReady = `SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL`;
+  const readyOnes = bounded
+    ? `SELECT q.* FROM unnest(${bind()}::int[]) p(priority), LATERAL (
+        ${anyReady} AND t.priority = p.priority ${low} ORDER BY t.due_at ${lock}) q`
+    : `SELECT q.* FROM (${anyReady} ORDER BY t.priority DESC, t.due_at ${lock}) q`;
   return `WITH f AS MATERIALIZED (${fenceClause(tables, now, workerId, epoch)}),
 c AS MATERIALIZED (
   SELECT d.* FROM f, ${routes}, LATERAL (
     SELECT * FROM (
-      SELECT * FROM (SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL
-        ORDER BY t.priority DESC, t.due_at ${lock}) a
+      ${readyOnes}
       UNION ALL
-      SELECT * FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ORDER BY t.due_at ${lock}) b
+      SELECT q.* FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ${low} ORDER BY t.due_at ${lock}) q
     ) e ORDER BY e.priority DESC, e.due_at LIMIT ${perRoute}
   ) d ORDER BY d.priority DESC, d.due_at LIMIT ${limit}),
 u AS (

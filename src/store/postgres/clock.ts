@@ -8,9 +8,10 @@ export interface SqlClock {
   /** The expression; a virtual clock is bound, so `bind` is called exactly as often as `values` has entries. */
   now(bind: () => string): string;
   values(): readonly number[];
+  readonly isVirtual: boolean;
 }
 
 export function sqlClock(virtual: (() => number) | undefined): SqlClock {
-  if (virtual === undefined) return { now: () => realNow, values: () => [] };
-  return { now: (bind) => `${bind()}::bigint`, values: () => [Math.floor(virtual())] };
+  if (virtual === undefined) return { now: () => realNow, values: () => [], isVirtual: false };
+  return { now: (bind) => `${bind()}::bigint`, values: () => [Math.floor(virtual())], isVirtual: true };
 }

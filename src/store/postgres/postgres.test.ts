@@ -16,7 +16,8 @@ import {
   workerInfo,
 } from "../../testing/store-suite/builders.js";
 import type { Fence, Hint, Store, StoreOptions } from "../store.js";
-import { claimer } from "./claim.js";
+import { Claimer } from "./claim.js";
+import { ScanBounds } from "./claim-bounds.js";
 import { sqlClock } from "./clock.js";
 import { openPostgres } from "./index.js";
 import { tablesIn } from "./tables.js";
@@ -256,14 +257,14 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
 
   test("runs that sleep, are paused or have ended cost a claim next to nothing", async () => {
     const tables = tablesIn("public");
-    const claim = claimer(tables, sqlClock(undefined));
+    const claimer = new Claimer(tables, sqlClock(undefined), new ScanBounds());
     const workflow = newRun().workflow;
     const settings = ["plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"];
     for (const setting of settings) await admin.query(`SET ${setting}`);
     const buffers = async () => {
       let plan: { Plan: Record<string, number> } | undefined;
       await admin.query("BEGIN");
-      await claim(
+      await claimer.claim(
         async ({ text, values }) => {
           const { rows } = await admin.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...(values ?? [])]);
           plan = rows[0]["QUERY PLAN"][0];
@@ -288,5 +289,54 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     const after = await buffers();
     // The trees have grown by a level or two; nothing is read in proportion to the rows.
     expect(after).toBeLessThan(before * 2 + 20);
+  });
+
+  test("dead rows that cannot be removed do not slow the claim down, and nothing is missed for long", async () => {
+    const [first] = newRuns(1);
+    const workflow = first?.workflow ?? "";
+    const routes = [{ workflow, version: "" }];
+    const holder = new pg.Client({ connectionString: database.url });
+    await holder.connect();
+    await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    await holder.query("SELECT 1");
+    for (let round = 0; round < 10; round += 1) {
+      await admin.query(
+        `INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, mail, state, fresh, workflow, version)
+          SELECT gen_random_uuid(), 1, 0, 0, 0, 1, false, $1, '' FROM generate_series(1, 5000)`,
+        [workflow],
+      );
+      await admin.query("DELETE FROM pawl_tasks WHERE workflow = $1", [workflow]);
+    }
+    // The clock of the bounds makes every full claim a slow one, without waiting.
+    let now = 0;
+    const bounds = new ScanBounds(() => now);
+    const hampered = { tookMs: 100, oldestDueAt: await store.now(), priorities: [0], deadRows: 50_000 };
+    bounds.learn(routes, hampered);
+    const buffers: number[] = [];
+    const claim = async () => {
+      const claimer = new Claimer(tablesIn("public"), sqlClock(undefined), bounds);
+      const request = { fence: worker, routes, limit: 5, limitPerRoute: 5 };
+      await admin.query("BEGIN");
+      await claimer.claim(async ({ text, values }) => {
+        const { rows } = await admin.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...(values ?? [])]);
+        buffers.push(rows[0]["QUERY PLAN"][0].Plan["Shared Hit Blocks"]);
+        return [];
+      }, request);
+      await admin.query("ROLLBACK");
+      return claimer.claim(
+        async (query) => (await admin.query({ ...query, values: [...(query.values ?? [])] })).rows,
+        request,
+      );
+    };
+    const [plain, urgent] = [newRun({ workflow }), newRun({ workflow, priority: 7 })];
+    await store.commit(batch(null, [], [plain, urgent]));
+    const bounded = await claim();
+    expect(bounded).toMatchObject({ tasks: [{ run: { id: plain.id } }] });
+    expect((bounded as { nextDueAt: number }).nextDueAt - (bounded as { at: number }).at).toBe(1_000);
+    now = 1_000;
+    expect(await claim()).toMatchObject({ tasks: [{ run: { id: urgent.id } }], nextDueAt: null });
+    expect(buffers[0]).toBeLessThan(100);
+    expect(buffers[1]).toBeGreaterThan(500);
+    await holder.end();
   });
 });

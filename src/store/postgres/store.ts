@@ -29,7 +29,8 @@ import type {
   WorkflowRegistration,
 } from "../store.js";
 import { plainArray } from "./arrays.js";
-import { claimer } from "./claim.js";
+import { Claimer } from "./claim.js";
+import { ScanBounds } from "./claim-bounds.js";
 import { type SqlClock, sqlClock } from "./clock.js";
 import { type Applied, Committer, needsTransaction, type Run } from "./commit.js";
 import type { Database } from "./database.js";
@@ -61,7 +62,7 @@ export class PostgresStore implements Store {
   readonly #clock: SqlClock;
   readonly #reads: SqlReads;
   readonly #committer: Committer;
-  readonly #claim: ReturnType<typeof claimer>;
+  readonly #claimer: Claimer;
   readonly #workers: Workers;
   readonly #hints = new HintEmitter();
   readonly #instance = randomUUID();
@@ -85,7 +86,7 @@ export class PostgresStore implements Store {
       postgresDialect(tables, options.clock),
     );
     this.#committer = new Committer(tables, this.#clock);
-    this.#claim = claimer(tables, this.#clock);
+    this.#claimer = new Claimer(tables, this.#clock, new ScanBounds());
     this.#channel = channelOf(tables.schema);
     this.#notifier =
       options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble);
@@ -179,7 +180,7 @@ export class PostgresStore implements Store {
   }
 
   claim(request: ClaimRequest): Promise<ClaimResult> {
-    return this.#operations.run(() => this.#claim(this.#write, request));
+    return this.#operations.run(() => this.#claimer.claim(this.#write, request));
   }
 
   enlist(worker: WorkerInfo): Promise<Fence> {

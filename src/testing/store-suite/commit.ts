@@ -1,4 +1,4 @@
-/** Commits: one batch is one transaction, guarded by the fence and by where each log ends. */
+/** Commits: one batch is one transaction; what becomes of a run, its task, its cursors and the runs that it releases. */
 import type { NewRun, Transition } from "../../store/store.js";
 import {
   batch,

@@ -1,0 +1,19 @@
+import { Backoff } from "./backoff.js";
+
+/** Reads until the database answers. What the log has decided must not fail because the database was away for a moment. */
+export async function insist<T>(read: () => Promise<T>, isPointless: () => boolean = () => false): Promise<T> {
+  const backoff = new Backoff();
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isTransient(error) || isPointless()) throw error;
+      await backoff.wait();
+    }
+  }
+}
+
+/** The database was away, or asks to try again; nothing is wrong with what was asked. */
+export function isTransient(error: unknown): boolean {
+  return typeof error === "object" && error !== null && (error as { transient?: unknown }).transient === true;
+}

@@ -1,0 +1,137 @@
+/** What the tests of workflows share: Pawl with virtual time, worlds whose workers can be killed, logs as text. */
+import { onTestFinished } from "vitest";
+import { type Logger, Pawl, type RunHandle, type Worker, type WorkerOptions, type WorkflowDefinition } from "pawl";
+import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
+import type { Fence, Store } from "../../src/store/store.js";
+import { openStore, type StoreKind } from "../stores/harness.js";
+
+export type Workflows = readonly WorkflowDefinition<any, any>[];
+
+export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Pawl on a virtual clock, with one worker for these workflows; closed when the test ends. */
+export async function start(...workflows: Workflows): Promise<TestPawl> {
+  const t = await testPawl({ workflows, logger: silent });
+  onTestFinished(() => t.close());
+  return t;
+}
+
+/** Starts one run, takes it to its end and returns its output. */
+export async function outputOf<I, O>(definition: WorkflowDefinition<I, O>, input: I, others: Workflows = []): Promise<O> {
+  const t = await start(definition, ...others);
+  const run = (await t.pawl.start(definition as WorkflowDefinition<any, O>, input)) as RunHandle<I, O>;
+  await t.speedrun(run);
+  return run.result({ timeout: "10s" });
+}
+
+/** A worker that can be killed: from then on nothing it says is heard, and it hears nothing. */
+export interface MortalWorker {
+  readonly worker: Worker;
+  readonly pawl: Pawl;
+  /** Runs everything that is due; the instant at which more becomes due. */
+  settle(): Promise<number | null>;
+  /** Dies, and its lease runs out. */
+  kill(): Promise<void>;
+}
+
+export interface World {
+  readonly store: Store;
+  readonly clock: VirtualClock;
+  /** A client in a process without any worker. */
+  readonly pawl: Pawl;
+  worker(workflows: Workflows, options?: Partial<WorkerOptions>, logger?: Logger): Promise<MortalWorker>;
+}
+
+/** One database, a virtual clock, a client, and as many workers as the test wants. */
+export async function world(kind: StoreKind = "memory", url = "memory:", logger: Logger = silent): Promise<World> {
+  const clock = new VirtualClock();
+  const store = await openStore(kind, url, { clock: clock.read });
+  await store.migrate();
+  const pawl = new Pawl(store, logger);
+  const workers: Worker[] = [];
+  onTestFinished(async () => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await pawl.close();
+  });
+  return {
+    store,
+    clock,
+    pawl,
+    worker: async (workflows, options = {}, workerLogger = logger) => {
+      const mortal = new MortalStore(store);
+      const own = new Pawl(mortal.store, workerLogger);
+      const worker = own.worker({ workflows, concurrency: 100, poll: Number.POSITIVE_INFINITY, grace: 100, ...options });
+      workers.push(worker);
+      await worker.start();
+      return {
+        worker,
+        pawl: own,
+        settle: () => worker.runUntilIdle(),
+        kill: async () => {
+          workers.splice(workers.indexOf(worker), 1);
+          await mortal.kill();
+        },
+      };
+    },
+  };
+}
+
+class MortalStore {
+  readonly store: Store;
+  readonly #inner: Store;
+  #fence: Fence | null = null;
+  #dead = false;
+
+  constructor(inner: Store) {
+    this.#inner = inner;
+    this.store = new Proxy(inner, { get: (target, name) => this.#member(target, name) });
+  }
+
+  #member(inner: Store, name: string | symbol): unknown {
+    const value = Reflect.get(inner, name) as unknown;
+    if (typeof value !== "function") return value;
+    return (...args: unknown[]) => {
+      if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
+      const result = Reflect.apply(value, inner, args) as unknown;
+      if (!(result instanceof Promise)) return result;
+      return result.then((answer) => {
+        if (name === "enlist") this.#fence = answer as Fence;
+        return this.#dead ? new Promise(() => {}) : answer;
+      });
+    };
+  }
+
+  async kill(): Promise<void> {
+    this.#dead = true;
+    if (this.#fence !== null) await this.#inner.retire(this.#fence);
+  }
+}
+
+/** The log as lines such as "step.completed charge". */
+export async function logOf(run: RunHandle<any, any>): Promise<string[]> {
+  return (await run.history()).map(({ type, node }) => (node === null ? type : `${type} ${node}`));
+}
+
+/** Resolves when it is told to. */
+export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
+  let open: (value: T) => void = () => {};
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** Waits for something that is certain to come; the test's own time limit is the only one. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** The error that a promise rejects with. */
+export async function errorOf(promise: Promise<unknown>): Promise<any> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("It did not fail.");
+}
