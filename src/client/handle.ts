@@ -65,7 +65,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
           forget();
           reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
         },
-        Math.min(timeoutMs, longestTimerMs),
+        timeoutMs,
       );
     });
   }

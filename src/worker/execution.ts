@@ -67,14 +67,11 @@ export class Execution implements StepContext {
     if (timeoutMs === null || timeoutMs > maxTimerMs) return body(this);
     let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => {
-          const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
-          this.abort(error);
-          reject(error);
-        },
-        Math.min(timeoutMs, maxTimerMs),
-      );
+      timer = setTimeout(() => {
+        const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
+        this.abort(error);
+        reject(error);
+      }, timeoutMs);
     });
     try {
       const value = Promise.resolve(body(this));

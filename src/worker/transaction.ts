@@ -32,7 +32,7 @@ export async function inTransaction(
     throw error;
   }
   let failure: unknown = null;
-  const recorded = await turn.exclusively(async (after) => {
+  const recorded = await turn.journal.exclusively(async (after) => {
     try {
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed") return { events: [event], at: result.at };

@@ -7,25 +7,24 @@
  */
 import { encode } from "../core/codec.js";
 import { type Command, decide, type Received } from "../core/decide.js";
-import { NonDeterminismError, PauseError, RunCanceledError, TransientError } from "../core/errors.js";
-import { event, type NewEvent } from "../core/event.js";
+import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
+import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, toFailure } from "../core/failure.js";
 import { mailToParent, readMail } from "../core/mail.js";
-import { nextDelay } from "../core/retry.js";
 import { evolve, fold, nextDueAt, type Op, type RunState, statusOf, waitingFor } from "../core/state.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
-import { validate } from "../define/standard-schema.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
 import { childrenToCancel, mapReleases, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
+import { cancel, handlerReturned, handlerThrew, obey } from "./ending.js";
 import { maxTimerMs } from "./execution.js";
-import { FlowSignal } from "./flow-control.js";
+import type { FlowSignal } from "./flow-control.js";
 import { insist } from "./insist.js";
-import { keep, Outbox } from "./outbox.js";
-import { pausedBy } from "./paused-by.js";
+import { Journal, type Parting } from "./journal.js";
+import type { Outbox } from "./outbox.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 
@@ -41,14 +40,8 @@ export interface TurnHost {
   /** What is known of a workflow that is only named. */
   registration(name: string): Promise<{ readonly queue: string; readonly version: string }>;
   readInbox(runId: string): Promise<readonly InboxRow[]>;
-  /** The turn is over: the run is parked, finished or lost. */
-  over(turn: Turn, how: "parked" | "finished" | "lost"): void;
-  /** It was parked and becomes due by itself at this instant of the store. */
-  dueAgain(at: number, now: number): void;
-  /** Mail came while it was being parked: it is still ours, and must be begun again. */
-  again(turn: Turn): void;
-  /** This run could not be written; `error` says why. */
-  evicted(turn: Turn, error: unknown): void;
+  /** The turn is over, in this way. */
+  parted(turn: Turn, parting: Parting): void;
 }
 
 export interface Opening {
@@ -66,7 +59,7 @@ export class Turn {
   readonly host: TurnHost;
   readonly state: RunState;
   readonly answers: Answers;
-  readonly outbox = new Outbox();
+  readonly journal: Journal;
   readonly deliveries: number;
   /** A flow control signal that user code raised and nobody has honoured yet. */
   raised: FlowSignal | null = null;
@@ -75,11 +68,8 @@ export class Turn {
   readonly #executions = new Set<TurnExecution>();
   readonly #retries = new Map<string, (op: Op | undefined) => void>();
   #controller: AbortController | null = null;
-  #nextSeq: number;
   /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
   #busy = 0;
-  #submitting = 0;
-  #gate: Promise<void> | null = null;
   #stirred = false;
   #pumping = false;
   #pumpAgain = false;
@@ -87,12 +77,10 @@ export class Turn {
   #stopping = false;
   /** Something only a person can solve has come up; the pause is on its way into the log. */
   #holding = false;
-  #over = false;
+  /** The run is being parked or finished: it is only a matter of the commit. */
+  #leaving = false;
   #alarm: NodeJS.Timeout | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
-  /** The store's time as we last heard it, and our own monotonic clock then. */
-  #heardAt: number;
-  #heardMono = performance.now();
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
     this.host = host;
@@ -100,9 +88,15 @@ export class Turn {
     this.run = opening.run;
     this.deliveries = opening.deliveries;
     this.#opening = opening;
-    this.#heardAt = opening.at;
     this.state = fold(opening.log);
-    this.#nextSeq = this.state.seq + 1;
+    this.journal = new Journal({
+      runId: opening.run.id,
+      state: this.state,
+      committer: host.committer,
+      at: opening.at,
+      onWritten: (events, at) => this.#written(events, at),
+      onParted: (parting) => this.#parted(parting),
+    });
     this.answers = new Answers({
       state: this.state,
       bornAt: opening.run.createdAt,
@@ -118,13 +112,18 @@ export class Turn {
   }
 
   get over(): boolean {
-    return this.#over;
+    return this.journal.closed;
+  }
+
+  get outbox(): Outbox {
+    return this.journal.outbox;
   }
 
   /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
   get halted(): boolean {
     return (
-      this.#over ||
+      this.journal.closed ||
+      this.#leaving ||
       this.#stopping ||
       this.#holding ||
       this.state.paused !== null ||
@@ -153,7 +152,7 @@ export class Turn {
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
   async #wake(): Promise<void> {
     await this.#pump(this.#opening.inbox, this.#opening.at);
-    if (this.#over) return;
+    if (this.over) return;
     if (this.state.cancel === null && this.state.paused === null && this.#codeHasWork()) this.#runCode();
     else this.stir();
   }
@@ -174,8 +173,7 @@ export class Turn {
     const deaths = this.deliveries - 1;
     const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
     const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
-    this.outbox.events.push(event("run.paused", {}, { reason, error }));
-    await this.#park();
+    await this.park(event("run.paused", {}, { reason, error }));
   }
 
   #runCode(): void {
@@ -186,13 +184,13 @@ export class Turn {
     try {
       result = this.definition.handler(context, context.input);
     } catch (error) {
-      void this.#handlerThrew(error);
+      void handlerThrew(this, error);
       return;
     }
     if (this.state.answered.length > 0) this.answers.replay();
     Promise.resolve(result).then(
-      (output) => this.#handlerReturned(output),
-      (error) => this.#handlerThrew(error),
+      (output) => handlerReturned(this, output),
+      (error) => handlerThrew(this, error),
     );
   }
 
@@ -220,7 +218,7 @@ export class Turn {
 
   /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
   ask(key: string): Promise<unknown> {
-    if (this.#over) this.#warnLate(key);
+    if (this.over) this.#warnLate(key);
     return this.answers.ask(key);
   }
 
@@ -232,7 +230,7 @@ export class Turn {
 
   /** Something durable is open, or something is in the outbox: see to it once the code has come to rest. */
   stir(): void {
-    if (this.#stirred || this.#over) return;
+    if (this.#stirred || this.over) return;
     this.#stirred = true;
     setImmediate(() => {
       this.#stirred = false;
@@ -275,7 +273,7 @@ export class Turn {
 
   /** Overwrites one row; it goes along with the next commit, or soon by itself. */
   progress(node: string, done: number, total?: number, message?: string): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.outbox.cursor({ node, progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }) });
     this.stir();
   }
@@ -291,110 +289,41 @@ export class Turn {
     for (const execution of this.#executions) execution.abort(reason);
   }
 
-  /** The store's time, as well as it is known here without asking. */
   storeNow(): number {
-    return this.#heardAt + Math.floor(performance.now() - this.#heardMono);
+    return this.journal.storeNow();
   }
 
-  #heard(at: number): void {
-    this.#heardAt = at;
-    this.#heardMono = performance.now();
+  submit(events: readonly NewEvent[]): Promise<boolean> {
+    return this.journal.submit(events);
   }
 
-  // ── Committing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── What became of what was written ────────────────────────────────────────────────────────────────────────────────
 
-  /** Commits the outbox and these events. False: the turn is over, whoever asked has nothing more to do. */
-  async submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
-    while (this.#gate !== null) await this.#gate;
-    if (this.#over) return false;
-    for (const one of events) this.outbox.events.push(one);
-    const transition = this.outbox.take(this.runId, this.#nextSeq - 1, next);
-    this.#nextSeq += transition.events.length;
-    if (next.kind !== "keep") this.#over = true;
-    this.#submitting += 1;
-    try {
-      const receipt = await this.host.committer.submit(transition);
-      if (receipt.kind === "evicted") {
-        this.#end("evicted", receipt.error);
-        return false;
-      }
-      this.#heard(receipt.at);
-      if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
-      else this.#end(receipt.kept ? "again" : next.kind === "park" ? "parked" : "finished");
-      if (next.kind === "park" && !receipt.kept) {
-        const due = earlier(next.wakeAt, next.wakeIn === null ? null : receipt.at + next.wakeIn);
-        if (due !== null) this.host.dueAgain(due, receipt.at);
-      }
-      return true;
-    } catch {
-      // The fence is gone: nothing of this worker counts any more, and it knows by itself.
-      this.#end("lost");
-      return false;
-    } finally {
-      this.#submitting -= 1;
-    }
-  }
-
-  #absorb(events: readonly NewEvent[], after: number, at: number): void {
-    let seq = after;
-    for (const { type, node, attempt, outcome, data } of events) {
-      seq += 1;
-      evolve(this.state, { seq, type, node, attempt, outcome, data, at });
-    }
+  #written(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
     if (this.state.signals.length > 0 && events.some((one) => one.type === "wait.started")) void this.#pump([], at);
     if (this.halted) this.#halt();
     else if (!this.outbox.empty) this.stir();
   }
 
-  /**
-   * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
-   * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
-   */
-  async exclusively(
-    work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>,
-  ): Promise<boolean> {
-    if (!this.outbox.empty) await this.submit([]);
-    while (this.#gate !== null) await this.#gate;
-    let open = () => {};
-    this.#gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    try {
-      while (this.#submitting > 0) await new Promise((resolve) => setImmediate(resolve));
-      if (this.#over) return false;
-      const after = this.#nextSeq - 1;
-      const written = await work(after);
-      if (written === null) return false;
-      this.#nextSeq += written.events.length;
-      this.#absorb(written.events, after, written.at);
-      return true;
-    } finally {
-      this.#gate = null;
-      open();
-    }
-  }
-
-  #end(how: "parked" | "finished" | "lost" | "again" | "evicted", error?: unknown): void {
-    this.#over = true;
+  #parted(parting: Parting): void {
     this.answers.close();
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     for (const execution of this.#executions) this.host.executing.delete(execution);
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
-    if (this.#controller !== null || this.#executions.size > 0)
-      this.abort(new Error(`Run ${this.runId} is not executed here any more (${how}).`));
+    if (this.#controller !== null || this.#executions.size > 0) {
+      this.abort(new Error(`Run ${this.runId} is not executed here any more (${parting.how}).`));
+    }
     this.#executions.clear();
-    if (how === "again") this.host.again(this);
-    else if (how === "evicted") this.host.evicted(this, error);
-    else this.host.over(this, how);
+    this.host.parted(this, parting);
   }
 
   // ── Messages and time ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Mail came, or time passed: look. */
   async poke(): Promise<void> {
-    if (this.#over) return;
+    if (this.over) return;
     if (this.#pumping) {
       this.#pumpAgain = true;
       return;
@@ -402,11 +331,11 @@ export class Turn {
     await this.busy(async () => {
       const inbox = await insist(
         () => this.host.readInbox(this.runId),
-        () => this.#over,
+        () => this.over,
       );
       const now = await insist(
         () => this.host.store.now(),
-        () => this.#over,
+        () => this.over,
       );
       await this.#pump(inbox, now);
     });
@@ -414,7 +343,7 @@ export class Turn {
 
   /** Decides about messages and about what is due, and commits that before any code acts on it. One at a time. */
   async #pump(inbox: readonly InboxRow[], now: number): Promise<void> {
-    if (this.#over) return;
+    if (this.over) return;
     if (this.#pumping) {
       this.#pumpAgain = true;
       return;
@@ -438,11 +367,11 @@ export class Turn {
     const received = inbox
       .map((row): Received => ({ command: readMail(row) as Command, at: row.at, strict: false }))
       .filter((one) => one.command !== null);
-    const events = decide(this.state, received, now, this.#nextSeq + this.outbox.events.length);
+    const events = decide(this.state, received, now, this.journal.nextSeq);
     if (events.length > 0 || inbox.length > 0) {
       for (const row of inbox) this.outbox.drained.push(row.id);
       const failed = events.find((one) => one.type === "run.failed");
-      if (failed !== undefined) return this.#conclude("failed", events);
+      if (failed !== undefined) return this.conclude("failed", events, null, dataOf(failed, "run.failed").error);
       for (const release of mapReleases(this, events)) this.outbox.release.push(release);
       if (!(await this.submit(events))) return;
     }
@@ -482,7 +411,7 @@ export class Turn {
     // Without its start in the log the deadline is not known there yet.
     if (this.state.startedAt === null && !(await this.submit([]))) return;
     await this.poke();
-    if (!this.#over) this.#setAlarm();
+    if (!this.over) this.#setAlarm();
   }
 
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
@@ -498,7 +427,9 @@ export class Turn {
 
   /** The worker lost its lease: the run is somebody else's. */
   abandon(): void {
-    if (!this.#over) this.#end("lost");
+    if (this.over) return;
+    this.journal.close();
+    this.#parted({ how: "lost" });
   }
 
   /** The worker stops: what runs may finish, then the run goes to whoever is next. */
@@ -511,35 +442,44 @@ export class Turn {
 
   /** The code has had its say for now. Write what it left, and park the run if nothing but waiting is left to do. */
   #settle(): void {
-    if (this.#over || this.#gate !== null) return;
+    if (this.over || this.#leaving) return;
     if (this.#busy > 0 || this.#pumping) {
-      if (!this.outbox.empty && this.#submitting === 0) void this.submit([]);
+      if (!this.outbox.empty && !this.journal.unsettled) void this.submit([]);
       if (this.answers.pending.size > 0) this.#setAlarm();
       return;
     }
     // Its receipt stirs again, and then the state knows what is in it.
-    if (this.#submitting > 0) return;
-    if (this.state.cancel !== null) return void this.#concludeCancel(this.state.cancel.reason);
-    if (this.state.paused !== null || this.#stopping || !this.#codeRuns) return void this.#park();
+    if (this.journal.unsettled) return;
+    if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
+    if (this.state.paused !== null || this.#stopping || !this.#codeRuns) return void this.park();
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
-    const signalIsThere =
-      this.state.signals.length > 0 && this.outbox.events.some((one) => one.type === "wait.started");
-    if (waits && !signalIsThere) return void this.#park();
+    const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
+    const signalIsThere = opensWait && this.state.signals.length > 0;
+    if (waits && !signalIsThere) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
   }
 
-  async #park(): Promise<void> {
+  /** Lets go of the run until something happens. `last` is one more event that explains why. */
+  async park(last?: NewEvent): Promise<void> {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    if (last !== undefined) this.outbox.events.push(last);
+    if (this.journal.unsettled) await this.journal.settled();
+    if (!this.over) await this.journal.submit([], this.#parking());
+  }
+
+  #parking(): Next {
     const { outbox, state } = this;
     const interrupted = this.#stopping && this.#codeRuns && state.paused === null;
     const stateDue = nextDueAt(state, this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined);
     const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
     const startedAt = state.startedAt;
     // From here on the state belongs to nobody: the events get a provisional stamp, only to be summed up.
-    for (const one of outbox.events) evolve(state, { ...one, seq: state.seq + 1, at: this.#heardAt });
+    for (const one of outbox.events) evolve(state, { ...one, seq: state.seq + 1, at: this.journal.heardAt });
     const dueAt = state.paused !== null ? null : earlier(stateDue, outbox.wakeAt);
     const recheck = pauseRecheck(outbox.events);
-    const next: Next = {
+    return {
       kind: "park",
       status: statusOf(state) as "pending" | "waiting" | "paused",
       waiting: JSON.stringify({ news: interrupted ? -1 : state.news, for: waitingFor(state) }),
@@ -547,158 +487,46 @@ export class Turn {
       wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
       wakeIn: state.paused !== null ? recheck : wakeIn,
     };
-    await this.submit([], next);
   }
 
-  async #conclude(
-    status: TerminalStatus,
-    events: readonly NewEvent[],
-    output: string | null = null,
-    error: Failure | null = null,
-  ): Promise<void> {
-    const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+  /** Ends the run: the terminal event, the children it still waits for, its parent, all in one commit. */
+  async conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null, error: Failure | null) {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    if (this.journal.unsettled) await this.journal.settled();
     for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
     const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);
-    await this.submit(events, {
-      kind: "finish",
-      status,
-      output,
-      error: failure,
-      startedAt: this.state.startedAt ?? "now",
-    });
-  }
-
-  #concludeCancel(reason: string | null): Promise<void> {
-    const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
-    return this.#conclude("canceled", [event("run.canceled", {}, reason === null ? {} : { reason })], null, error);
-  }
-
-  // ── The end of the handler ─────────────────────────────────────────────────────────────────────────────────────────
-
-  async #handlerReturned(output: unknown): Promise<void> {
-    if (this.#over) return;
-    if (this.raised !== null) return this.#obey(this.raised);
-    if (this.halted) return this.stir();
-    const forgotten = this.#forgotten();
-    if (forgotten.length > 0)
-      return this.diverge(forgotten, "the log has steps that the code finished without asking for");
-    await this.#complete(output);
-  }
-
-  /** What the log has and this code did not ask for. Patches may be cleaned up, pauses lie behind. */
-  #forgotten(): string[] {
-    const keys: string[] = [];
-    for (const [key, op] of this.state.ops) {
-      if (op.kind !== "patch" && op.kind !== "pause" && !this.answers.asked.has(key)) keys.push(key);
-    }
-    return keys;
-  }
-
-  async #complete(output: unknown): Promise<void> {
-    let text: string;
-    try {
-      const schema = this.definition.outputSchema;
-      const value =
-        schema === null ? output : await validate(schema, output, `output of workflow "${this.definition.name}"`);
-      text = encode(value, { what: `the output of workflow "${this.definition.name}"` });
-    } catch (error) {
-      return this.#fail(error);
-    }
-    await this.#conclude("completed", [event("run.completed", {}, undefined, { output: text })], text);
-  }
-
-  async #handlerThrew(error: unknown): Promise<void> {
-    if (this.#over) return;
-    if (error instanceof FlowSignal) return this.#obey(error);
-    if (this.raised !== null) return this.#obey(this.raised);
-    if (this.halted) return this.stir();
-    if (error instanceof TransientError) {
-      const waitMs = nextDelay(this.definition.retry, 1, Math.random(), error);
-      return this.#again(waitMs, false);
-    }
-    if (error instanceof PauseError) {
-      this.outbox.events.push(pausedBy(error, {}));
-      return this.#park();
-    }
-    await this.#fail(error);
-  }
-
-  async #fail(error: unknown): Promise<void> {
-    const { onFailure } = this.definition;
-    if (onFailure !== null && !this.halted) {
-      const context = createContext(this);
-      const info = {
-        runId: this.runId,
-        workflowName: this.definition.name,
-        input: context.input,
-        error: error instanceof Error ? error : new Error(String(error), { cause: error }),
-      };
-      try {
-        await context.step("on_failure", () => onFailure(info));
-      } catch (secondary) {
-        if (this.#over) return;
-        this.host.log.error(`Run ${this.runId}: onFailure itself failed.`, secondary);
-      }
-    }
-    if (this.#over) return;
-    const failure = toFailure(error);
-    await this.#conclude("failed", [event("run.failed", {}, { error: failure })], null, failure);
-  }
-
-  /** Flow control that was raised in the handler itself, or in a step but concerning the whole run. */
-  async #obey(signal: FlowSignal): Promise<void> {
-    const { action } = signal;
-    switch (action.kind) {
-      case "cancel":
-        return this.#concludeCancel(action.reason);
-      case "finish":
-        return this.#complete(action.output);
-      case "skip":
-        return this.#complete(undefined);
-      case "pause":
-        this.outbox.events.push(
-          event(
-            "run.paused",
-            { node: action.key },
-            { reason: action.reason ?? "Paused by the workflow.", passable: true },
-          ),
-        );
-        return this.#park();
-      case "reattempt":
-        return this.#again(action.waitMs, action.rewind);
-      case "suspend":
-        return this.#again(action.waitMs, false);
-    }
-  }
-
-  async #again(waitMs: number, rewind: boolean): Promise<void> {
-    this.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
-    await this.#park();
+    const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+    const startedAt = this.state.startedAt ?? "now";
+    await this.journal.submit(events, { kind: "finish", status, output, error: failure, startedAt });
   }
 
   /** Run-level flow control that a step raised: the step is recorded by its own hand, then the run obeys. */
   obeyFromStep(signal: FlowSignal): void {
-    void this.#obey(signal);
+    void obey(this, signal);
   }
 
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */
   diverge(steps: readonly string[], problem: string): void {
-    if (this.#over) return;
+    if (this.over) return;
     const error = new NonDeterminismError({ runId: this.runId, steps, problem });
     this.hold(error.message, toFailure(error));
   }
 
   /** Pauses the run because of something only a person can solve. */
   hold(reason: string, error: Failure | null, node?: string): void {
-    if (this.#over || this.#holding || this.state.paused !== null) return;
+    if (this.over || this.#holding || this.state.paused !== null) return;
     this.#holding = true;
     this.abort(new Error(reason));
-    this.outbox.events.push(
-      event("run.paused", node === undefined ? {} : { node }, error === null ? { reason } : { reason, error }),
+    const paused = event(
+      "run.paused",
+      node === undefined ? {} : { node },
+      error === null ? { reason } : { reason, error },
     );
-    if (this.#submitting > 0 || this.#busy > 0) void this.submit([]);
-    else void this.#park();
+    // What runs may finish and is recorded; then the run rests.
+    if (this.journal.unsettled || this.#busy > 0) void this.submit([paused]);
+    else void this.park(paused);
   }
 
   #settleCall(key: string, call: Deferred): void | Promise<void> {

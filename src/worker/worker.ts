@@ -17,6 +17,7 @@ import { Backoff } from "./backoff.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
 import { insist } from "./insist.js";
+import type { Parting } from "./journal.js";
 import { Lease } from "./lease.js";
 import { SlowSteps } from "./slow-steps.js";
 import { Turn, type TurnHost } from "./turn.js";
@@ -248,13 +249,16 @@ export class Worker {
         return known;
       },
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
-      over: (turn) => this.#release(session(), turn),
-      dueAgain: (at, now) => {
-        if (this.#nextDueAt === null || at < this.#nextDueAt) this.#wakeAt(at, now);
-      },
-      again: (turn) => void this.#reopen(session(), turn),
-      evicted: (turn, error) => void this.#evict(session(), turn, error),
+      parted: (turn, parting) => this.#parted(session(), turn, parting),
     };
+  }
+
+  #parted(session: Session, turn: Turn, parting: Parting): void {
+    if (parting.how === "again") return void this.#reopen(session, turn);
+    if (parting.how === "evicted") return void this.#evict(session, turn, parting.error);
+    this.#release(session, turn);
+    if (parting.how !== "parked" || parting.dueAt === null) return;
+    if (this.#nextDueAt === null || parting.dueAt < this.#nextDueAt) this.#wakeAt(parting.dueAt, parting.at);
   }
 
   #release(session: Session, turn: Turn): void {

@@ -146,12 +146,12 @@ forEachStore((kind) => {
     });
     const worker = await work([listener]);
     const run = await pawl.start(listener);
-    await until(() => worker.active === 0);
+    await until(async () => (await run.status()) === "waiting");
     await run.signal("go", 1);
-    await until(() => worker.active === 1);
+    await until(async () => (await run.status()) === "running" && worker.active === 1);
     await run.signal("go", 2);
     gate.open();
-    await until(() => worker.active === 0);
+    await until(async () => (await run.status()) === "waiting");
     await run.signal("go", 3);
     expect(await run.result()).toEqual([1, 2, 3]);
   });
@@ -202,9 +202,9 @@ forEachStore((kind) => {
 
   test("a paused run goes on when it is resumed", async () => {
     const listener = workflow("listener", async (ctx) => ctx.waitForSignal("go"));
-    const worker = await work([listener]);
+    await work([listener]);
     const run = await pawl.start(listener);
-    await until(() => worker.active === 0);
+    await until(async () => (await run.status()) === "waiting");
     await run.pause();
     await run.signal("go", 7);
     await run.resume();

@@ -26,13 +26,14 @@ export function locate(urlOrPath: string): Location {
     });
   }
   const file = resolve(path);
-  if (!existsSync(dirname(file))) refuse(description, `the directory ${dirname(file)} does not exist; create it first`);
-  if (existsSync(file) && statSync(file).isDirectory()) refuse(description, `${file} is a directory`);
+  if (!existsSync(dirname(file)))
+    refuse(description, `the directory ${dirname(file)} does not exist; create it first.`);
+  if (existsSync(file) && statSync(file).isDirectory()) refuse(description, `${file} is a directory.`);
   return { file, description };
 }
 
 function refuse(description: string, why: string): never {
-  throw new StoreError(`Cannot open ${description}: ${why}.`, { transient: false });
+  throw new StoreError(`Cannot open ${description}: ${why}`, { transient: false });
 }
 
 /**
@@ -56,7 +57,7 @@ export async function openConnection(driver: SqliteDriver, { file, description }
   try {
     const db = new Connection(new driver.Database(file ?? ":memory:"));
     try {
-      await whileBusy(() => setUp(db, file !== null), description);
+      await whileBusy(() => setUp(db, file !== null, description), description);
       return db;
     } catch (error) {
       db.close();
@@ -67,8 +68,9 @@ export async function openConnection(driver: SqliteDriver, { file, description }
   }
 }
 
-function setUp(db: Connection, isFile: boolean): void {
+function setUp(db: Connection, isFile: boolean, description: string): void {
   for (const pragma of settings) db.database.exec(pragma);
-  if (!isFile || db.query("PRAGMA journal_mode")[0]?.journal_mode === "wal") return;
-  db.query("PRAGMA journal_mode = WAL");
+  const mode = (sql: string) => db.query(sql)[0]?.journal_mode;
+  if (!isFile || mode("PRAGMA journal_mode") === "wal" || mode("PRAGMA journal_mode = WAL") === "wal") return;
+  refuse(description, "SQLite cannot use its write-ahead log there; is it on a network file system?");
 }

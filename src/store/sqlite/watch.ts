@@ -9,7 +9,8 @@ import { type FSWatcher, watch } from "node:fs";
  * what it does last (in shared memory) nobody is told of. So look again, ever later, until there is a change.
  */
 const looksAfterMs = [1, 2, 4, 8, 16, 32, 64, 128];
-const rewatchMs = 50;
+/** How soon a file that is gone is looked for again, at first and at last. */
+const rewatchMs = { first: 50, last: 5_000 };
 
 export interface FileWatchOptions {
   readonly file: string;
@@ -24,6 +25,7 @@ export class FileWatch {
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
+  #rewatchMs = rewatchMs.first;
   #stopped = false;
 
   constructor(options: FileWatchOptions) {
@@ -38,7 +40,7 @@ export class FileWatch {
     this.#watcher?.close();
   }
 
-  #watch(): void {
+  #watch(): boolean {
     try {
       // Not persistent: a process that has nothing else to do may end.
       const watcher = watch(this.#options.file, { persistent: false }, (event) => {
@@ -47,10 +49,13 @@ export class FileWatch {
       });
       watcher.on("error", () => this.#watchAgain(watcher));
       this.#watcher = watcher;
+      this.#rewatchMs = rewatchMs.first;
+      return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") this.#watchAgain(undefined);
       // Too many watches on this machine, for instance. Polling is enough.
       else this.#options.onTrouble(error);
+      return false;
     }
   }
 
@@ -59,9 +64,10 @@ export class FileWatch {
     if (this.#stopped || watcher !== this.#watcher) return;
     watcher?.close();
     this.#watcher = undefined;
-    this.#later(rewatchMs, () => {
-      this.#watch();
-      this.#options.onChange();
+    this.#later(this.#rewatchMs, () => {
+      this.#rewatchMs = Math.min(this.#rewatchMs * 2, rewatchMs.last);
+      // What was written meanwhile was missed.
+      if (this.#watch()) this.#options.onChange();
     });
   }
 

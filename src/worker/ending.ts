@@ -1,0 +1,104 @@
+/** How the handler of a workflow ended, and what that means for the run. */
+import { encode } from "../core/codec.js";
+import { PauseError, TransientError } from "../core/errors.js";
+import { event } from "../core/event.js";
+import { type Failure, toFailure } from "../core/failure.js";
+import { nextDelay } from "../core/retry.js";
+import { validate } from "../define/standard-schema.js";
+import { createContext } from "./context.js";
+import { FlowSignal } from "./flow-control.js";
+import { pausedBy } from "./paused-by.js";
+import type { Turn } from "./turn.js";
+
+export async function handlerReturned(turn: Turn, output: unknown): Promise<void> {
+  if (turn.over) return;
+  if (turn.raised !== null) return obey(turn, turn.raised);
+  if (turn.halted) return turn.stir();
+  const forgotten = forgottenBy(turn);
+  if (forgotten.length === 0) return complete(turn, output);
+  turn.diverge(forgotten, "the log has steps that the code finished without asking for");
+}
+
+/** What the log has and this code did not ask for. Patches may be cleaned up, pauses lie behind. */
+function forgottenBy(turn: Turn): string[] {
+  const keys: string[] = [];
+  for (const [key, op] of turn.state.ops) {
+    if (op.kind !== "patch" && op.kind !== "pause" && !turn.answers.asked.has(key)) keys.push(key);
+  }
+  return keys;
+}
+
+export async function handlerThrew(turn: Turn, error: unknown): Promise<void> {
+  if (turn.over) return;
+  if (error instanceof FlowSignal) return obey(turn, error);
+  if (turn.raised !== null) return obey(turn, turn.raised);
+  if (turn.halted) return turn.stir();
+  if (error instanceof TransientError)
+    return again(turn, nextDelay(turn.definition.retry, 1, Math.random(), error), false);
+  if (error instanceof PauseError) return turn.park(pausedBy(error, {}));
+  await fail(turn, error);
+}
+
+/** Flow control that was raised in the handler itself, or in a step but concerning the whole run. */
+export async function obey(turn: Turn, { action }: FlowSignal): Promise<void> {
+  switch (action.kind) {
+    case "cancel":
+      return cancel(turn, action.reason);
+    case "finish":
+      return complete(turn, action.output);
+    case "skip":
+      return complete(turn, undefined);
+    case "pause": {
+      const reason = action.reason ?? "Paused by the workflow.";
+      return turn.park(event("run.paused", { node: action.key }, { reason, passable: true }));
+    }
+    case "reattempt":
+      return again(turn, action.waitMs, action.rewind);
+    case "suspend":
+      return again(turn, action.waitMs, false);
+  }
+}
+
+function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
+  turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
+  return turn.park();
+}
+
+async function complete(turn: Turn, output: unknown): Promise<void> {
+  const { name, outputSchema } = turn.definition;
+  let text: string;
+  try {
+    const check = outputSchema === null ? null : () => validate(outputSchema, output, `output of workflow "${name}"`);
+    const value = check === null ? output : await turn.busy(check);
+    text = encode(value, { what: `the output of workflow "${name}"` });
+  } catch (error) {
+    return fail(turn, error);
+  }
+  await turn.conclude("completed", [event("run.completed", {}, undefined, { output: text })], text, null);
+}
+
+async function fail(turn: Turn, error: unknown): Promise<void> {
+  if (!turn.halted) await callOnFailure(turn, error);
+  if (turn.over) return;
+  const failure = toFailure(error);
+  await turn.conclude("failed", [event("run.failed", {}, { error: failure })], null, failure);
+}
+
+/** A last, recorded step. Whatever it does, the run has failed. */
+async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
+  const { onFailure, name } = turn.definition;
+  if (onFailure === null) return;
+  const context = createContext(turn);
+  const cause = error instanceof Error ? error : new Error(String(error), { cause: error });
+  const info = { runId: turn.runId, workflowName: name, input: context.input, error: cause };
+  try {
+    await context.step("on_failure", () => onFailure(info));
+  } catch (secondary) {
+    turn.host.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
+  }
+}
+
+export function cancel(turn: Turn, reason: string | null): Promise<void> {
+  const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
+  return turn.conclude("canceled", [event("run.canceled", {}, reason === null ? {} : { reason })], null, error);
+}

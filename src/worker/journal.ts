@@ -1,0 +1,165 @@
+/** One run's way into its log while this worker has it: what to write, at which position, and what became of it. */
+import type { NewEvent } from "../core/event.js";
+import { evolve, type RunState } from "../core/state.js";
+import type { Next } from "../store/store.js";
+import type { Committer } from "./committer.js";
+import { keep, Outbox } from "./outbox.js";
+
+/** How this worker's time with the run ended. */
+export type Parting =
+  | { readonly how: "parked"; readonly dueAt: number | null; readonly at: number }
+  | { readonly how: "finished" }
+  /** Mail came while it was being parked: it is still ours. */
+  | { readonly how: "again" }
+  /** The fence is gone: the run is somebody else's. */
+  | { readonly how: "lost" }
+  /** What it had to write could not be written. */
+  | { readonly how: "evicted"; readonly error: unknown };
+
+export interface JournalOptions {
+  readonly runId: string;
+  readonly state: RunState;
+  readonly committer: Committer;
+  /** The store's time when the run was taken. */
+  readonly at: number;
+  /** Events are durable and folded into the state. */
+  readonly onWritten: (events: readonly NewEvent[], at: number) => void;
+  readonly onParted: (parting: Parting) => void;
+}
+
+export class Journal {
+  readonly outbox = new Outbox();
+  readonly #options: JournalOptions;
+  #nextSeq: number;
+  #submitting = 0;
+  #gate: Promise<void> | null = null;
+  #closed = false;
+  /** The store's time as we last heard it, and our own monotonic clock then. */
+  #heardAt: number;
+  #heardMono = performance.now();
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#nextSeq = options.state.seq + 1;
+    this.#heardAt = options.at;
+  }
+
+  /** The run was let go of, or is about to be: nothing more is written. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** True while the state does not know yet what has been submitted, or somebody has the log to himself. */
+  get unsettled(): boolean {
+    return this.#submitting > 0 || this.#gate !== null;
+  }
+
+  /** The number that the next event will have that is not in the outbox yet. */
+  get nextSeq(): number {
+    return this.#nextSeq + this.outbox.events.length;
+  }
+
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
+  /** The store's time, as well as it is known here without asking. */
+  storeNow(): number {
+    return this.#heardAt + Math.floor(performance.now() - this.#heardMono);
+  }
+
+  /** Commits the outbox and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
+  async submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
+    while (this.#gate !== null) await this.#gate;
+    if (this.#closed) return false;
+    for (const one of events) this.outbox.events.push(one);
+    const transition = this.outbox.take(this.#options.runId, this.#nextSeq - 1, next);
+    this.#nextSeq += transition.events.length;
+    if (next.kind !== "keep") this.#closed = true;
+    this.#submitting += 1;
+    try {
+      const receipt = await this.#options.committer.submit(transition);
+      if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
+      this.#heard(receipt.at);
+      if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
+      else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
+      return true;
+    } catch {
+      // Rejected only when the fence is gone: nothing of this worker counts any more, and it knows by itself.
+      return this.#part({ how: "lost" });
+    } finally {
+      this.#submitting -= 1;
+    }
+  }
+
+  /**
+   * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
+   * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
+   */
+  async exclusively(
+    work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>,
+  ): Promise<boolean> {
+    if (!this.outbox.empty) await this.submit([]);
+    while (this.#gate !== null) await this.#gate;
+    let open = () => {};
+    this.#gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    try {
+      await this.#submitted();
+      if (this.#closed) return false;
+      const after = this.#nextSeq - 1;
+      const written = await work(after);
+      if (written === null) return false;
+      this.#nextSeq += written.events.length;
+      this.#heard(written.at);
+      this.#absorb(written.events, after, written.at);
+      return true;
+    } finally {
+      this.#gate = null;
+      open();
+    }
+  }
+
+  /** Waits until the state knows everything that was submitted. */
+  async settled(): Promise<void> {
+    while (this.#gate !== null) await this.#gate;
+    await this.#submitted();
+  }
+
+  async #submitted(): Promise<void> {
+    while (this.#submitting > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  #heard(at: number): void {
+    this.#heardAt = at;
+    this.#heardMono = performance.now();
+  }
+
+  #absorb(events: readonly NewEvent[], after: number, at: number): void {
+    if (this.#closed) return;
+    let seq = after;
+    for (const { type, node, attempt, outcome, data } of events) {
+      seq += 1;
+      evolve(this.#options.state, { seq, type, node, attempt, outcome, data, at });
+    }
+    this.#options.onWritten(events, at);
+  }
+
+  #part(parting: Parting): false {
+    this.#closed = true;
+    this.#options.onParted(parting);
+    return false;
+  }
+}
+
+function partingOf(next: Next, at: number): Parting {
+  if (next.kind !== "park") return { how: "finished" };
+  const { wakeAt, wakeIn } = next;
+  const dueIn = wakeIn === null ? null : at + wakeIn;
+  return { how: "parked", dueAt: wakeAt === null ? dueIn : dueIn === null ? wakeAt : Math.min(wakeAt, dueIn), at };
+}
