@@ -1,26 +1,17 @@
-/**
- * A worker: claims runs that are due, takes each through its turn, and keeps its lease.
- *
- * A session is one epoch of the worker. When the store says that its fence is gone (it was silent for too long, and
- * somebody else has its runs), everything of that session is dropped and a new one begins under a higher epoch.
- */
+/** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
 import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { InvalidInputError, InvalidStateError, WorkflowNotFoundError } from "../core/errors.js";
-import { event } from "../core/event.js";
-import { toFailure } from "../core/failure.js";
+import { InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import type { Logger } from "../define/context.js";
 import { isDefinition, type WorkflowDefinition } from "../define/definition.js";
-import type { Claimed, Hint, InboxRow, NewRun, Route, RunRecord, Store, StoredEvent } from "../store/store.js";
+import type { Hint, NewRun, Route, Store } from "../store/store.js";
 import { Backoff } from "./backoff.js";
-import { Committer, type StartReceipt } from "./committer.js";
+import type { StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
-import { insist } from "./insist.js";
-import type { Parting } from "./journal.js";
 import { Lease } from "./lease.js";
+import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
-import { Turn, type TurnHost } from "./turn.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly WorkflowDefinition[];
@@ -48,13 +39,6 @@ export interface WorkerServices {
 
 type Phase = "idle" | "running" | "stopping" | "stopped";
 
-interface Session {
-  readonly committer: Committer;
-  readonly turns: Map<string, Turn>;
-  readonly host: TurnHost;
-  dead: boolean;
-}
-
 export class Worker {
   readonly id: string;
   readonly name: string;
@@ -80,9 +64,10 @@ export class Worker {
   #claimed = 0;
   /** The last claim came back full: there is probably more. */
   #backlog = false;
-  /** Slots of runs that are on their way in. */
+  /** Slots that a claim under way may fill. */
   #reserved = 0;
   #emptied: (() => void) | null = null;
+  #stopped: Promise<void> | null = null;
 
   constructor(services: WorkerServices, options: WorkerOptions) {
     this.#services = services;
@@ -115,7 +100,7 @@ export class Worker {
 
   /** How many runs it is executing now. */
   get active(): number {
-    return this.#session?.turns.size ?? 0;
+    return this.#session?.size ?? 0;
   }
 
   get phase(): Phase {
@@ -126,8 +111,13 @@ export class Worker {
     if (this.#phase !== "idle")
       throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
-    await this.#services.register([...this.#definitions.values()]);
-    await this.#beginSession();
+    try {
+      await this.#services.register([...this.#definitions.values()]);
+      await this.#beginSession();
+    } catch (error) {
+      this.#phase = "idle";
+      throw error;
+    }
     this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
     this.#schedulePoll();
     this.#claimSoon();
@@ -135,29 +125,37 @@ export class Worker {
   }
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
-  async stop(): Promise<void> {
-    if (this.#phase === "idle") this.#phase = "stopped";
-    if (this.#phase !== "running") return;
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const wasRunning = this.#phase === "running";
     this.#phase = "stopping";
+    if (wasRunning) await this.#windDown();
+    this.#phase = "stopped";
+  }
+
+  async #windDown(): Promise<void> {
     this.#unwatch?.();
     if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
     if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
     await this.#claiming;
     const session = this.#session;
     if (session !== null) {
-      for (const turn of session.turns.values()) turn.stop();
+      session.stop();
       await this.#untilEmpty(session);
       this.#session = null;
-      session.dead = true;
+      session.kill();
       await this.#retire(session);
     }
     this.#lease?.stop();
     this.#slowSteps.stop();
-    this.#phase = "stopped";
   }
 
   async #untilEmpty(session: Session): Promise<void> {
-    if (session.turns.size === 0 && this.#reserved === 0) return;
+    if (session.size === 0) return;
     let timer: NodeJS.Timeout | undefined;
     const empty = new Promise<void>((resolve) => {
       this.#emptied = resolve;
@@ -167,7 +165,7 @@ export class Worker {
     });
     await Promise.race([empty, expired]);
     clearTimeout(timer);
-    for (const turn of session.turns.values()) turn.abort(new Error("The worker stops."));
+    session.abort(new Error("The worker stops."));
   }
 
   async #retire(session: Session): Promise<void> {
@@ -181,27 +179,32 @@ export class Worker {
   // ── Sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #beginSession(): Promise<void> {
-    const { store, log } = this.#services;
-    const info = {
+    const { store, log, registration } = this.#services;
+    const [leaseMs, routes] = [this.#leaseMs, this.#routes];
+    const fence = await store.enlist({
       id: this.id,
       name: this.name,
       host: hostname(),
       pid: process.pid,
-      routes: this.#routes,
-      leaseMs: this.#leaseMs,
-    };
-    const fence = await store.enlist(info);
-    const turns = new Map<string, Turn>();
-    const committer: Committer = new Committer({
-      store,
-      fence,
-      onFenced: () => this.#lost(session),
-      onTrouble: (what, error) => log.warn(`Worker "${this.name}": ${what} failed, trying again.`, error),
+      routes,
+      leaseMs,
     });
-    const session: Session = { committer, turns, host: this.#hostFor(() => session, committer), dead: false };
+    const session = new Session({
+      store,
+      log,
+      registration,
+      fence,
+      workerName: this.name,
+      slowSteps: this.#slowSteps,
+      maxDeliveries: this.#maxDeliveries,
+      graceMs: this.#graceMs,
+      definition: (workflow, version) => this.#definitions.get(routeKey(workflow, version)) as WorkflowDefinition,
+      onLost: (lost) => this.#lost(lost),
+      onRoom: (parking) => this.#onRoom(parking),
+    });
     this.#session = session;
     this.#lease?.stop();
-    this.#lease = new Lease(store, fence, this.#leaseMs, log, {
+    this.#lease = new Lease(store, fence, leaseMs, log, {
       onLost: () => this.#lost(session),
       onMail: (runIds) => this.#mailFor(runIds),
     });
@@ -210,14 +213,13 @@ export class Worker {
   /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */
   #lost(session: Session): void {
     if (session.dead) return;
-    session.dead = true;
-    if (this.#session === session) this.#session = null;
+    const { epoch } = session.committer.fence;
     this.#services.log.warn(
-      `Worker "${this.name}" lost its lease (epoch ${session.committer.fence.epoch}); it drops ${session.turns.size} runs and begins anew.`,
+      `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
     );
-    for (const turn of session.turns.values()) turn.abandon();
-    session.turns.clear();
-    this.#notifyIfEmpty();
+    if (this.#session === session) this.#session = null;
+    session.kill();
+    this.#emptied?.();
     void this.#revive();
   }
 
@@ -234,41 +236,11 @@ export class Worker {
     }
   }
 
-  #hostFor(session: () => Session, committer: Committer): TurnHost {
-    const { store, log } = this.#services;
-    return {
-      store,
-      committer,
-      log,
-      executing: this.#slowSteps.executing,
-      maxDeliveries: this.#maxDeliveries,
-      cancelGraceMs: this.#graceMs,
-      registration: async (name) => {
-        const known = await this.#services.registration(name);
-        if (known === null) throw new WorkflowNotFoundError(name);
-        return known;
-      },
-      readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
-      parted: (turn, parting) => this.#parted(session(), turn, parting),
-    };
-  }
-
-  #parted(session: Session, turn: Turn, parting: Parting): void {
-    if (parting.how === "again") return void this.#reopen(session, turn);
-    if (parting.how === "evicted") return void this.#evict(session, turn, parting.error);
-    this.#release(session, turn);
-    if (parting.how !== "parked" || parting.dueAt === null) return;
-    if (this.#nextDueAt === null || parting.dueAt < this.#nextDueAt) this.#wakeAt(parting.dueAt, parting.at);
-  }
-
-  #release(session: Session, turn: Turn): void {
-    session.turns.delete(turn.runId);
-    this.#notifyIfEmpty();
+  #onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void {
+    if (this.active === 0) this.#emptied?.();
     if (this.#backlog && this.#free() >= Math.max(1, this.#concurrency >> 2)) this.#claimSoon();
-  }
-
-  #notifyIfEmpty(): void {
-    if (this.#emptied !== null && this.active === 0 && this.#reserved === 0) this.#emptied();
+    if (parking === null) return;
+    if (this.#nextDueAt === null || parking.dueAt < this.#nextDueAt) this.#wakeAt(parking.dueAt, parking.now);
   }
 
   // ── Taking runs ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -309,13 +281,14 @@ export class Worker {
 
   #claimSoon(): void {
     if (this.#phase !== "running" || this.#session === null) return;
+    if (this.#claiming !== null) {
+      // It may have looked before what we are told of was there.
+      this.#claimAgain = true;
+      return;
+    }
     if (this.#free() <= 0) {
       // Whatever we were told of is still there when there is room.
       this.#backlog = true;
-      return;
-    }
-    if (this.#claiming !== null) {
-      this.#claimAgain = true;
       return;
     }
     this.#claiming = this.#claim(this.#session).finally(() => {
@@ -342,13 +315,12 @@ export class Worker {
       if (this.#backlog) this.#claimAgain = true;
       this.#wakeAt(this.#backlog ? this.#nextDueAt : claim.nextDueAt, claim.at);
       this.#claimed += claim.tasks.length;
-      await this.#open(session, claim.tasks, claim.at);
+      await session.open(claim.tasks, claim.at);
     } catch (error) {
       this.#services.log.warn(`Worker "${this.name}" could not claim runs.`, error);
       if (this.#pollMs > maxTimerMs) setTimeout(() => this.#claimSoon(), 1_000).unref();
     } finally {
       this.#reserved -= limit;
-      this.#notifyIfEmpty();
     }
   }
 
@@ -374,105 +346,6 @@ export class Worker {
     this.#dueTimer.unref();
   }
 
-  /** Reads what is needed to go on with these runs, for all of them at once; fresh ones need nothing. */
-  async #open(session: Session, tasks: readonly Claimed[], at: number): Promise<void> {
-    const { store } = this.#services;
-    const old = tasks.filter((task) => !task.fresh).map((task) => task.run.id);
-    const mailed = tasks.filter((task) => task.mail > 0).map((task) => task.run.id);
-    for (const task of tasks)
-      if (task.fresh && task.mail === 0) this.#begin(session, task.run, task.deliveries, [], [], at);
-    if (old.length + mailed.length === 0) return;
-    const [logs, inboxes] = await this.#insist(session, () =>
-      Promise.all([old.length > 0 ? store.logs(old) : noLogs, mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
-    );
-    for (const { run, deliveries, fresh, mail } of tasks) {
-      if (fresh && mail === 0) continue;
-      this.#begin(session, run, deliveries, logs.get(run.id) ?? [], inboxes.get(run.id) ?? [], at);
-    }
-  }
-
-  /** Runs that were claimed must be begun: reading for them is tried until it works or they are not ours any more. */
-  #insist<T>(session: Session, read: () => Promise<T>): Promise<T> {
-    return insist(read, () => session.dead);
-  }
-
-  #begin(
-    session: Session,
-    run: RunRecord,
-    deliveries: number,
-    log: readonly StoredEvent[],
-    inbox: readonly InboxRow[],
-    at: number,
-  ): void {
-    if (session.dead) return;
-    const definition = this.#definitions.get(routeKey(run.workflow, run.version)) as WorkflowDefinition;
-    let turn: Turn;
-    try {
-      turn = new Turn(session.host, definition, { run, deliveries, log, inbox, at });
-    } catch (error) {
-      // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
-      void this.#hold(session, run, log.at(-1)?.seq ?? 0, error);
-      return;
-    }
-    session.turns.set(run.id, turn);
-    turn.begin();
-  }
-
-  async #reopen(session: Session, turn: Turn): Promise<void> {
-    const { store } = this.#services;
-    this.#reserved += 1;
-    session.turns.delete(turn.runId);
-    try {
-      const [run, logs, inboxes, at] = await this.#insist(session, () =>
-        Promise.all([store.run(turn.runId), store.logs([turn.runId]), store.inbox([turn.runId]), store.now()]),
-      );
-      if (run !== null) this.#begin(session, run, 1, logs.get(run.id) ?? [], inboxes.get(run.id) ?? [], at);
-    } catch (error) {
-      this.#services.log.error(`Run ${turn.runId} could not be taken up again.`, error);
-    } finally {
-      this.#reserved -= 1;
-      this.#notifyIfEmpty();
-    }
-  }
-
-  /** What the run wanted to write cannot be written. It is still ours: pause it with the reason, so that somebody sees it. */
-  async #evict(session: Session, turn: Turn, error: unknown): Promise<void> {
-    this.#services.log.error(`Run ${turn.runId} could not be written and is paused.`, error);
-    try {
-      const log = await this.#insist(session, () => this.#services.store.logs([turn.runId]));
-      await this.#hold(session, turn.run, log.get(turn.runId)?.at(-1)?.seq ?? 0, error);
-    } catch (second) {
-      this.#services.log.error(`Run ${turn.runId} could not be paused either.`, second);
-    } finally {
-      this.#release(session, turn);
-    }
-  }
-
-  async #hold(session: Session, run: RunRecord, after: number, error: unknown): Promise<void> {
-    const failure = toFailure(error);
-    const paused = event("run.paused", {}, { reason: failure.message, error: failure });
-    const none: readonly never[] = [];
-    const next = {
-      kind: "park",
-      status: "paused",
-      waiting: null,
-      startedAt: null,
-      wakeAt: null,
-      wakeIn: null,
-    } as const;
-    await session.committer.submit({
-      runId: run.id,
-      after,
-      events: [paused],
-      next,
-      drained: none,
-      starts: none,
-      mail: none,
-      release: none,
-      cursors: none,
-    });
-  }
-
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
   /** Whether a run of this workflow could begin here at once. */
@@ -486,17 +359,8 @@ export class Worker {
   }
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
-  async adopt(run: NewRun): Promise<StartReceipt> {
-    const session = this.#session as Session;
-    this.#reserved += 1;
-    try {
-      const receipt = await session.committer.start({ ...run, due: { kind: "owned" } });
-      if (receipt.refusal === null) this.#begin(session, newborn(run, receipt.at), 1, [], [], receipt.at);
-      return receipt;
-    } finally {
-      this.#reserved -= 1;
-      this.#notifyIfEmpty();
-    }
+  adopt(run: NewRun): Promise<StartReceipt> {
+    return (this.#session as Session).adopt(run);
   }
 
   /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
@@ -520,23 +384,7 @@ export class Worker {
 }
 
 const claimLimit = 256;
-const noLogs: ReadonlyMap<string, readonly StoredEvent[]> = new Map();
-const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 const routeKey = (workflow: string, version: string) => `${workflow}\u0000${version}`;
-
-function newborn(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, ...birth } = run;
-  return {
-    ...birth,
-    status: "running",
-    output: null,
-    error: null,
-    waiting: null,
-    createdAt: at,
-    startedAt: null,
-    finishedAt: null,
-  };
-}
 
 function checkWhole(name: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value;

@@ -90,12 +90,15 @@ forEachStore((kind) => {
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2, 3]);
   });
 
-  test("what a worker has parked goes on at another when the first stops", async () => {
-    const sleeper = workflow("sleeper", async (ctx) => ctx.sleep("nap", 150));
+  test("what a worker has parked goes on at another, which knows nothing of it, when the first stops", async () => {
+    const sleeper = workflow("sleeper", async (ctx) => {
+      await ctx.step("here", () => {});
+      await ctx.sleep("nap", 300);
+    });
     const first = await work([sleeper]);
+    await work([sleeper]);
     const run = await pawl.start(sleeper);
     await until(async () => (await run.status()) === "waiting");
-    await work([sleeper]);
     await first.stop();
     await run.result();
   });

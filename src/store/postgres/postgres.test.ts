@@ -75,6 +75,17 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await database.drop();
   });
 
+  test("a client's commit that would leave a gap in the log, or begin inside a row of it, conflicts", async () => {
+    const run = newRun({ due: { kind: "held" } });
+    await store.commit(batch(null, [], [run]));
+    const move = (after: number) =>
+      store.commit(batch(null, [transition(run.id, { after, events: [event("a"), event("b")], next: park() })]));
+    expect(await move(0)).toMatchObject({ kind: "committed" });
+    for (const after of [0, 1, 3]) expect(await move(after)).toEqual({ kind: "conflict", runId: run.id });
+    expect(await move(2)).toMatchObject({ kind: "committed" });
+    expect((await store.log(run.id, { after: 0, limit: 10 })).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+  });
+
   test("a worker is not reaped in the middle of a commit, and after it at once", async () => {
     const doomed = await store.enlist(workerInfo({ leaseMs: 1 }));
     const run = newRun({ due: { kind: "owned" } });

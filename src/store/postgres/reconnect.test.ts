@@ -1,4 +1,5 @@
 /** Connections that are cut: nothing crashes, nothing is lost that was acknowledged, and everything comes back. */
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -98,6 +99,24 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     expect(position).toBeLessThanOrEqual(acknowledged + unknown);
   });
 
+  test("a commit whose answer is lost is not repeated, and its error says that it may have been written", async () => {
+    const proxy = await proxyTo(database.url);
+    const far = await openPostgres(proxy.url, { notify: false });
+    const worker = await far.enlist(workerInfo());
+    const run = newRun({ due: { kind: "owned" } });
+    await far.commit(batch(worker, [], [run]));
+    for (let after = 0; after < 5; after += 1) {
+      await far.now();
+      proxy.swallowAnswers();
+      const given = batch(worker, [transition(run.id, { after, events: [event(`e${after}`)] })]);
+      await expect(far.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
+      proxy.forwardAnswers();
+      expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(after + 1);
+    }
+    await far.close();
+    await proxy.close();
+  });
+
   test("the listener comes back, says that something may have been missed, and hears again", async () => {
     const other = await openPostgres(database.url);
     const hints: Hint[] = [];
@@ -148,3 +167,45 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     await transaction.rollback();
   });
 });
+
+/** Stands between a store and its server, and can cut the line after a question has got through. */
+async function proxyTo(url: string) {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let swallowing = false;
+  const server = createServer((near) => {
+    const far = connect(Number(target.port || 5432), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.on("data", (data) => far.write(data));
+    far.on("data", (data) => {
+      if (swallowing) near.destroy();
+      else near.write(data);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const through = new URL(url);
+  through.port = String(port);
+  through.hostname = "127.0.0.1";
+  return {
+    url: through.href,
+    swallowAnswers: () => {
+      swallowing = true;
+    },
+    forwardAnswers: () => {
+      swallowing = false;
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,213 @@
+/**
+ * One epoch of a worker: its fence, its committer, and the runs it has. When the store says that the fence is gone,
+ * everything in here is dropped; the worker begins a new session under a higher epoch.
+ */
+import { WorkflowNotFoundError } from "../core/errors.js";
+import { event } from "../core/event.js";
+import { toFailure } from "../core/failure.js";
+import type { Logger } from "../define/context.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store } from "../store/store.js";
+import { Committer, type StartReceipt } from "./committer.js";
+import { insist } from "./insist.js";
+import type { Parting } from "./journal.js";
+import type { SlowSteps } from "./slow-steps.js";
+import { type Opening, Turn, type TurnHost } from "./turn.js";
+
+export interface SessionOptions {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly workerName: string;
+  readonly fence: Fence;
+  readonly slowSteps: SlowSteps;
+  readonly maxDeliveries: number;
+  readonly graceMs: number;
+  definition(workflow: string, version: string): WorkflowDefinition;
+  registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
+  /** The fence is gone. */
+  onLost(session: Session): void;
+  /** There is room for another run; it was parked and is due again then, if that is known. */
+  onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void;
+}
+
+export class Session {
+  readonly committer: Committer;
+  readonly turns = new Map<string, Turn>();
+  readonly #options: SessionOptions;
+  readonly #host: TurnHost;
+  /** Runs that are ours and whose turn has not begun yet. */
+  #arriving = 0;
+  #dead = false;
+  #stopping = false;
+
+  constructor(options: SessionOptions) {
+    const { store, log, workerName, fence } = options;
+    this.#options = options;
+    this.committer = new Committer({
+      store,
+      fence,
+      onFenced: () => options.onLost(this),
+      onTrouble: (what, error) => log.warn(`Worker "${workerName}": ${what} failed, trying again.`, error),
+    });
+    this.#host = {
+      store,
+      log,
+      committer: this.committer,
+      executing: options.slowSteps.executing,
+      maxDeliveries: options.maxDeliveries,
+      cancelGraceMs: options.graceMs,
+      registration: async (name) => {
+        const known = await options.registration(name);
+        if (known === null) throw new WorkflowNotFoundError(name);
+        return known;
+      },
+      readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
+      parted: (turn, parting) => this.#parted(turn, parting),
+    };
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** How many runs it has. */
+  get size(): number {
+    return this.turns.size + this.#arriving;
+  }
+
+  /** Drops everything: the runs are somebody else's. */
+  kill(): void {
+    this.#dead = true;
+    for (const turn of this.turns.values()) turn.abandon();
+    this.turns.clear();
+  }
+
+  /** What runs may finish; then each run is handed over. */
+  stop(): void {
+    this.#stopping = true;
+    for (const turn of this.turns.values()) turn.stop();
+  }
+
+  abort(reason: Error): void {
+    for (const turn of this.turns.values()) turn.abort(reason);
+  }
+
+  /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
+  async open(tasks: readonly Claimed[], at: number): Promise<void> {
+    const isNew = (task: Claimed) => task.fresh && task.mail === 0;
+    for (const task of tasks.filter(isNew)) this.#begin({ ...task, log: none, inbox: none, at });
+    const old = tasks.filter((task) => !isNew(task));
+    if (old.length === 0) return;
+    const { store } = this.#options;
+    await this.#arrive(old.length, async () => {
+      const ids = old.map((task) => task.run.id);
+      const mailed = old.filter((task) => task.mail > 0).map((task) => task.run.id);
+      const [logs, inboxes] = await this.#insist(() =>
+        Promise.all([store.logs(ids), mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
+      );
+      for (const task of old) {
+        const { id } = task.run;
+        this.#begin({ ...task, log: logs.get(id) ?? none, inbox: inboxes.get(id) ?? none, at });
+      }
+    });
+  }
+
+  /** Starts a run that is this worker's from birth: no claim, no wake-up. */
+  adopt(run: NewRun): Promise<StartReceipt> {
+    return this.#arrive(1, async () => {
+      const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
+      if (receipt.refusal === null) {
+        this.#begin({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
+      }
+      return receipt;
+    });
+  }
+
+  async #arrive<T>(count: number, work: () => Promise<T>): Promise<T> {
+    this.#arriving += count;
+    try {
+      return await work();
+    } finally {
+      this.#arriving -= count;
+      if (this.size === 0) this.#options.onRoom(null);
+    }
+  }
+
+  /** What is ours must be begun: reading for it is tried until it works or it is not ours any more. */
+  #insist<T>(read: () => Promise<T>): Promise<T> {
+    return insist(read, () => this.#dead);
+  }
+
+  #begin(opening: Opening): void {
+    if (this.#dead) return;
+    const { run } = opening;
+    let turn: Turn;
+    try {
+      turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), opening);
+    } catch (error) {
+      // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
+      void this.#hold(run.id, opening.log.at(-1)?.seq ?? 0, error);
+      return;
+    }
+    this.turns.set(run.id, turn);
+    turn.begin();
+    if (this.#stopping) turn.stop();
+  }
+
+  #parted(turn: Turn, parting: Parting): void {
+    this.turns.delete(turn.runId);
+    if (parting.how === "again") void this.#reopen(turn.runId);
+    else if (parting.how === "evicted") void this.#evict(turn.runId, parting.error);
+    else if (parting.how === "parked" && parting.dueAt !== null) {
+      this.#options.onRoom({ dueAt: parting.dueAt, now: parting.at });
+    } else this.#options.onRoom(null);
+  }
+
+  /** Mail came while the run was being parked: it is still ours, and is taken up where its log now ends. */
+  #reopen(runId: string): Promise<void> {
+    const { store, log } = this.#options;
+    return this.#arrive(1, async () => {
+      try {
+        const [run, logs, inboxes, at] = await this.#insist(() =>
+          Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
+        );
+        if (run === null) return;
+        this.#begin({ run, deliveries: 1, log: logs.get(runId) ?? none, inbox: inboxes.get(runId) ?? none, at });
+      } catch (error) {
+        log.error(`Run ${runId} could not be taken up again.`, error);
+      }
+    });
+  }
+
+  /** What the run wanted to write cannot be written. It is still ours: it is paused with the reason, so that somebody sees it. */
+  #evict(runId: string, error: unknown): Promise<void> {
+    const { store, log } = this.#options;
+    log.error(`Run ${runId} could not be written and is paused.`, error);
+    return this.#arrive(1, async () => {
+      try {
+        const logs = await this.#insist(() => store.logs([runId]));
+        await this.#hold(runId, logs.get(runId)?.at(-1)?.seq ?? 0, error);
+      } catch (second) {
+        log.error(`Run ${runId} could not be paused either.`, second);
+      }
+    });
+  }
+
+  async #hold(runId: string, after: number, error: unknown): Promise<void> {
+    const failure = toFailure(error);
+    const events = [event("run.paused", {}, { reason: failure.message, error: failure })];
+    const parked = { status: "paused", waiting: null, startedAt: null, wakeAt: null, wakeIn: null } as const;
+    const next = { kind: "park", ...parked } as const;
+    const nothing = { drained: none, starts: none, mail: none, release: none, cursors: none };
+    await this.committer.submit({ runId, after, events, next, ...nothing });
+  }
+}
+
+const none: readonly never[] = [];
+const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
+
+function newborn(run: NewRun, at: number): RunRecord {
+  const { due: _due, heroKey: _heroKey, ...birth } = run;
+  const blank = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
+  return { ...birth, ...blank, status: "running", createdAt: at };
+}

@@ -1,0 +1,281 @@
+import { describe, expect, test } from "vitest";
+import { workflow } from "pawl";
+import { gate, logOf, until, world } from "./support.js";
+
+describe("a run that kills its worker", () => {
+  test("is paused after 5 deliveries, with an error that says so, and goes on when it is resumed", async () => {
+    let harmless = false;
+    let executions = 0;
+    const begun: (() => void)[] = [];
+    const wf = workflow("poison", (ctx) =>
+      ctx.step("poison", async () => {
+        executions += 1;
+        if (harmless) return "cured";
+        begun.shift()?.();
+        return new Promise<string>(() => {});
+      }),
+    );
+    const fine = workflow("fine", async () => "fine");
+    const w = await world();
+    const run = await w.pawl.start(wf);
+    for (let deaths = 0; deaths < 5; deaths += 1) {
+      const died = gate();
+      begun.push(() => died.open());
+      const worker = await w.worker([wf, fine]);
+      await died.opened;
+      await worker.kill();
+    }
+    const survivor = await w.worker([wf, fine]);
+    await survivor.settle();
+    expect(executions).toBe(5);
+    expect(await run.status()).toBe("paused");
+    const paused = (await run.history()).at(-1);
+    expect(paused).toMatchObject({ type: "run.paused", data: { reason: expect.stringContaining("5 times"), error: { code: "QUARANTINED" } } });
+    const other = await w.pawl.start(fine);
+    await survivor.settle();
+    expect(await other.result()).toBe("fine");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+    harmless = true;
+    await run.resume();
+    await survivor.settle();
+    expect(await run.result()).toBe("cured");
+  });
+
+  test("is counted anew after each time it was parked in good health", async () => {
+    const begun: (() => void)[] = [];
+    let safe = false;
+    const wf = workflow("risky", async (ctx) => {
+      for (let part = 0; part < 3; part += 1) {
+        await ctx.step("risky", () => {
+          if (safe) return undefined;
+          begun.shift()?.();
+          return new Promise(() => {});
+        });
+        await ctx.sleep("rest", "1h");
+      }
+      return "done";
+    });
+    const w = await world();
+    const run = await w.pawl.start(wf);
+    for (let part = 0; part < 3; part += 1) {
+      safe = false;
+      for (let deaths = 0; deaths < 3; deaths += 1) {
+        const died = gate();
+        begun.push(() => died.open());
+        const worker = await w.worker([wf]);
+        await died.opened;
+        await worker.kill();
+      }
+      safe = true;
+      const worker = await w.worker([wf]);
+      const due = await worker.settle();
+      await worker.kill();
+      if (due !== null) w.clock.moveTo(due);
+    }
+    await (await w.worker([wf])).settle();
+    expect(await run.result()).toBe("done");
+  });
+
+  test("tells its code how often it was begun", async () => {
+    const attempts: number[] = [];
+    const begun = gate();
+    const wf = workflow("counted", async (ctx) => {
+      attempts.push(ctx.attempt);
+      return ctx.step("hang", () => {
+        begun.open();
+        return attempts.length === 1 ? new Promise(() => {}) : "through";
+      });
+    });
+    const w = await world();
+    const first = await w.worker([wf]);
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await first.kill();
+    await (await w.worker([wf])).settle();
+    expect(await run.result()).toBe("through");
+    expect(attempts).toEqual([1, 2]);
+    expect(await logOf(run)).toContain("run.recovered");
+  });
+});
+
+describe("worker.stop", () => {
+  test("lets a running step finish, records it and hands the run over: nothing is run twice", async () => {
+    const executed: string[] = [];
+    const begun = gate();
+    const finish = gate();
+    const wf = workflow("handed-over", async (ctx) => {
+      await ctx.step("first", async () => {
+        executed.push("first");
+        begun.open();
+        await finish.opened;
+      });
+      await ctx.step("second", () => void executed.push("second"));
+      return "done";
+    });
+    const w = await world();
+    const first = await w.worker([wf], { grace: "10s" });
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    const stopped = first.worker.stop();
+    finish.open();
+    await stopped;
+    expect(executed).toEqual(["first"]);
+    expect(await logOf(run)).toContain("step.completed first");
+    expect(await run.status()).toBe("waiting");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+    await (await w.worker([wf])).settle();
+    expect(await run.result()).toBe("done");
+    expect(executed).toEqual(["first", "second"]);
+    expect(await logOf(run)).not.toContain("run.recovered");
+  });
+
+  test("lets go of a step that does not end within the grace period, and tells it so", async () => {
+    const begun = gate();
+    const aborted = gate();
+    let executions = 0;
+    const wf = workflow("stubborn", (ctx) =>
+      ctx.step("endless", ({ abortSignal }) => {
+        executions += 1;
+        if (executions > 1) return "second";
+        abortSignal.addEventListener("abort", () => aborted.open());
+        begun.open();
+        return new Promise<string>(() => {});
+      }),
+    );
+    const w = await world();
+    const first = await w.worker([wf], { grace: 20 });
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await first.worker.stop();
+    await aborted.opened;
+    await (await w.worker([wf])).settle();
+    expect(await run.result()).toBe("second");
+  });
+
+  test("takes no new runs; those that are started meanwhile wait for the next worker", async () => {
+    const wf = workflow("waiting-room", async () => "done");
+    const w = await world();
+    const first = await w.worker([wf]);
+    await first.worker.stop();
+    expect(first.worker.phase).toBe("stopped");
+    const run = await w.pawl.start(wf);
+    expect(await run.status()).toBe("pending");
+    await (await w.worker([wf])).settle();
+    expect(await run.result()).toBe("done");
+  });
+
+  test("may be called twice, and before start", async () => {
+    const wf = workflow("twice", async () => 1);
+    const w = await world();
+    const worker = w.pawl.worker({ workflows: [wf] });
+    await worker.stop();
+    await worker.stop();
+    await expect(worker.start()).rejects.toMatchObject({ code: "INVALID_STATE" });
+    const second = await w.worker([wf]);
+    await Promise.all([second.worker.stop(), second.worker.stop()]);
+    expect((await w.pawl.workers()).filter(({ live }) => live)).toEqual([]);
+  });
+});
+
+describe("pause and resume while a step runs", () => {
+  test("pause lets it finish and begins nothing new", async () => {
+    const begun = gate();
+    const finish = gate();
+    const executed: string[] = [];
+    const wf = workflow("pausable", async (ctx) => {
+      await ctx.step("first", async () => {
+        executed.push("first");
+        begun.open();
+        await finish.opened;
+      });
+      await ctx.step("second", () => void executed.push("second"));
+    });
+    const w = await world();
+    const { settle } = await w.worker([wf]);
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await run.pause("a moment");
+    await until(async () => (await logOf(run)).includes("run.paused"));
+    finish.open();
+    await settle();
+    expect(await run.status()).toBe("paused");
+    expect(executed).toEqual(["first"]);
+    expect(await logOf(run)).toContain("step.completed first");
+    await run.resume();
+    await settle();
+    expect(await run.status()).toBe("completed");
+    expect(executed).toEqual(["first", "second"]);
+  });
+
+  test("a resume that comes while the paused run's step still runs does not leave its other steps behind", async () => {
+    const begun = gate();
+    const quick = gate();
+    const finish = gate();
+    const wf = workflow("resumed-early", async (ctx) =>
+      Promise.all([
+        ctx.step("slow", async () => {
+          begun.open();
+          await finish.opened;
+          return "slow";
+        }),
+        ctx
+          .step("quick", async () => {
+            await quick.opened;
+          })
+          .then(() => ctx.step("next", () => "next")),
+      ]),
+    );
+    const w = await world();
+    const { settle } = await w.worker([wf]);
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await run.pause();
+    await until(async () => (await logOf(run)).includes("run.paused"));
+    quick.open();
+    await until(async () => (await logOf(run)).includes("step.completed quick"));
+    await run.resume();
+    await until(async () => (await logOf(run)).includes("run.resumed"));
+    finish.open();
+    await settle();
+    expect(await run.status()).toBe("completed");
+    expect(await run.result()).toEqual(["slow", "next"]);
+  });
+
+  test("cancel tells the step, records its result if it comes, and then ends the run", async () => {
+    const begun = gate();
+    const wf = workflow("cancelable", async (ctx) => {
+      await ctx.step("polite", async ({ abortSignal }) => {
+        begun.open();
+        await new Promise((resolve) => abortSignal.addEventListener("abort", resolve));
+        return "stopped half way";
+      });
+      await ctx.step("never", () => 1);
+    });
+    const w = await world();
+    const { settle } = await w.worker([wf]);
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await run.cancel("enough");
+    await settle();
+    expect(await run.status()).toBe("canceled");
+    expect(await logOf(run)).toEqual(expect.arrayContaining(["step.completed polite", "run.canceled"]));
+    expect(await logOf(run)).not.toContain("step.completed never");
+  });
+
+  test("cancel ends a run whose step does not listen, after the grace period", async () => {
+    const begun = gate();
+    const wf = workflow("deaf", (ctx) =>
+      ctx.step("deaf", () => {
+        begun.open();
+        return new Promise(() => {});
+      }),
+    );
+    const w = await world();
+    const { settle } = await w.worker([wf], { grace: 20 });
+    const run = await w.pawl.start(wf);
+    await begun.opened;
+    await run.cancel();
+    await settle();
+    expect(await run.status()).toBe("canceled");
+  });
+});

@@ -1,0 +1,156 @@
+/**
+ * Processes wake each other. Nothing here polls: workers poll never and beat once an hour, and the intervals of this
+ * process, by which a client looks for results, stand still. A wake-up that is lost shows as a test that hangs.
+ * (MySQL and MariaDB have nothing to wake others with; there, polling is all there is.)
+ */
+import { connect, type Pawl } from "pawl";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { Ledger } from "./ledger.js";
+import { rawSql } from "./raw-sql.js";
+import { until } from "./waiting.js";
+import { killAllWorkers, WorkerProcess, type WorkerProcessOptions } from "./worker-process.js";
+
+const hourMs = 3_600_000;
+
+forEachStore(
+  (kind) => {
+    let database: TestDatabase;
+    let ledger: Ledger;
+    let pawl: Pawl;
+
+    beforeEach(async () => {
+      vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+      database = await testDatabase(kind);
+      ledger = new Ledger();
+      pawl = await connect(database.url);
+      for (const name of ["steps", "sleeper", "listener", "parent", "child"]) await pawl.createWorkflow(name);
+    });
+
+    afterEach(async () => {
+      await killAllWorkers();
+      await pawl.close();
+      await database.drop();
+      ledger.remove();
+      vi.useRealTimers();
+    });
+
+    const work = async (workflows: string[], options: Partial<WorkerProcessOptions> = {}) => {
+      const { url } = database;
+      const common = { url, ledger: ledger.file, workflows, poll: "never", lease: hourMs } as const;
+      const worker = new WorkerProcess({ ...common, ...options });
+      await worker.ready;
+      return worker;
+    };
+
+    const start = <Input, Output>(name: string, input: Input) =>
+      pawl.workflow<Input, Output>(name).trigger(...([input] as never));
+
+    test("starts, one after the other and many at once, wake a worker elsewhere, and its results wake the client", async () => {
+      await work(["steps"], { concurrency: 10 });
+      for (let n = 0; n < 10; n += 1) await (await start("steps", { count: 2, ms: 1 })).result();
+      const runs = await Promise.all(Array.from({ length: 100 }, () => start("steps", { count: 3, ms: 5 })));
+      await Promise.all(runs.map((run) => run.result()));
+      expect(ledger.executions().length).toBe(320);
+    });
+
+    test("signals reach a run that another process has parked or is about to park", async () => {
+      const worker = await work(["listener"]);
+      const runs = await Promise.all(Array.from({ length: 20 }, () => start("listener", null)));
+      const [patient] = runs;
+      await until(async () => (await patient?.status()) === "waiting");
+      await Promise.all(runs.map((run) => run.signal("go", 1)));
+      await Promise.all(runs.map((run) => run.signal("go", 2)));
+      const outputs = await Promise.all(runs.map((run) => run.result()));
+      expect(outputs).toEqual(runs.map(() => [1, 2, worker.pid]));
+    });
+
+    test("children in one process wake their parents in another", async () => {
+      await work(["parent"]);
+      await work(["child"], { concurrency: 2 });
+      const runs = await Promise.all(Array.from({ length: 5 }, (_, n) => start("parent", n)));
+      const outputs = await Promise.all(runs.map((run) => run.result()));
+      expect(outputs).toEqual(runs.map((_, n) => [n * 2, 2, 4, 6, 8, 10]));
+    });
+
+    test("a cancellation reaches a parent and its child in other processes", async () => {
+      // Nobody executes the child: its parent waits for it.
+      await work(["parent"]);
+      const run = await start("parent", 1);
+      await until(async () => (await run.status()) === "waiting");
+      await run.cancel("enough");
+      await expect(run.result()).rejects.toThrow("enough");
+    });
+
+    test("a delayed start and a sleep end in time", async () => {
+      await work(["sleeper"]);
+      const sleepers = pawl.workflow<{ ms: number }, number>("sleeper");
+      const runs = await Promise.all([
+        sleepers.trigger({ ms: 50 }),
+        sleepers.trigger({ ms: 20 }, { delay: 100 }),
+        sleepers.trigger({ ms: 5 }, { delay: 40 }),
+      ]);
+      await Promise.all(runs.map((run) => run.result()));
+    });
+
+    test("a timer that a process has parked fires at another when the first stops", async () => {
+      const first = await work(["sleeper"]);
+      const run = await start<{ ms: number }, number>("sleeper", { ms: 2_000 });
+      await until(async () => (await run.status()) === "waiting");
+      // It begins without a reason to look: its routes are served, and it is told of this one later.
+      const second = await work(["sleeper", "steps"]);
+      const late = await start<{ ms: number }, number>("sleeper", { ms: 2_500 });
+      await until(async () => (await late.status()) === "waiting");
+      expect(await first.stop()).toEqual({ code: 0, signal: null });
+      expect(await Promise.all([run.result(), late.result()])).toEqual([second.pid, second.pid]);
+    });
+
+    test("a timer that a process has parked fires at another when the first is killed", async () => {
+      const second = await work(["sleeper"], { lease: 600 });
+      // Frozen, so that the other parks the run and this one learns nothing of it.
+      second.freeze();
+      const first = await work(["sleeper"], { lease: 600 });
+      const run = await start<{ ms: number }, number>("sleeper", { ms: 2_000 });
+      await until(async () => (await run.status()) === "waiting");
+      await first.kill();
+      second.thaw();
+      expect(await run.result()).toBe(second.pid);
+    });
+
+    test("what a process was executing goes on at another when the first stops or is killed", async () => {
+      const second = await work(["steps"], { lease: 600, concurrency: 1 });
+      const first = await work(["steps"], { lease: 600, concurrency: 50 });
+      const runs = await Promise.all(Array.from({ length: 20 }, () => start("steps", { count: 3, ms: 300 })));
+      await ledger.until(() => ledger.executions().some(({ pid }) => pid === first.pid));
+      await first.kill();
+      const third = await work(["steps"], { lease: 600, concurrency: 50 });
+      await ledger.until(() => ledger.executions().some(({ pid }) => pid === third.pid));
+      await third.stop();
+      await Promise.all(runs.map((run) => run.result()));
+      expect(ledger.executions().some(({ pid }) => pid === second.pid)).toBe(true);
+    });
+
+    if (kind === "postgres") {
+      test("listening connections that are cut come back, and what they missed is found", async () => {
+        const worker = await work(["listener", "steps"]);
+        const sql = await rawSql(database.url);
+        const cut = () =>
+          sql.query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+          );
+        for (let round = 0; round < 5; round += 1) {
+          // Of this process and of the worker's.
+          await until(async () => (await cut()).length === 2);
+          const [one, other] = await Promise.all([start("steps", { count: 3, ms: 5 }), start("listener", null)]);
+          await other.signal("go", 1);
+          await cut();
+          await other.signal("go", 2);
+          await one.result();
+          expect(await other.result()).toEqual([1, 2, worker.pid]);
+        }
+        await sql.close();
+      });
+    }
+  },
+  ["sqlite", "postgres"],
+);
