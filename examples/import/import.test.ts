@@ -30,16 +30,15 @@ forEachStore((kind) => {
   beforeAll(async () => {
     database = await testDatabase(kind);
   });
-  beforeEach(empty);
+  beforeEach(() => empty());
   afterEach(async () => {
     await t?.close();
     t = undefined;
   });
   afterAll(() => database.drop());
 
-  function empty(): void {
-    crm.effects.forget();
-    crm.refuseEvery = 0;
+  function empty(refuseEvery?: number): void {
+    crm.reset(refuseEvery);
     mail.effects.forget();
   }
 
@@ -49,7 +48,7 @@ forEachStore((kind) => {
   }
 
   test("a thousand rows are imported, the bad ones are listed in the summary", async () => {
-    crm.refuseEvery = 100;
+    empty(100);
     const { t, run } = await begin({ file: "thousand.csv", owner: "ada" });
     await t.settle();
     // Those that the CRM had refused wait for ten minutes; everything else is done.
@@ -123,10 +122,7 @@ forEachStore((kind) => {
         store: database.url,
         workflows,
         points: isLocal ? "all" : 8,
-        setup: () => {
-          empty();
-          crm.refuseEvery = 4;
-        },
+        setup: () => empty(4),
         compare: (undisturbed, crashed) => {
           expect(crm.effects.all.map(({ email }) => email).sort()).toEqual(
             [0, 2, 3, 4, 5, 6].map((n) => `c${n}@example.com`),
@@ -148,10 +144,7 @@ forEachStore((kind) => {
         store: database.url,
         workflows,
         points: 2,
-        setup: () => {
-          empty();
-          crm.refuseEvery = 100;
-        },
+        setup: () => empty(100),
         compare: (undisturbed, crashed) => {
           expect(crm.effects.all.length).toBe(997);
           expect(mail.effects.all.length).toBe(1);

@@ -23,13 +23,19 @@ export class Files {
 
 export class Crm {
   readonly effects = new Effects<Customer>();
-  /** Every so many-th request is refused because there are too many; 0: none. */
-  refuseEvery = 0;
+  #refuseEvery = Number.POSITIVE_INFINITY;
   #requests = 0;
+
+  /** Empty again. Every so many-th request will be refused because there are too many. */
+  reset(refuseEvery = Number.POSITIVE_INFINITY): void {
+    this.effects.forget();
+    this.#refuseEvery = refuseEvery;
+    this.#requests = 0;
+  }
 
   async save(key: string, customer: Customer): Promise<string> {
     this.#requests += 1;
-    if (this.refuseEvery > 0 && this.#requests % this.refuseEvery === 0) {
+    if (this.#requests % this.#refuseEvery === 0) {
       throw new TransientError("429 Too Many Requests", { retryAfter: "10 minutes" });
     }
     this.effects.once(key, customer);

@@ -58,6 +58,7 @@ const states: Record<string, ExecutionInfo["state"]> = {
   "step.completed": "completed",
   "step.failed": "failed",
   "step.skipped": "skipped",
+  "step.canceled": "canceled",
   "step.reattempted": "completed",
 };
 

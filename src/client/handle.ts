@@ -60,13 +60,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
       if (timeoutMs === null || timeoutMs > longestTimerMs) return;
-      timer = setTimeout(
-        () => {
-          forget();
-          reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
-        },
-        timeoutMs,
-      );
+      timer = setTimeout(() => {
+        forget();
+        reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
+      }, timeoutMs);
     });
   }
 

@@ -8,7 +8,7 @@ import { InvalidStateError } from "./errors.js";
 import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import type { MapOp, Op, RunState, Signal, WaitOp } from "./state.js";
-import { statusOf } from "./state.js";
+import { childNode, statusOf } from "./state.js";
 
 export type Command =
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
@@ -49,6 +49,7 @@ export function decide(
 ): NewEvent[] {
   const decision = new Decision(state, nextSeq);
   decision.matchWaits();
+  decision.resumeIfSignalled();
   for (const { command, at, strict } of received) {
     decision.passTime(at);
     try {
@@ -139,7 +140,17 @@ class Decision {
     this.events.push(received);
     this.#signals.push({ seq, name, at: 0, data: received.data });
     this.matchWaits();
-    if (this.#paused?.resumeOn === name) this.#resumeBy("signal");
+    this.resumeIfSignalled();
+  }
+
+  /** A pause that a signal ends consumes that signal: the next pause waits for the next one. */
+  resumeIfSignalled(): void {
+    const name = this.#paused?.resumeOn ?? null;
+    const signal = name === null ? undefined : this.#signals.find((candidate) => candidate.name === name);
+    if (signal === undefined) return;
+    this.#signals.splice(this.#signals.indexOf(signal), 1);
+    this.#paused = null;
+    this.events.push(event("run.resumed", {}, { by: "signal", signal: signal.seq }));
   }
 
   /** Gives buffered signals to the waits that want them, oldest wait and oldest signal first. */
@@ -209,7 +220,7 @@ class Decision {
     throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
   }
 
-  #resumeBy(by: "operator" | "signal" | "recheck"): void {
+  #resumeBy(by: "operator" | "recheck"): void {
     this.#paused = null;
     this.events.push(event("run.resumed", {}, { by }));
   }
@@ -222,7 +233,8 @@ class Decision {
     this.events.push(event("run.cancel_requested", {}, reason === null ? {} : { reason }));
   }
 
-  #childEnded({ node, index, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
+  #childEnded({ node: from, index, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
+    const node = this.#keyOfChild(from);
     const op = this.#state.ops.get(node);
     if (op?.kind === "map" && index !== null) return this.#mapChildEnded(node, op, index, status);
     if (op?.kind !== "child" || op.phase !== "open") return;
@@ -230,6 +242,11 @@ class Decision {
       this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
     else if (status === "failed") this.events.push(event("child.failed", { node }, { error: error as Failure }));
     else this.events.push(event("child.canceled", { node }, reason === null ? {} : { reason }));
+  }
+
+  #keyOfChild(from: string): string {
+    const suffix = childNode(this.#state, "");
+    return suffix !== "" && from.endsWith(suffix) ? from.slice(0, -suffix.length) : suffix === "" ? from : "";
   }
 
   #mapChildEnded(node: string, op: MapOp, index: number, status: "completed" | "failed" | "canceled"): void {

@@ -27,6 +27,7 @@ export type Outcome =
   | "reattempted"
   | "continued"
   | "skipped_by_flow_control"
+  | "canceled_by_flow_control"
   | "reattempted_by_exception"
   | "failed_by_exception"
   | "paused_by_exception"
@@ -42,7 +43,8 @@ export interface EventData {
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
-  "run.resumed": { by: "operator" | "signal" | "recheck" };
+  /** `signal` is the number of the signal that did it, and is consumed by that. */
+  "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number };
   "run.cancel_requested": { reason?: string };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };
@@ -58,6 +60,8 @@ export interface EventData {
   /** Flow control: again after `waitMs`, without that being a failure. */
   "step.reattempted": { waitMs: number; ms?: number };
   "step.skipped": { by?: "operator" };
+  /** The step canceled the run. */
+  "step.canceled": { ms?: number };
 
   "timer.started": { ms?: number; until?: number };
   "timer.fired": Record<string, never>;

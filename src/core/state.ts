@@ -117,6 +117,9 @@ export interface RunState {
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   ending: Ending | null;
+  /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
+  generation: number;
+  readonly rewound: Map<string, number>;
   /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
   news: number;
 }
@@ -134,6 +137,8 @@ export function initialState(): RunState {
     cancel: null,
     reattemptAt: null,
     ending: null,
+    generation: 0,
+    rewound: new Map(),
     news: 0,
   };
 }
@@ -182,6 +187,8 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
       stuck.phase = "again";
       stuck.dueAt = event.at;
     }
+    const { signal } = dataOf(event, "run.resumed");
+    if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;
   },
@@ -193,6 +200,8 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     const { waitMs, rewind } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
     if (!rewind) return;
+    for (const [key, op] of state.ops) if (op.kind === "step") state.rewound.set(key, op.attempt);
+    state.generation += 1;
     state.ops.clear();
     state.answered.length = 0;
   },
@@ -212,6 +221,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   },
   "step.completed": (state, event) => endStep(state, event, "completed"),
   "step.skipped": (state, event) => endStep(state, event, "skipped"),
+  "step.canceled": (state, event) => endStep(state, event, "skipped"),
   "step.failed": (state, event) => {
     const { retryMs, transient } = dataOf(event, "step.failed");
     const op = stepOf(state, event);
@@ -333,7 +343,15 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
   const key = keyOf(event);
   let op = state.ops.get(key);
   if (op?.kind !== "step") {
-    op = { kind: "step", attempt: 0, failures: 0, setbacks: 0, phase: "started", dueAt: null, data: null };
+    op = {
+      kind: "step",
+      attempt: state.rewound.get(key) ?? 0,
+      failures: 0,
+      setbacks: 0,
+      phase: "started",
+      dueAt: null,
+      data: null,
+    };
     state.ops.set(key, op);
   }
   op.attempt = event.attempt ?? op.attempt;
@@ -375,6 +393,11 @@ function takeSignal(state: RunState, seq: number): Signal {
 
 export function* indexes(ranges: readonly (readonly [number, number])[]): Generator<number> {
   for (const [first, last] of ranges) for (let index = first; index <= last; index += 1) yield index;
+}
+
+/** The name under which children know the call that started them: those of an earlier generation are strangers. */
+export function childNode(state: RunState, key: string): string {
+  return state.generation === 0 ? key : `${key}~${state.generation}`;
 }
 
 /** The status that belongs in the run's row while nobody owns the run. */

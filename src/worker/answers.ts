@@ -44,6 +44,8 @@ export class Answers {
   readonly #passed = new Set<string>();
   #cursor = 0;
   #scheduled = false;
+  /** Nothing is handed over before there is code that could have asked. */
+  #open = false;
   #closed = false;
 
   constructor(options: { state: RunState; bornAt: number; settle: Settle; onIdle: () => void }) {
@@ -85,14 +87,15 @@ export class Answers {
     this.pending.delete(key);
   }
 
-  /** Begins to hand over what the log holds, once the code had a chance to ask. */
-  replay(): void {
-    this.#schedule();
+  /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
+  open(): void {
+    this.#open = true;
+    if (this.#state.answered.length > 0) this.#schedule();
   }
 
   /** More events were folded into the state. */
   deliver(): void {
-    if (!this.#scheduled) this.#next();
+    if (this.#open && !this.#scheduled) this.#next();
   }
 
   close(): void {

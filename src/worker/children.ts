@@ -6,7 +6,7 @@ import { type Failure, reviveFailure } from "../core/failure.js";
 import { childRunId } from "../core/ids.js";
 import { writeMail } from "../core/mail.js";
 import { checkName } from "../core/names.js";
-import { indexes, type MapOp } from "../core/state.js";
+import { childNode, indexes, type MapOp } from "../core/state.js";
 import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
 import { validate } from "../define/standard-schema.js";
 import type { Mail, NewRun, RunRecord } from "../store/store.js";
@@ -25,7 +25,7 @@ export async function startChild<I, O>(
   options: ChildOptions = {},
 ): Promise<ChildHandle<O>> {
   const key = turn.key(checkName("step", options.name ?? nameOf(child)));
-  const runId = childRunId(turn.runId, key, 0);
+  const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
   const answer = turn.ask(key) as Promise<O>;
@@ -89,14 +89,19 @@ interface Spawning {
 async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], map: Spawning): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const make = await birth(turn, child, key, {});
+  // All of them first: one item that cannot be stored must not leave half a map behind.
+  const births: Omit<NewRun, "id" | "due">[] = [];
+  for (let index = map.spawned; index < count; index += 1) births.push(await make(items[index] as I, index));
   let spawned = map.spawned;
   let isNew = map.isNew;
   do {
     const upTo = Math.min(count, spawned + birthsPerCommit);
     for (let index = spawned; index < upTo; index += 1) {
-      const born = await make(items[index] as I, index);
-      const kind = index < concurrency + map.settled ? "now" : "held";
-      turn.outbox.starts.push({ ...born, id: childRunId(turn.runId, key, index), due: { kind } });
+      const born = births[index - map.spawned] as Omit<NewRun, "id" | "due">;
+      // Children that ended meanwhile have made room already.
+      const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
+      const kind = index < concurrency + settled ? "now" : "held";
+      turn.outbox.starts.push({ ...born, id: childId(turn, key, index), due: { kind } });
     }
     const data = { workflow: nameOf(child), count, concurrency, tolerate, spawned: upTo };
     turn.outbox.events.push(
@@ -131,13 +136,15 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
     tags: options.tags ?? definition?.tags ?? [],
     startKey: null,
     parentId: turn.runId,
-    parentNode: key,
+    parentNode: childNode(turn.state, key),
   };
   return async (input: unknown, parentIndex: number | null): Promise<Omit<NewRun, "id" | "due">> => {
     const value = schema === null ? input : await validate(schema, input, `input of child workflow "${name}"`);
     return { ...fixed, parentIndex, input: encode(value, { what: `the input of child workflow "${name}"` }) };
   };
 }
+
+const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
 
 const nameOf = (child: ChildWorkflow<any, any>): string => (typeof child === "string" ? child : child.name);
 
@@ -163,7 +170,7 @@ export function mapReleases(turn: Turn, events: readonly NewEvent[]): string[] {
     }
     const last = Math.min(op.spawned, op.concurrency + op.settled + ended.size);
     for (let index = Math.min(op.spawned, op.concurrency + op.settled); index < last; index += 1) {
-      releases.push(childRunId(turn.runId, settled.node, index));
+      releases.push(childId(turn, settled.node, index));
     }
   }
   return releases;
@@ -172,7 +179,7 @@ export function mapReleases(turn: Turn, events: readonly NewEvent[]): string[] {
 function cancelMap(turn: Turn, key: string, op: MapOp, ended: ReadonlySet<number> = new Set()): Mail[] {
   const mails: Mail[] = [];
   for (let index = 0; index < op.spawned; index += 1) {
-    if (!op.ended.has(index) && !ended.has(index)) mails.push(cancelMail(childRunId(turn.runId, key, index)));
+    if (!op.ended.has(index) && !ended.has(index)) mails.push(cancelMail(childId(turn, key, index)));
   }
   return mails;
 }
@@ -194,8 +201,8 @@ export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferr
   try {
     const ids =
       op.phase === "settled"
-        ? Array.from({ length: op.count }, (_, index) => childRunId(turn.runId, key, index))
-        : op.failed.map((index) => childRunId(turn.runId, key, index));
+        ? Array.from({ length: op.count }, (_, index) => childId(turn, key, index))
+        : op.failed.map((index) => childId(turn, key, index));
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
     for (let from = 0; from < ids.length; from += readsPerPage) {

@@ -94,23 +94,24 @@ class Context implements WorkflowContext<any> {
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
   }
 
-  async sleep(name: string, duration: Duration): Promise<void> {
+  sleep(name: string, duration: Duration): Promise<void> {
     const ms = parseDuration(duration, `duration of sleep "${name}"`);
-    await this.#timer(name, { ms }, { inMs: ms });
+    return this.#timer(name, { ms }, { inMs: ms });
   }
 
-  async sleepUntil(name: string, date: Date | number): Promise<void> {
-    const until = Number(date);
-    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant)
+  sleepUntil(name: string, date: Date | number): Promise<void> {
+    const until = Math.ceil(Number(date));
+    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
       throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
-    await this.#timer(name, { until }, { at: until });
+    }
+    return this.#timer(name, { until }, { at: until });
   }
 
-  #timer(name: string, data: { ms?: number; until?: number }, due: { inMs?: number; at?: number }): Promise<unknown> {
+  #timer(name: string, data: { ms?: number; until?: number }, due: { inMs?: number; at?: number }): Promise<void> {
     const turn = this.#turn;
     const key = turn.key(checkName("step", name));
     const op = turn.recorded(key, "timer");
-    const answer = this.#remember(turn.ask(key), key);
+    const answer = this.#remember(turn.ask(key) as Promise<void>, key);
     if (op === undefined && !turn.halted) turn.outbox.open(event("timer.started", { node: key }, data), due);
     turn.stir();
     return answer;
@@ -291,7 +292,7 @@ class Context implements WorkflowContext<any> {
   /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
   #leave(action: FlowAction): never {
     const signal = new FlowSignal(action);
-    this.#turn.raised = signal;
+    this.#turn.raise(signal);
     throw signal;
   }
 }

@@ -1,10 +1,11 @@
 /** How the handler of a workflow ended, and what that means for the run. */
 import { encode } from "../core/codec.js";
 import { PauseError, TransientError } from "../core/errors.js";
-import { event } from "../core/event.js";
+import { event, type NewEvent } from "../core/event.js";
 import { type Failure, toFailure } from "../core/failure.js";
 import { nextDelay } from "../core/retry.js";
 import { validate } from "../define/standard-schema.js";
+import { childrenToCancel } from "./children.js";
 import { createContext } from "./context.js";
 import { FlowSignal } from "./flow-control.js";
 import { pausedBy } from "./paused-by.js";
@@ -12,7 +13,8 @@ import type { Turn } from "./turn.js";
 
 export async function handlerReturned(turn: Turn, output: unknown): Promise<void> {
   if (turn.over) return;
-  if (turn.raised !== null) return obey(turn, turn.raised);
+  const swallowed = turn.takeRaised();
+  if (swallowed !== null) return obey(turn, swallowed);
   if (turn.halted) return turn.stir();
   const forgotten = forgottenBy(turn);
   if (forgotten.length === 0) return complete(turn, output);
@@ -30,12 +32,13 @@ function forgottenBy(turn: Turn): string[] {
 
 export async function handlerThrew(turn: Turn, error: unknown): Promise<void> {
   if (turn.over) return;
-  if (error instanceof FlowSignal) return obey(turn, error);
-  if (turn.raised !== null) return obey(turn, turn.raised);
+  const swallowed = turn.takeRaised();
+  if (error instanceof FlowSignal || swallowed !== null)
+    return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
   if (turn.halted) return turn.stir();
   if (error instanceof TransientError)
     return again(turn, nextDelay(turn.definition.retry, 1, Math.random(), error), false);
-  if (error instanceof PauseError) return turn.park(pausedBy(error, {}));
+  if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
   await fail(turn, error);
 }
 
@@ -50,7 +53,7 @@ export async function obey(turn: Turn, { action }: FlowSignal): Promise<void> {
       return complete(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
-      return turn.park(event("run.paused", { node: action.key }, { reason, passable: true }));
+      return rest(turn, event("run.paused", { node: action.key }, { reason, passable: true }));
     }
     case "reattempt":
       return again(turn, action.waitMs, action.rewind);
@@ -59,7 +62,14 @@ export async function obey(turn: Turn, { action }: FlowSignal): Promise<void> {
   }
 }
 
+/** The pause is recorded; what runs beside may finish, and then the run is parked. */
+async function rest(turn: Turn, paused: NewEvent): Promise<void> {
+  await turn.submit([paused]);
+}
+
 function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
+  // What the handler forgets, nobody waits for any more.
+  if (rewind) for (const mail of childrenToCancel(turn)) turn.outbox.mail.push(mail);
   turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
   return turn.park();
 }
@@ -77,7 +87,7 @@ async function complete(turn: Turn, output: unknown): Promise<void> {
   await turn.conclude("completed", [event("run.completed", {}, undefined, { output: text })], text, null);
 }
 
-async function fail(turn: Turn, error: unknown): Promise<void> {
+export async function fail(turn: Turn, error: unknown): Promise<void> {
   if (!turn.halted) await callOnFailure(turn, error);
   if (turn.over) return;
   const failure = toFailure(error);
@@ -88,6 +98,7 @@ async function fail(turn: Turn, error: unknown): Promise<void> {
 async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
+  turn.onlyStep("on_failure");
   const context = createContext(turn);
   const cause = error instanceof Error ? error : new Error(String(error), { cause: error });
   const info = { runId: turn.runId, workflowName: name, input: context.input, error: cause };

@@ -1,9 +1,12 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
 import { TimeoutError } from "../core/errors.js";
 import type { Logger, StepContext } from "../define/context.js";
+import type { FlowSignal } from "./flow-control.js";
 
 export interface ExecutionHost {
   readonly runId: string;
+  /** Says whose code runs, until the returned function is called. */
+  enter(execution: Execution): () => void;
   logFor(step: string, attempt: number): Logger;
   progress(node: string, done: number, total?: number, message?: string): void;
 }
@@ -14,6 +17,8 @@ export class Execution implements StepContext {
   readonly startedMs = performance.now();
   /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
   startRecorded = false;
+  /** Flow control that this body raised, as far as that is known. */
+  raised: FlowSignal | null = null;
   readonly #host: ExecutionHost;
   #controller: AbortController | null = null;
   #abortReason: unknown;
@@ -46,9 +51,10 @@ export class Execution implements StepContext {
     return this.#host.logFor(this.key, this.attempt);
   }
 
-  progress(done: number, total?: number, message?: string): void {
+  /** Bound, because code takes it out by name: `({ progress }) => …`. */
+  readonly progress = (done: number, total?: number, message?: string): void => {
     this.#host.progress(this.key, done, total, message);
-  }
+  };
 
   get elapsedMs(): number {
     return Math.max(0, Math.round(performance.now() - this.startedMs));
@@ -61,10 +67,19 @@ export class Execution implements StepContext {
     this.#controller?.abort(reason);
   }
 
+  #call<T>(body: (step: StepContext) => T | Promise<T>): T | Promise<T> {
+    const leave = this.#host.enter(this);
+    try {
+      return body(this);
+    } finally {
+      leave();
+    }
+  }
+
   /** Runs the body; after the time limit it is aborted and given up on, whatever it still does. */
   async run<T>(body: (step: StepContext) => T | Promise<T>, timeoutMs: number | null): Promise<T> {
     // A limit beyond what a timer can count is no limit: it must not fire early.
-    if (timeoutMs === null || timeoutMs > maxTimerMs) return body(this);
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return this.#call(body);
     let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -74,7 +89,7 @@ export class Execution implements StepContext {
       }, timeoutMs);
     });
     try {
-      const value = Promise.resolve(body(this));
+      const value = Promise.resolve(this.#call(body));
       // Whoever loses the race below may still reject later; that is nobody's problem then.
       value.catch(() => {});
       return await Promise.race([value, expired]);

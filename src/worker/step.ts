@@ -2,6 +2,7 @@
 import { encode } from "../core/codec.js";
 import { parseDuration } from "../core/duration.js";
 import {
+  InvalidInputError,
   PauseError,
   PayloadTooLargeError,
   PermanentError,
@@ -39,6 +40,9 @@ export function callStep(
   const policy =
     options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
   const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${key}"`);
+  if (options.onCrash !== undefined && options.onCrash !== "rerun" && options.onCrash !== "pause") {
+    throw new InvalidInputError(`onCrash of step "${key}" is "rerun" or "pause", not ${String(options.onCrash)}.`);
+  }
   const step = new Step(turn, key, body, { policy, timeoutMs, options, kind });
   const op = turn.recorded(key, "step");
   const answer = turn.ask(key);
@@ -61,6 +65,7 @@ export class TurnExecution extends Execution {
     super(
       {
         runId: turn.runId,
+        enter: (execution) => turn.enter(execution),
         logFor: () => turn.host.log,
         progress: (node, done, total, message) => turn.progress(node, done, total, message),
       },
@@ -91,7 +96,7 @@ class Step {
 
   begin(op: StepOp | undefined): void {
     const turn = this.#turn;
-    if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || turn.halted)
+    if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || !turn.mayBegin(this.#key))
       return turn.stir();
     if (op?.phase === "started" && this.#settings.options.onCrash === "pause") {
       const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
@@ -104,7 +109,11 @@ class Step {
   }
 
   #execute(op: StepOp | undefined): void {
-    const execution = new TurnExecution(this.#turn, this.#key, (op?.attempt ?? 0) + 1);
+    const execution = new TurnExecution(
+      this.#turn,
+      this.#key,
+      (op?.attempt ?? this.#turn.state.rewound.get(this.#key) ?? 0) + 1,
+    );
     this.#turn.began(execution);
     void this.#perform(execution, op);
   }
@@ -126,10 +135,11 @@ class Step {
       }
       const output = await execution.run(this.#body, timeoutMs);
       // Swallowed by a catch in user code: still honoured.
-      if (turn.raised !== null) throw turn.raised;
+      const swallowed = turn.takeRaised(execution);
+      if (swallowed !== null) throw swallowed;
       events = [this.#completed(execution, output)];
     } catch (error) {
-      if (error instanceof FlowSignal) signal = error;
+      signal = error instanceof FlowSignal ? error : turn.takeRaised(execution);
       events = signal === null ? this.#failed(execution, error, op) : this.#flow(execution, signal);
     }
     turn.ended(execution);
@@ -202,7 +212,7 @@ class Step {
   }
 
   #flow(execution: Execution, { action }: FlowSignal): NewEvent[] {
-    this.#turn.raised = null;
+    this.#turn.takeRaised(execution);
     const ms = execution.elapsedMs;
     switch (action.kind) {
       case "skip":
@@ -218,8 +228,10 @@ class Step {
           event("run.paused", { node: this.#key }, { reason: action.reason ?? "Paused by the workflow." }),
         ];
       }
-      default:
-        return [];
+      case "cancel":
+        return [event("step.canceled", this.#place(execution, "canceled_by_flow_control"), { ms })];
+      case "finish":
+        return [event("step.completed", this.#place(execution, "success"), { ms })];
     }
   }
 

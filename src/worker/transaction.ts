@@ -25,7 +25,8 @@ export async function inTransaction(
   let event: NewEvent;
   try {
     const output = await execution.run((step) => body(transaction.handle, step), timeoutMs);
-    if (turn.raised !== null) throw turn.raised;
+    const swallowed = turn.takeRaised(execution);
+    if (swallowed !== null) throw swallowed;
     event = record(output);
   } catch (error) {
     await rollBack(transaction);

@@ -9,7 +9,7 @@ import { encode } from "../core/codec.js";
 import { type Command, decide, type Received } from "../core/decide.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
-import { type Failure, toFailure } from "../core/failure.js";
+import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { mailToParent, readMail } from "../core/mail.js";
 import { evolve, fold, nextDueAt, type Op, type RunState, statusOf, waitingFor } from "../core/state.js";
 import type { Logger } from "../define/context.js";
@@ -19,8 +19,8 @@ import { Answers, type Deferred } from "./answers.js";
 import { childrenToCancel, mapReleases, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
-import { cancel, handlerReturned, handlerThrew, obey } from "./ending.js";
-import { maxTimerMs } from "./execution.js";
+import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
+import { type Execution, maxTimerMs } from "./execution.js";
 import type { FlowSignal } from "./flow-control.js";
 import { insist } from "./insist.js";
 import { Journal, type Parting } from "./journal.js";
@@ -61,12 +61,18 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
-  /** A flow control signal that user code raised and nobody has honoured yet. */
-  raised: FlowSignal | null = null;
   readonly #opening: Opening;
   readonly #names = new Map<string, number>();
   readonly #executions = new Set<TurnExecution>();
   readonly #retries = new Map<string, (op: Op | undefined) => void>();
+  /** Flow control that user code raised and nobody has honoured yet, when it is not known in which step. */
+  #raised: FlowSignal | null = null;
+  /** Whose body runs right now, synchronously. */
+  #current: Execution | null = null;
+  /** The run fails; only this step may still begin. */
+  #lastStep: string | null = null;
+  /** It was paused and resumed within this turn: what the code asked for meanwhile was refused, so it begins again. */
+  #startOver = false;
   #controller: AbortController | null = null;
   /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
   #busy = 0;
@@ -125,7 +131,9 @@ export class Turn {
       this.journal.closed ||
       this.#leaving ||
       this.#stopping ||
+      this.#startOver ||
       this.#holding ||
+      this.#lastStep !== null ||
       this.state.paused !== null ||
       this.state.cancel !== null ||
       this.state.ending !== null
@@ -187,7 +195,7 @@ export class Turn {
       void handlerThrew(this, error);
       return;
     }
-    if (this.state.answered.length > 0) this.answers.replay();
+    this.answers.open();
     Promise.resolve(result).then(
       (output) => handlerReturned(this, output),
       (error) => handlerThrew(this, error),
@@ -195,6 +203,37 @@ export class Turn {
   }
 
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
+
+  enter(execution: Execution): () => void {
+    const outer = this.#current;
+    this.#current = execution;
+    return () => {
+      this.#current = outer;
+    };
+  }
+
+  /** Noted before it is thrown: a `catch` in user code cannot make it unsaid. */
+  raise(signal: FlowSignal): void {
+    if (this.#current !== null) this.#current.raised = signal;
+    else this.#raised = signal;
+  }
+
+  /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
+  takeRaised(execution?: Execution): FlowSignal | null {
+    const signal = execution?.raised ?? this.#raised;
+    if (execution?.raised == null) this.#raised = null;
+    else execution.raised = null;
+    return signal;
+  }
+
+  /** The handler failed: from here on only this step may begin. */
+  onlyStep(key: string): void {
+    this.#lastStep = key;
+  }
+
+  mayBegin(key: string): boolean {
+    return !this.halted || (this.#lastStep === key && !this.over && !this.#leaving && this.state.cancel === null);
+  }
 
   /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
   key(name: string): string {
@@ -301,7 +340,9 @@ export class Turn {
 
   #written(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
-    if (this.state.signals.length > 0 && events.some((one) => one.type === "wait.started")) void this.#pump([], at);
+    if (this.#codeRuns && events.some((one) => one.type === "run.resumed")) this.#startOver = true;
+    const listens = events.some((one) => one.type === "wait.started" || one.type === "run.paused");
+    if (listens && this.state.signals.length > 0) void this.#pump([], at);
     if (this.halted) this.#halt();
     else if (!this.outbox.empty) this.stir();
   }
@@ -371,7 +412,7 @@ export class Turn {
     if (events.length > 0 || inbox.length > 0) {
       for (const row of inbox) this.outbox.drained.push(row.id);
       const failed = events.find((one) => one.type === "run.failed");
-      if (failed !== undefined) return this.conclude("failed", events, null, dataOf(failed, "run.failed").error);
+      if (failed !== undefined) return this.#overdue(events, dataOf(failed, "run.failed").error);
       for (const release of mapReleases(this, events)) this.outbox.release.push(release);
       if (!(await this.submit(events))) return;
     }
@@ -380,9 +421,19 @@ export class Turn {
     if (this.halted) this.#halt();
   }
 
+  /** The time limit of the run has passed. */
+  async #overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
+    if (this.definition.onFailure === null) return this.conclude("failed", events, null, error);
+    if (!(await this.submit(events.filter((one) => one.type !== "run.failed")))) return;
+    this.abort(reviveFailure(error));
+    this.#codeRuns = true;
+    this.answers.open();
+    await fail(this, reviveFailure(error));
+  }
+
   #beginDueRetries(now: number): void {
-    if (this.halted) return;
     for (const [key, begin] of this.#retries) {
+      if (!this.mayBegin(key)) continue;
       const op = this.state.ops.get(key);
       if (op?.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) > now) continue;
       this.#retries.delete(key);
@@ -451,7 +502,7 @@ export class Turn {
     // Its receipt stirs again, and then the state knows what is in it.
     if (this.journal.unsettled) return;
     if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
-    if (this.state.paused !== null || this.#stopping || !this.#codeRuns) return void this.park();
+    if (this.state.paused !== null || this.#stopping || this.#startOver || !this.#codeRuns) return void this.park();
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
@@ -471,7 +522,7 @@ export class Turn {
 
   #parking(): Next {
     const { outbox, state } = this;
-    const interrupted = this.#stopping && this.#codeRuns && state.paused === null;
+    const interrupted = (this.#stopping || this.#startOver) && this.#codeRuns && state.paused === null;
     const stateDue = nextDueAt(state, this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined);
     const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
     const startedAt = state.startedAt;
@@ -494,12 +545,18 @@ export class Turn {
     if (this.#leaving) return;
     this.#leaving = true;
     if (this.journal.unsettled) await this.journal.settled();
-    for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
+    if (status !== "completed") await this.#sendChildrenHome();
     const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);
     const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
     const startedAt = this.state.startedAt ?? "now";
     await this.journal.submit(events, { kind: "finish", status, output, error: failure, startedAt });
+  }
+
+  /** A run that fails or is canceled takes along the children that it waits for; those born just now are born first. */
+  async #sendChildrenHome(): Promise<void> {
+    if (this.outbox.starts.length > 0) await this.submit([]);
+    for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
   }
 
   /** Run-level flow control that a step raised: the step is recorded by its own hand, then the run obeys. */
@@ -510,7 +567,8 @@ export class Turn {
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */
   diverge(steps: readonly string[], problem: string): void {
     if (this.over) return;
-    const error = new NonDeterminismError({ runId: this.runId, steps, problem });
+    const names = steps.map((step) => `"${step}"`).join(", ");
+    const error = new NonDeterminismError({ runId: this.runId, steps, problem: `${problem} (${names})` });
     this.hold(error.message, toFailure(error));
   }
 
@@ -525,8 +583,7 @@ export class Turn {
       error === null ? { reason } : { reason, error },
     );
     // What runs may finish and is recorded; then the run rests.
-    if (this.journal.unsettled || this.#busy > 0) void this.submit([paused]);
-    else void this.park(paused);
+    void this.submit([paused]);
   }
 
   #settleCall(key: string, call: Deferred): void | Promise<void> {

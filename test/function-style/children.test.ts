@@ -88,8 +88,8 @@ describe("ctx.run", () => {
     const parent = workflow("parent", (ctx) => ctx.run<number, number>("double", 21));
     const w = await world();
     const parents = await w.worker([parent]);
-    const run = await w.pawl.start(parent);
     await w.pawl.createWorkflow("double");
+    const run = await w.pawl.start(parent);
     await parents.settle();
     const children = await w.worker([double]);
     for (let due = await children.settle(); due !== null; due = await children.settle()) w.clock.moveTo(due);

@@ -134,13 +134,15 @@ forEachStore(
       test("listening connections that are cut come back, and what they missed is found", async () => {
         const worker = await work(["listener", "steps"]);
         const sql = await rawSql(database.url);
-        const cut = () =>
-          sql.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
-          );
+        const listening = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+        const listeners = async () => (await sql.query(`SELECT pid ${listening}`)).length;
+        const cut = () => sql.query(`SELECT pg_terminate_backend(pid) ${listening}`);
+        // A client listens from its first wait for a result.
+        await (await start("steps", { count: 1, ms: 1 })).result();
         for (let round = 0; round < 5; round += 1) {
-          // Of this process and of the worker's.
-          await until(async () => (await cut()).length === 2);
+          // This process's and the worker's.
+          await until(async () => (await listeners()) === 2);
+          await cut();
           const [one, other] = await Promise.all([start("steps", { count: 3, ms: 5 }), start("listener", null)]);
           await other.signal("go", 1);
           await cut();

@@ -164,6 +164,27 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(claimed).toMatchObject({ tasks: [], nextDueAt: expect.any(Number) });
   });
 
+  test("timers that are due but not taken stand in line by priority from then on", async () => {
+    const fence = await enlist();
+    const workflow = randomUUID();
+    const soonDue = (await store.now()) + 50;
+    const timers = [1, 2].map(() => newRun({ workflow, due: { kind: "at", ms: soonDue } }));
+    const urgent = [1, 2].map(() => newRun({ workflow, priority: 9 }));
+    await store.commit(starting(...timers, ...urgent));
+    await soon(80);
+    const claimed = await store.claim({ fence, routes: [{ workflow, version: "" }], limit: 2, limitPerRoute: 2 });
+    expect(claimed).toMatchObject({ tasks: [{ run: { priority: 9 } }, { run: { priority: 9 } }] });
+    const left = await store.tasks(timers.map(({ id }) => id));
+    expect(left.map(({ state, dueAt }) => [state, dueAt])).toEqual(timers.map(() => ["ready", soonDue]));
+  });
+
+  test("a worker cannot append to a run that it does not own, even if its fence holds", async () => {
+    const [mine, theirs] = [await enlist(), await enlist()];
+    const [run] = await owned(theirs, 1);
+    expect(await store.commit(appending(mine, [run as NewRun]))).toEqual({ kind: "conflict", runId: run?.id });
+    expect(await store.log(run?.id ?? "", { after: 0, limit: 1 })).toEqual([]);
+  });
+
   test("a worker whose flush hangs is not reaped, the others are", async () => {
     const me = await enlist();
     const hanging = await enlist(1);
@@ -248,6 +269,17 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       await rollback();
       await soon(20);
     }
+  });
+
+  test("a transaction sees what others commit meanwhile: READ COMMITTED", async () => {
+    const { handle, rollback } = await store.begin();
+    const versions = async (id: string) =>
+      (await (handle as Connection).query("SELECT version FROM pawl_runs WHERE id = ?", [id]))[0] as object[];
+    const run = newRun();
+    expect(await versions(run.id)).toEqual([]);
+    await store.commit(starting(run));
+    expect(await versions(run.id)).toHaveLength(1);
+    await rollback();
   });
 
   test("in a user's transaction, too, an event that somebody commits meanwhile is a conflict", async () => {

@@ -177,6 +177,33 @@ export function concurrencyTests(fixture: Fixture): void {
     longMs,
   );
 
+  test(
+    "a large commit and the end of its worker exclude each other",
+    async () => {
+      const other = await fixture.another();
+      const reaper = await fixture.worker({}, other);
+      for (let round = 0; round < 24; round += 1) {
+        const doomed = await fixture.worker();
+        const runs = await fixture.ownedRuns(150, doomed);
+        const ids = runs.map(({ id }) => id);
+        const padding = JSON.stringify("x".repeat(2_000));
+        const appends = ids.map((id) => transition(id, { events: [event("late", { data: padding })] }));
+        const takesOver = async () => {
+          await delay(round % 8);
+          await other.retire(doomed);
+          await fixture.claim(reaper, routesOf(...runs), { limit: 200 }, other);
+          return other.logs(ids);
+        };
+        const [result, found] = await Promise.all([fixture.store.commit(batch(doomed, appends)), takesOver()]);
+        const expected = result.kind === "committed" ? 1 : 0;
+        for (const id of ids) expect(found.get(id) ?? [], `${result.kind}, round ${round}`).toHaveLength(expected);
+        const after = await fixture.store.logs(ids);
+        expect([...after.values()].flat()).toHaveLength(expected * ids.length);
+      }
+    },
+    longMs,
+  );
+
   test("a burst of calls on one instance comes through, whatever they are", async () => {
     const worker = await fixture.worker();
     const runs = newRuns(300, { due: { kind: "owned" } });

@@ -172,6 +172,17 @@ export function guardTests(fixture: Fixture): void {
     expect(await fixture.tasks(owned, mailed, moved, fine)).toEqual(before);
   });
 
+  test("a client's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
+    const run = await fixture.start();
+    await fixture.move(null, transition(run.id, { events: events(3), next: park() }));
+    for (const after of [1, 2, 4, 100]) {
+      const given = transition(run.id, { after, events: [event("x")], next: park("paused") });
+      expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
+    }
+    expect(await fixture.log(run.id)).toHaveLength(3);
+    expect(await fixture.run(run.id)).toMatchObject({ status: "waiting" });
+  });
+
   test("a client's commit without events conflicts with an owned run all the same", async () => {
     const worker = await fixture.worker();
     const run = await fixture.owned(worker);

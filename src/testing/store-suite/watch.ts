@@ -32,6 +32,15 @@ export function watchTests(fixture: Fixture): void {
     stop();
   });
 
+  test("a start that is due later is told too, for those who sleep until the next one", async () => {
+    const { told, stop } = watching(fixture.store);
+    const soon = await fixture.start({ due: { kind: "in", ms: 60_000 } });
+    await told({ workflow: soon.workflow });
+    const later = await fixture.start({ due: { kind: "at", ms: (await fixture.store.now()) + 60_000 } });
+    await told({ workflow: later.workflow });
+    stop();
+  });
+
   test("a message is told as mail, whether it was sent or came with a commit", async () => {
     const worker = await fixture.worker();
     const [first, second] = [await fixture.owned(worker), await fixture.owned(worker)];

@@ -1,0 +1,185 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { PermanentError, workflow } from "pawl";
+import { errorOf, start, world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+const echo = workflow("echo", async (_ctx, value: unknown) => value);
+const waiting = workflow("waiting", (ctx, _n: number) => ctx.waitForSignal("go"));
+const failing = workflow("failing", async () => {
+  throw new PermanentError("no");
+});
+const all = [echo, waiting, failing];
+
+forEachStore((kind) => {
+  test("runs() finds by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const worker = await w.worker(all);
+    const ids: string[] = [];
+    for (let n = 0; n < 12; n += 1) {
+      const definition = [echo, waiting, failing][n % 3] as typeof echo;
+      const run = await w.pawl.start(definition, n, { tags: [n < 6 ? "early" : "late", "all"], hero: { type: "User", id: String(n) } });
+      ids.push(run.id);
+      if (n % 2 === 1) w.clock.moveTo(w.clock.read() + 1_000);
+    }
+    const paused = await w.pawl.start(waiting, 99);
+    await worker.settle();
+    await paused.pause();
+    const found = async (filter: Parameters<typeof w.pawl.runs>[0]) => (await w.pawl.runs(filter)).runs;
+    expect((await found({ tag: "all" })).map(({ id }) => id)).toEqual([...ids].sort((a, b) => order(ids, a, b)));
+    expect(await found({ workflow: echo })).toHaveLength(4);
+    expect(await found({ workflow: "failing", status: "failed" })).toHaveLength(4);
+    expect(await found({ status: "completed" })).toHaveLength(4);
+    expect(await found({ status: "waiting" })).toHaveLength(4);
+    expect((await found({ status: "paused" })).map(({ id }) => id)).toEqual([paused.id]);
+    expect(await found({ status: "running" })).toEqual([]);
+    expect(await found({ active: true })).toHaveLength(5);
+    expect(await found({ active: false })).toHaveLength(8);
+    expect(await found({ hero: { type: "User", id: "4" } })).toMatchObject([{ id: ids[4] }]);
+    expect(await found({ tag: "early", workflow: echo })).toHaveLength(2);
+    expect(await found({ tag: "earl" })).toEqual([]);
+    const middle = (await w.pawl.run(ids[6] as string).get()).createdAt;
+    expect(await found({ tag: "all", createdAfter: middle })).not.toHaveLength(0);
+    expect((await found({ tag: "all", createdAfter: middle })).length + (await found({ tag: "all", createdBefore: middle })).length).toBeGreaterThanOrEqual(10);
+    const pages: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await w.pawl.runs({ tag: "all", limit: 5, ...(cursor === undefined ? {} : { cursor }) });
+      expect(page.runs.length).toBeLessThanOrEqual(5);
+      pages.push(...page.runs.map(({ id }) => id));
+      cursor = page.next ?? undefined;
+    } while (cursor !== undefined);
+    expect(new Set(pages)).toEqual(new Set(ids));
+    expect(pages).toHaveLength(12);
+  });
+
+  test("get() tells everything about a run that is known from outside", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const worker = await w.worker(all);
+    const begin = w.clock.now;
+    const run = await w.pawl.start(echo, { bucket: "b" }, { idempotencyKey: "k", hero: { type: "User", id: "1" }, tags: ["x", "y"], priority: 4 });
+    await worker.settle();
+    expect(await run.get()).toEqual({
+      id: run.id,
+      workflow: "echo",
+      version: "",
+      queue: "echo",
+      priority: 4,
+      status: "completed",
+      hero: { type: "User", id: "1" },
+      input: { bucket: "b" },
+      output: { bucket: "b" },
+      error: null,
+      tags: ["x", "y"],
+      idempotencyKey: "k",
+      parentId: null,
+      createdAt: begin,
+      startedAt: begin,
+      finishedAt: begin,
+      waitingFor: [],
+    });
+    const failed = await w.pawl.start(failing);
+    await worker.settle();
+    expect(await failed.get()).toMatchObject({ status: "failed", output: null, error: { name: "PermanentError", message: "no" } });
+  });
+
+  test("history() gives the log in pages", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const many = workflow("many", async (ctx) => {
+      for (let n = 0; n < 25; n += 1) await ctx.step("s", () => n);
+    });
+    const worker = await w.worker([many]);
+    const run = await w.pawl.start(many);
+    await worker.settle();
+    const whole = await run.history();
+    expect(whole.map(({ seq }) => seq)).toEqual(Array.from({ length: whole.length }, (_, n) => n + 1));
+    expect(whole).toHaveLength(27);
+    const pages = [];
+    for (let after = 0; ; ) {
+      const page = await run.history({ after, limit: 4 });
+      pages.push(...page);
+      if (page.length < 4) break;
+      after = page.at(-1)?.seq as number;
+    }
+    expect(pages).toEqual(whole);
+    expect(await run.history({ after: 1_000 })).toEqual([]);
+  });
+});
+
+function order(ids: readonly string[], a: string, b: string): number {
+  // Two runs at a time share an instant; among those the greater id is the newer one.
+  const [first, second] = [Math.floor(ids.indexOf(a) / 2), Math.floor(ids.indexOf(b) / 2)];
+  return first === second ? (a < b ? 1 : -1) : second - first;
+}
+
+describe("bad questions", () => {
+  test.each([{ limit: 0 }, { limit: 1_001 }, { limit: Number.NaN }, { status: "done" }, { cursor: "x" }, { cursor: "" }, { createdAfter: new Date(Number.NaN) }, { createdBefore: "today" }])(
+    "runs(%o) is refused",
+    async (filter) => {
+      const t = await start(echo);
+      expect(await errorOf(t.pawl.runs(filter as never))).toMatchObject({ code: "INVALID_INPUT" });
+    },
+  );
+
+  test.each([{ limit: 0 }, { limit: 1_001 }, { after: -1 }, { after: 1.5 }])("history(%o) is refused", async (page) => {
+    const t = await start(echo);
+    const run = await t.pawl.start(echo, 1);
+    expect(await errorOf(run.history(page))).toMatchObject({ code: "INVALID_INPUT" });
+  });
+
+  test.each(["", "1", "'; drop table pawl_runs; --", "00000000-0000-0000-0000-00000000000g"])("run(%o) gives a RunNotFoundError", async (id) => {
+    const t = await start(echo);
+    expect(await errorOf((async () => t.pawl.run(id).get())())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  });
+});
+
+describe("result()", () => {
+  test("gives a TimeoutError when the run takes longer; the run goes on, and can be asked again", async () => {
+    const t = await start(waiting);
+    const run = await t.pawl.start(waiting, 1);
+    expect(await errorOf(run.result({ timeout: 20 }))).toMatchObject({ code: "TIMEOUT" });
+    expect(await run.status()).not.toBe("failed");
+    await run.signal("go", "there");
+    await t.settle();
+    expect(await run.result({ timeout: "10s" })).toBe("there");
+  });
+
+  test("is woken when the run ends, not only by its poll", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const t = await start(waiting);
+    const run = await t.pawl.start(waiting, 1);
+    const results = Promise.all([run.result(), run.result(), t.pawl.run(run.id).result()]);
+    await t.settle();
+    await run.signal("go", 5);
+    await t.settle();
+    expect(await results).toEqual([5, 5, 5]);
+  });
+
+  test("of a run that has ended comes at once, however often", async () => {
+    const t = await start(echo);
+    const run = await t.pawl.start(echo, { a: 1 });
+    await t.settle();
+    expect(await run.result()).toEqual({ a: 1 });
+    expect(await t.pawl.run(echo, run.id).result({ timeout: 5_000 })).toEqual({ a: 1 });
+  });
+
+  test.each(["soon", -1, Number.NaN])("with a timeout of %o is refused", async (timeout) => {
+    const t = await start(echo);
+    const run = await t.pawl.start(echo, 1);
+    expect(await errorOf(run.result({ timeout: timeout as never }))).toMatchObject({ code: "INVALID_INPUT" });
+  });
+
+  test("that is waited for when Pawl is closed is rejected", async () => {
+    const w = await world();
+    const run = await w.pawl.start(waiting, 1);
+    const error = errorOf(run.result());
+    await w.pawl.close();
+    expect((await error).message).toContain("closed");
+  });
+});
