@@ -77,8 +77,17 @@ export interface EventData {
   "child.completed": { output?: unknown };
   "child.failed": { error: Failure };
   "child.canceled": { reason?: string };
-  "map.started": { workflow: string; count: number; concurrency: number; tolerate: number; spawned: number };
-  "map.spawned": { spawned: number };
+  /** `spawned` children exist, the first `released` of them may run. */
+  "map.started": {
+    workflow: string;
+    count: number;
+    concurrency: number;
+    tolerate: number;
+    spawned: number;
+    released: number;
+  };
+  "map.spawned": { spawned: number; released: number };
+  "map.released": { released: number };
   /** Index ranges [first, last] of the children that ended since the last such event, and how those that failed did. */
   "map.settled": { completed: [number, number][]; failed: [number, number][] };
 

@@ -63,6 +63,7 @@ export interface MapOp {
   readonly tolerate: number;
   /** Children that exist, those among them that may run, those that have ended. */
   spawned: number;
+  released: number;
   settled: number;
   failed: number[];
   /** By index, which children have ended: a message may come twice. */
@@ -271,7 +272,12 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   },
   "wait.withdrawn": (state, event) => {
     const op = state.ops.get(keyOf(event));
-    if ((op?.kind === "wait" || op?.kind === "timer") && op.phase === "open") op.phase = "withdrawn";
+    if (op?.kind === "timer" && op.phase === "open") op.phase = "withdrawn";
+    if (op?.kind !== "wait") return;
+    // It lost before the code had seen its signals: they are for whoever waits next.
+    if (op.phase === "completed") state.signals.push(...op.signals);
+    state.signals.sort((a, b) => a.seq - b.seq);
+    op.phase = "withdrawn";
   },
 
   "child.started": (state, event) => {
@@ -282,25 +288,18 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "child.failed": (state, event) => endChild(state, event, "failed"),
   "child.canceled": (state, event) => endChild(state, event, "canceled"),
   "map.started": (state, event) => {
-    const { workflow, count, concurrency, tolerate, spawned } = dataOf(event, "map.started");
-    const op: MapOp = {
-      kind: "map",
-      phase: "open",
-      workflow,
-      count,
-      concurrency,
-      tolerate,
-      spawned,
-      settled: 0,
-      failed: [],
-      ended: new Set(),
-    };
+    const counted = { settled: 0, failed: [], ended: new Set<number>() };
+    const op: MapOp = { kind: "map", phase: "open", ...dataOf(event, "map.started"), ...counted };
     state.ops.set(keyOf(event), op);
     settleMap(state, event, op);
   },
   "map.spawned": (state, event) => {
     const op = state.ops.get(keyOf(event));
-    if (op?.kind === "map") op.spawned = dataOf(event, "map.spawned").spawned;
+    if (op?.kind === "map") Object.assign(op, dataOf(event, "map.spawned"));
+  },
+  "map.released": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "map") op.released = dataOf(event, "map.released").released;
   },
   "map.settled": (state, event) => {
     const op = state.ops.get(keyOf(event));

@@ -134,6 +134,7 @@ export interface WorkflowContext<Input = unknown> {
 
   /** Runs another workflow as a child, with a log of its own, and waits for its result. */
   run<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<O>;
+  /** Starts a child without waiting for it. A child that still runs when its parent ends is canceled. */
   start<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<ChildHandle<O>>;
   /** One child per item, on any worker. */
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>>;

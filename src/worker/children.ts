@@ -96,21 +96,27 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
   let isNew = map.isNew;
   do {
     const upTo = Math.min(count, spawned + birthsPerCommit);
+    // Children that ended meanwhile have made room already.
+    const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
+    const released = Math.min(upTo, concurrency + settled);
     for (let index = spawned; index < upTo; index += 1) {
       const born = births[index - map.spawned] as Omit<NewRun, "id" | "due">;
-      // Children that ended meanwhile have made room already.
-      const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
-      const kind = index < concurrency + settled ? "now" : "held";
-      turn.outbox.starts.push({ ...born, id: childId(turn, key, index), due: { kind } });
+      turn.outbox.starts.push({
+        ...born,
+        id: childId(turn, key, index),
+        due: { kind: index < released ? "now" : "held" },
+      });
     }
-    const data = { workflow: nameOf(child), count, concurrency, tolerate, spawned: upTo };
+    const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.outbox.events.push(
-      isNew ? event("map.started", { node: key }, data) : event("map.spawned", { node: key }, { spawned: upTo }),
+      isNew
+        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released })
+        : event("map.spawned", { node: key }, { spawned: upTo, released }),
     );
     isNew = false;
     spawned = upTo;
     if (!(await turn.submit([]))) return;
-  } while (spawned < count);
+  } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 
 /** Everything about a child but its input and id, looked up once. */
@@ -154,26 +160,30 @@ function checkCount(name: string, value: number, least: number): number {
   throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${least}, not ${value}.`);
 }
 
-/** The held children that may run now that others have ended. A map that has failed sends its children home instead. */
-export function mapReleases(turn: Turn, events: readonly NewEvent[]): string[] {
-  const releases: string[] = [];
-  for (const settled of events) {
-    if (settled.type !== "map.settled" || settled.node === null) continue;
-    const op = turn.state.ops.get(settled.node);
-    if (op?.kind !== "map") continue;
-    const { completed, failed } = dataOf(settled, "map.settled");
-    const ended = new Set([...indexes(completed), ...indexes(failed)]);
-    const failures = op.failed.length + [...indexes(failed)].length;
-    if (failures > op.tolerate) {
-      for (const mail of cancelMap(turn, settled.node, op, ended)) turn.outbox.mail.push(mail);
-      continue;
-    }
-    const last = Math.min(op.spawned, op.concurrency + op.settled + ended.size);
-    for (let index = Math.min(op.spawned, op.concurrency + op.settled); index < last; index += 1) {
-      releases.push(childId(turn, settled.node, index));
-    }
+/** Lets held children run now that others have ended. Looked at after every commit, so that nothing is missed. */
+export function releaseChildren(turn: Turn): void {
+  for (const [key, op] of turn.state.ops) {
+    if (op.kind !== "map" || op.phase !== "open") continue;
+    const allowed = Math.min(op.spawned, op.concurrency + op.settled);
+    if (allowed <= op.released) continue;
+    for (let index = op.released; index < allowed; index += 1) turn.outbox.release.push(childId(turn, key, index));
+    turn.outbox.events.push(event("map.released", { node: key }, { released: allowed }));
+    // Noted here already: it must not be said twice while it is on its way into the log.
+    op.released = allowed;
   }
-  return releases;
+}
+
+/** A map that has failed sends its children home. */
+export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void {
+  for (const settled of events) {
+    const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
+    if (op?.kind !== "map" || settled.node === null) continue;
+    const { completed, failed } = dataOf(settled, "map.settled");
+    const failures = [...indexes(failed)];
+    if (op.failed.length + failures.length <= op.tolerate) continue;
+    const ended = new Set([...indexes(completed), ...failures]);
+    for (const mail of cancelMap(turn, settled.node, op, ended)) turn.outbox.mail.push(mail);
+  }
 }
 
 function cancelMap(turn: Turn, key: string, op: MapOp, ended: ReadonlySet<number> = new Set()): Mail[] {
@@ -191,7 +201,7 @@ export function childrenToCancel(turn: Turn): Mail[] {
   const mails: Mail[] = [];
   for (const [key, op] of turn.state.ops) {
     if (op.kind === "child" && op.phase === "open") mails.push(cancelMail(op.runId));
-    if (op.kind === "map" && op.phase === "open") mails.push(...cancelMap(turn, key, op));
+    if (op.kind === "map" && op.phase !== "settled") mails.push(...cancelMap(turn, key, op));
   }
   return mails;
 }

@@ -183,8 +183,9 @@ class Context implements WorkflowContext<any> {
     if (key === undefined || !turn.answers.pending.has(key)) return;
     turn.answers.forget(key);
     const op = turn.state.ops.get(key);
-    const open = op === undefined || ((op.kind === "timer" || op.kind === "wait") && op.phase === "open");
-    if (open) turn.outbox.events.push(event("wait.withdrawn", { node: key }));
+    const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
+    if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn")
+      turn.outbox.events.push(event("wait.withdrawn", { node: key }));
     turn.stir();
   }
 

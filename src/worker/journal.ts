@@ -1,8 +1,8 @@
 /** One run's way into its log while this worker has it: what to write, at which position, and what became of it. */
 import type { NewEvent } from "../core/event.js";
 import { evolve, type RunState } from "../core/state.js";
-import type { Next } from "../store/store.js";
-import type { Committer } from "./committer.js";
+import type { Next, Transition } from "../store/store.js";
+import type { Committer, Receipt } from "./committer.js";
 import { keep, Outbox } from "./outbox.js";
 
 /** How this worker's time with the run ended. */
@@ -76,17 +76,22 @@ export class Journal {
     const transition = this.outbox.take(this.#options.runId, this.#nextSeq - 1, next);
     this.#nextSeq += transition.events.length;
     if (next.kind !== "keep") this.#closed = true;
+    const receipt = await this.#commit(transition);
+    // Rejected only when the fence is gone: nothing of this worker counts any more, and it knows by itself.
+    if (receipt === null) return this.#part({ how: "lost" });
+    if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
+    this.#heard(receipt.at);
+    if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
+    else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
+    return true;
+  }
+
+  async #commit(transition: Transition): Promise<Receipt | null> {
     this.#submitting += 1;
     try {
-      const receipt = await this.#options.committer.submit(transition);
-      if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
-      this.#heard(receipt.at);
-      if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
-      else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
-      return true;
+      return await this.#options.committer.submit(transition);
     } catch {
-      // Rejected only when the fence is gone: nothing of this worker counts any more, and it knows by itself.
-      return this.#part({ how: "lost" });
+      return null;
     } finally {
       this.#submitting -= 1;
     }

@@ -144,14 +144,13 @@ class Step {
     }
     turn.ended(execution);
     if (turn.over) return;
-    const runLevel = signal !== null && isRunLevel(signal);
-    if (events.length > 0 || runLevel) {
-      const retried = events.some((one) => one.type === "step.failed" || one.type === "step.reattempted");
-      if (retried) turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
-      if (events.length > 0 && !(await turn.submit(events))) return;
+    if (signal !== null && isRunLevel(signal)) {
+      turn.settled();
+      return turn.obeyFromStep(signal, events);
     }
-    turn.settled();
-    if (runLevel) turn.obeyFromStep(signal as FlowSignal);
+    const again = events.some((one) => one.type === "step.failed" || one.type === "step.reattempted");
+    if (again) turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
+    if (await turn.submit(events)) turn.settled();
   }
 
   #completed(execution: Execution, output: unknown): NewEvent {

@@ -16,7 +16,7 @@ import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
-import { childrenToCancel, mapReleases, settleMap } from "./children.js";
+import { childrenToCancel, dismissFailedMaps, releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
@@ -340,6 +340,7 @@ export class Turn {
 
   #written(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
+    if (events.some((one) => one.type === "map.settled" || one.type === "map.spawned")) releaseChildren(this);
     if (this.#codeRuns && events.some((one) => one.type === "run.resumed")) this.#startOver = true;
     const listens = events.some((one) => one.type === "wait.started" || one.type === "run.paused");
     if (listens && this.state.signals.length > 0) void this.#pump([], at);
@@ -413,7 +414,7 @@ export class Turn {
       for (const row of inbox) this.outbox.drained.push(row.id);
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return this.#overdue(events, dataOf(failed, "run.failed").error);
-      for (const release of mapReleases(this, events)) this.outbox.release.push(release);
+      dismissFailedMaps(this, events);
       if (!(await this.submit(events))) return;
     }
     this.#beginDueRetries(now);
@@ -506,7 +507,8 @@ export class Turn {
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
-    const signalIsThere = opensWait && this.state.signals.length > 0;
+    const givesBack = this.outbox.events.some((one) => one.type === "wait.withdrawn");
+    const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
     if (waits && !signalIsThere) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
   }
@@ -545,7 +547,7 @@ export class Turn {
     if (this.#leaving) return;
     this.#leaving = true;
     if (this.journal.unsettled) await this.journal.settled();
-    if (status !== "completed") await this.#sendChildrenHome();
+    await this.#sendChildrenHome();
     const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);
     const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
@@ -553,14 +555,15 @@ export class Turn {
     await this.journal.submit(events, { kind: "finish", status, output, error: failure, startedAt });
   }
 
-  /** A run that fails or is canceled takes along the children that it waits for; those born just now are born first. */
+  /** No run outlives its parent. Children that are only in the outbox are born first, so that everybody agrees. */
   async #sendChildrenHome(): Promise<void> {
     if (this.outbox.starts.length > 0) await this.submit([]);
     for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
   }
 
-  /** Run-level flow control that a step raised: the step is recorded by its own hand, then the run obeys. */
-  obeyFromStep(signal: FlowSignal): void {
+  /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
+  obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
+    for (const one of ended) this.outbox.events.push(one);
     void obey(this, signal);
   }
 

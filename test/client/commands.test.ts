@@ -111,9 +111,9 @@ forEachStore((kind) => {
   test("commands for a run that does not exist get a RunNotFoundError", async () => {
     const { w } = await parked(kind, sleeper);
     const missing = w.pawl.run("01900000-0000-7000-8000-000000000000");
-    for (const command of [missing.get(), missing.cancel(), missing.signal("x"), missing.pause(), missing.history(), missing.executions(), missing.result({ timeout: "5s" })]) {
-      expect(await errorOf(command)).toMatchObject({ code: "RUN_NOT_FOUND" });
-    }
+    const questions = [() => missing.get(), () => missing.status(), () => missing.history(), () => missing.executions(), () => missing.result({ timeout: "5s" })];
+    const commands = [() => missing.cancel(), () => missing.signal("x"), () => missing.pause(), () => missing.resume(), () => missing.skip()];
+    for (const ask of [...questions, ...commands]) expect(await errorOf(ask())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 });
 

@@ -62,12 +62,14 @@ forEachStore((kind) => {
     expect(second.id).not.toBe(first.id);
   });
 
-  test("runs of a higher priority go first, among equals the older ones", async () => {
+  test("runs of a higher priority go first, among equals those that were due first", async () => {
     const { pawl } = await connected(kind);
     const order: string[] = [];
     const noted = workflow("noted", (ctx, name: string) => ctx.step("note", () => void order.push(name)));
     const runs: RunHandle<string, void>[] = [];
-    for (const [name, priority] of [["low", -5], ["a", 0], ["high", 10], ["b", 0]] as const) runs.push(await pawl.start(noted, name, { priority }));
+    const planned = [["low", -5], ["a", 0], ["high", 10], ["b", 0]] as const;
+    // Due at instants of their own, long ago: among equals the one that was due first is the first.
+    for (const [index, [name, priority]] of planned.entries()) runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
     await pawl.worker({ workflows: [noted], concurrency: 1 }).start();
     await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
     expect(order).toEqual(["high", "a", "b", "low"]);

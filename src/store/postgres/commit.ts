@@ -9,6 +9,7 @@ import type { PgQuery } from "./driver.js";
 import { runOfDuplicateEvent } from "./errors.js";
 import { isRunId } from "./ids.js";
 import { cursors, events } from "./log-sections.js";
+import { OneEvent } from "./one-event.js";
 import { holdersOf } from "./refusals.js";
 import { children, starts } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
@@ -46,11 +47,13 @@ export class Committer {
   readonly #tables: Tables;
   readonly #clock: SqlClock;
   readonly #statements: StatementBuilder;
+  readonly #oneEvent: OneEvent;
 
   constructor(tables: Tables, clock: SqlClock) {
     this.#tables = tables;
     this.#clock = clock;
     this.#statements = new StatementBuilder(tables, sections, (bind) => clock.now(bind));
+    this.#oneEvent = new OneEvent(tables, clock);
   }
 
   /** Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`). */
@@ -59,6 +62,11 @@ export class Committer {
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
     const work = workOf(batch);
+    const alone = this.#oneEvent.query(work);
+    const written = alone === null ? undefined : (await run(alone))[0];
+    if (written !== undefined) {
+      return { result: { kind: "committed", at: Number(written.at), kept: [], refused: [] }, litter: [] };
+    }
     const query = this.#statements.build(work, this.#clock.values());
     for (let look = 1; look <= looks; look += 1) {
       const row = (await run(query))[0];

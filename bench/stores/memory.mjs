@@ -1,0 +1,12 @@
+// No database at all: what the engine itself costs.
+
+export async function openMemory() {
+  return {
+    label: "memory (nothing survives; for comparison)",
+    url: "memory:",
+    statements: () => 0,
+    usage: async () => ({}),
+    limits: null,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,74 @@
+// MariaDB and MySQL: a database of our own on the server that is there.
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { createConnection } from "mysql2/promise";
+import { cpuOfThreads } from "../cost.mjs";
+import { columns, eventRow } from "./event-row.mjs";
+
+let sent = 0;
+
+export async function openMysql() {
+  const server = process.env.PAWL_TEST_MYSQL_URL ?? "mysql://root@127.0.0.1:3306/test";
+  const name = `pawl_bench_${randomBytes(4).toString("hex")}`;
+  const admin = await createConnection({ uri: server });
+  countStatements(admin);
+  await admin.query(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`);
+  await admin.query(`USE ${name}`);
+  await admin.query(
+    "CREATE TABLE bench_rows (run_id VARBINARY(36), seq INT, span INT, type VARBINARY(64), node VARBINARY(255), attempt INT, outcome VARBINARY(64), data LONGTEXT, at BIGINT, PRIMARY KEY (run_id, seq))",
+  );
+  const [[{ version }]] = await admin.query("SELECT version() AS version");
+  return {
+    label: process.env.PAWL_TEST_MYSQL_URL_DESCRIPTION ?? `MySQL ${version}`,
+    url: Object.assign(new URL(server), { pathname: `/${name}` }).href,
+    statements: () => sent,
+    usage: () => usage(admin, name, version.includes("MariaDB")),
+    limits: { oneRow: (count) => insertOneByOne(admin, count), hundredRows: (count) => insertHundreds(admin, count) },
+    close: async () => {
+      await admin.query(`DROP DATABASE ${name}`);
+      await admin.end();
+    },
+  };
+}
+
+/** The store sends several statements in a packet; each has an answer of its own. */
+function countStatements(connection) {
+  const owner = Object.getPrototypeOf(connection);
+  const { query, execute } = owner;
+  owner.query = async function (...args) {
+    const answer = await query.apply(this, args);
+    sent += statementsIn(answer[0]);
+    return answer;
+  };
+  owner.execute = function (...args) {
+    sent += 1;
+    return execute.apply(this, args);
+  };
+}
+
+const isAnswer = (value) => Array.isArray(value) || value?.constructor?.name === "ResultSetHeader";
+const statementsIn = (answer) => (Array.isArray(answer) && answer.some(isAnswer) ? answer.length : 1);
+
+async function usage(admin, database, tellsThreads) {
+  const [[{ eventRows }]] = await admin.query("SELECT count(*) AS eventRows FROM pawl_events");
+  const [[log]] = await admin.query("SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'");
+  const figures = { eventRows, logBytes: Number(log.Value) };
+  if (!tellsThreads) return figures;
+  const sql = "SELECT tid FROM information_schema.processlist WHERE db = ? AND id <> connection_id()";
+  const [threads] = await admin.query(sql, [database]);
+  return { ...figures, cpuUs: cpuOfThreads(threads.map(({ tid }) => tid)) };
+}
+
+async function insertOneByOne(admin, count) {
+  const run = randomUUID();
+  const sql = `INSERT INTO bench_rows (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  for (let seq = 1; seq <= count; seq += 1) await admin.execute(sql, [run, seq, ...eventRow, Date.now()]);
+}
+
+async function insertHundreds(admin, count) {
+  const runs = Array.from({ length: 100 }, () => randomUUID());
+  for (let seq = 1; seq <= count / 100; seq += 1) {
+    const rows = runs.map((run) => [run, seq, ...eventRow, Date.now()]);
+    await admin.query(`INSERT INTO bench_rows (${columns}) VALUES ?`, [rows]);
+  }
+}

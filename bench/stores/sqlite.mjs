@@ -1,0 +1,75 @@
+// SQLite: a file in a temporary folder, set up as the store sets up its own.
+
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadDriver } from "../../dist/store/sqlite/driver.js";
+import { columns, eventRow } from "./event-row.mjs";
+
+let sent = 0;
+
+export async function openSqlite() {
+  const driver = await loadDriver();
+  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
+  const file = join(folder, "pawl.db");
+  const limits = openLimits(driver, join(folder, "limits.db"));
+  countStatements(limits.database);
+  let reader;
+  return {
+    label: `SQLite (${driver.name}, WAL, synchronous = FULL)`,
+    url: `sqlite:${file}`,
+    statements: () => sent,
+    usage: async () => {
+      // Only now: the store makes the file.
+      reader ??= new driver.Database(file);
+      return { eventRows: reader.prepare("SELECT count(*) AS n FROM pawl_events").get().n };
+    },
+    limits,
+    close: async () => {
+      reader?.close();
+      limits.database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Every statement of every connection goes through these methods of its class. */
+function countStatements(database) {
+  const statementClass = Object.getPrototypeOf(database.prepare("SELECT 1"));
+  for (const [owner, name] of [
+    ...["run", "get", "all"].map((name) => [statementClass, name]),
+    [Object.getPrototypeOf(database), "exec"],
+  ]) {
+    const original = owner[name];
+    owner[name] = function (...args) {
+      sent += 1;
+      return original.apply(this, args);
+    };
+  }
+}
+
+function openLimits({ Database }, file) {
+  const database = new Database(file);
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec("PRAGMA synchronous = FULL");
+  database.exec(
+    "CREATE TABLE bench_rows (run_id TEXT, seq INTEGER, span INTEGER, type TEXT, node TEXT, attempt INTEGER, outcome TEXT, data TEXT, at INTEGER, PRIMARY KEY (run_id, seq)) WITHOUT ROWID",
+  );
+  const insert = database.prepare(`INSERT INTO bench_rows (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  return {
+    database,
+    oneRow: async (count) => {
+      const run = randomUUID();
+      for (let seq = 1; seq <= count; seq += 1) insert.run(run, seq, ...eventRow, Date.now());
+    },
+    hundredRows: async (count) => {
+      const runs = Array.from({ length: 100 }, () => randomUUID());
+      for (let seq = 1; seq <= count / 100; seq += 1) {
+        database.exec("BEGIN IMMEDIATE");
+        for (const run of runs) insert.run(run, seq, ...eventRow, Date.now());
+        database.exec("COMMIT");
+      }
+    },
+  };
+}

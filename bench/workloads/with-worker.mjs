@@ -1,0 +1,32 @@
+// A worker of this process for the length of a measurement.
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+export async function withWorker(pawl, workflows, measure, options = {}) {
+  const worker = pawl.worker({ workflows, concurrency: 500, ...options });
+  await worker.start();
+  try {
+    const result = await measure({ drained: (isComplete) => drained(worker, isComplete) });
+    await checkAllCompleted(pawl, workflows);
+    return result;
+  } finally {
+    await worker.stop();
+  }
+}
+
+/**
+ * Until the worker has nothing left: a run leaves it when its end is committed. Asking for every result would measure
+ * the reading of results.
+ */
+async function drained(worker, isComplete) {
+  while (!isComplete() || worker.active > 0) await sleep(1);
+}
+
+async function checkAllCompleted(pawl, workflows) {
+  for (const { name } of workflows) {
+    for (const filter of [{ active: true }, { status: "failed" }]) {
+      const { runs } = await pawl.runs({ workflow: name, ...filter, limit: 1 });
+      if (runs.length > 0) throw new Error(`${name}: run ${runs[0].id} is ${runs[0].status}, not completed.`);
+    }
+  }
+}
