@@ -161,20 +161,24 @@ export class Turn {
   async #wake(): Promise<void> {
     await this.#pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
-    if (this.state.cancel === null && this.state.paused === null && this.#codeHasWork()) this.#runCode();
-    else this.stir();
+    this.#settle();
   }
 
   /** The worker that parked the run noted how much its code had seen; a map whose children trickle in is no news. */
   #codeHasWork(): boolean {
     const { waiting } = this.run;
     if (waiting === null || this.deliveries > 1) return true;
-    const seen = (JSON.parse(waiting) as { news: number }).news;
+    const seen = this.#newsSeen();
     if (seen < 0 || this.state.news > seen) return true;
     const now = this.storeNow();
     for (const op of this.state.ops.values())
       if (op.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
     return false;
+  }
+
+  #newsSeen(): number {
+    const { waiting } = this.run;
+    return waiting === null ? -1 : (JSON.parse(waiting) as { news: number }).news;
   }
 
   async #quarantine(): Promise<void> {
@@ -503,7 +507,9 @@ export class Turn {
     // Its receipt stirs again, and then the state knows what is in it.
     if (this.journal.unsettled) return;
     if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
-    if (this.state.paused !== null || this.#stopping || this.#startOver || !this.#codeRuns) return void this.park();
+    if (this.state.paused !== null || this.#stopping || this.#startOver) return void this.park();
+    // News may have come after the turn began: it is looked for until the run is really let go of.
+    if (!this.#codeRuns) return this.#codeHasWork() ? this.#runCode() : void this.park();
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
@@ -535,7 +541,7 @@ export class Turn {
     return {
       kind: "park",
       status: statusOf(state) as "pending" | "waiting" | "paused",
-      waiting: JSON.stringify({ news: interrupted ? -1 : state.news, for: waitingFor(state) }),
+      waiting: JSON.stringify({ news: interrupted ? -1 : this.#codeRuns ? state.news : this.#newsSeen(), for: waitingFor(state) }),
       startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
       wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
       wakeIn: state.paused !== null ? recheck : wakeIn,

@@ -1,0 +1,73 @@
+// A worker whose workflows misbehave. Arguments: the database's url and a ledger file.
+
+import { appendFileSync, readFileSync } from "node:fs";
+import { connect, workflow } from "pawl";
+
+const [url, ledger] = process.argv.slice(2);
+const note = (line) => appendFileSync(ledger, `${line}\n`);
+const times = (line) => readFileSync(ledger, "utf8").split("\n").filter((one) => one === line).length;
+
+/** Ends its process the first time. */
+const exits = workflow("exits", async (ctx) => {
+  await ctx.step("before", () => note("before"));
+  await ctx.step("exit", () => {
+    note("exit");
+    if (times("exit") === 1) process.exit(3);
+  });
+  return ctx.step("after", () => "survived");
+});
+
+/** Leaves rejections that nobody handles, in a step and in the handler. */
+const rejects = workflow("rejects", async (ctx) => {
+  void Promise.reject(new Error("floating in the handler"));
+  await ctx.step("float", async () => {
+    void Promise.reject(new Error("floating in the step"));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+  return "survived";
+});
+
+/** Begins a step that fails, and awaits it only after a sleep. */
+const late = workflow("late", async (ctx) => {
+  const step = ctx.step(
+    "fails",
+    () => {
+      throw new Error("before anybody awaits it");
+    },
+    { retry: { attempts: 1 } },
+  );
+  await ctx.sleep("nap", 100);
+  return step.catch(() => "survived");
+});
+
+/** Throws where nobody can catch it. */
+const throwsLater = workflow("throws_later", async (ctx) => {
+  await ctx.step("timer", async () => {
+    note("timer");
+    if (times("timer") === 1) setTimeout(() => { throw new Error("in a timer"); }, 5);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+  return "survived";
+});
+
+/** Holds the event loop for longer than the lease. */
+const blocks = workflow("blocks", async (ctx) => {
+  await ctx.step("block", () => {
+    note("block");
+    const until = Date.now() + (times("block") === 1 ? 1_500 : 0);
+    while (Date.now() < until);
+  });
+  return "survived";
+});
+
+const fine = workflow("fine", async (ctx) => ctx.step("fine", () => "fine"));
+
+const pawl = await connect(url, { logger: { debug() {}, info() {}, warn() {}, error() {} } });
+const worker = pawl.worker({ workflows: [exits, rejects, late, throwsLater, blocks, fine], lease: 600, poll: 100 });
+await worker.start();
+process.send("ready");
+process.on("message", async () => {
+  await pawl.close();
+  process.disconnect();
+});
+process.on("disconnect", () => setTimeout(() => process.exit(1), 3_000).unref());
