@@ -1,6 +1,7 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
 import { randomFillSync } from "node:crypto";
-import { encode } from "../core/codec.js";
+import { isDeepStrictEqual } from "node:util";
+import { decode, encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import {
   AlreadyActiveError,
@@ -61,11 +62,20 @@ export interface Adopter {
   adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: Refusal | null }>;
 }
 
+/** What the registry knows of a workflow. */
+interface Registration {
+  readonly queue: string;
+  readonly version: string;
+  readonly priority: number;
+  readonly tags: readonly string[];
+}
+
 type InputArgs<Input> = [Input] extends [void]
   ? [input?: Input, options?: StartOptions]
   : [input: Input, options?: StartOptions];
 
 const maxPage = 1_000;
+const servedForMs = 10_000;
 
 export class Client {
   protected readonly store: Store;
@@ -73,9 +83,10 @@ export class Client {
   protected readonly adopters = new Set<Adopter>();
   readonly #starter: Starter;
   readonly #results: Results;
-  /** What is known to be in the registry: asked for once, not per start. */
-  readonly #registered = new Map<string, { readonly queue: string; readonly version: string }>();
   readonly #definitions = new Set<WorkflowDefinition>();
+  /** Routes that have a live worker, as of a moment ago (or were warned about). */
+  #served = new Set<string>();
+  #servedUntil = 0;
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -89,11 +100,8 @@ export class Client {
     definition: WorkflowDefinition<Input, Output>,
     ...[input, options]: InputArgs<Input>
   ): Promise<RunHandle<Input, Output>> {
-    if (!isDefinition(definition))
-      throw new InvalidInputError(
-        "start() takes a workflow definition; to start by name use pawl.workflow(name).trigger(input).",
-      );
-    await this.register([definition]);
+    checkDefinition(definition);
+    await this.#registerFor(definition, options);
     return this.#launch(await this.#born(definition, input, options), options);
   }
 
@@ -103,7 +111,8 @@ export class Client {
     inputs: readonly Input[],
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
   ): Promise<RunHandle<Input, Output>[]> {
-    await this.register([definition]);
+    checkDefinition(definition);
+    await this.#registerFor(definition, options);
     const runs = await Promise.all(inputs.map((input) => this.#born(definition, input, options)));
     return Promise.all(runs.map((run) => this.#launch<Input, Output>(run, options)));
   }
@@ -117,7 +126,8 @@ export class Client {
       trigger: async (...[input, options]: InputArgs<Input>): Promise<RunHandle<Input, Output>> => {
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
-        const blank = { name, ...known, priority: 0, tags: [], inputSchema: null };
+        const own = [...this.#definitions].find((definition) => definition.name === name);
+        const blank = { name, ...known, inputSchema: own?.inputSchema ?? null };
         return this.#launch(await this.#born(blank, input, options), options);
       },
       run: (id: string): RunHandle<Input, Output> => this.#handle(id),
@@ -129,7 +139,6 @@ export class Client {
     checkName("workflow", name);
     const queue = options.queue === undefined ? null : checkName("queue", options.queue);
     await this.store.registerWorkflows([{ name, queue, version: null, signature: null, graph: null }]);
-    this.#registered.delete(name);
   }
 
   /** A run's handle. Its existence is found out when it is used. */
@@ -180,15 +189,26 @@ export class Client {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
     await this.store.registerWorkflows(
-      fresh.map(({ name, queue, version }) => ({ name, queue, version, signature: null, graph: null })),
+      fresh.map(({ name, queue, version, priority, tags }) => {
+        const graph = JSON.stringify({ priority, tags });
+        return { name, queue, version, signature: null, graph };
+      }),
     );
     for (const definition of fresh) this.#definitions.add(definition);
   }
 
-  async registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null> {
-    const known = this.#registered.get(name) ?? (await this.store.workflow(name));
-    if (known !== null) this.#registered.set(name, known);
-    return known;
+  /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
+  async #registerFor(definition: WorkflowDefinition, options: StartOptions | undefined): Promise<void> {
+    const registered = this.register([definition]);
+    if (options?.tx === undefined) return registered;
+    registered.catch((error) => this.log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
+  }
+
+  async registration(name: string): Promise<Registration | null> {
+    const known = await this.store.workflow(name);
+    if (known === null) return null;
+    const defaults = known.graph === null ? {} : (JSON.parse(known.graph) as Partial<Registration>);
+    return { queue: known.queue, version: known.version, priority: defaults.priority ?? 0, tags: defaults.tags ?? [] };
   }
 
   #handle(id: string): RunHandle<any, any> {
@@ -202,7 +222,7 @@ export class Client {
     options: StartOptions = {},
   ): Promise<NewRun> {
     const { name, inputSchema } = definition;
-    const value = inputSchema === null ? input : await validate(inputSchema, input, `input of workflow "${name}"`);
+    if (inputSchema !== null) await validate(inputSchema, input, `input of workflow "${name}"`);
     const hero =
       options.hero === undefined
         ? null
@@ -213,7 +233,7 @@ export class Client {
       version: definition.version,
       queue: definition.queue ?? name,
       priority: checkPriority(options.priority ?? definition.priority),
-      input: encode(value, { what: `the input of workflow "${name}"` }),
+      input: encode(input, { what: `the input of workflow "${name}"` }),
       heroType: hero?.type ?? null,
       heroId: hero?.id ?? null,
       heroKey: hero === null || options.allowMultiple === true ? null : JSON.stringify([name, hero.type, hero.id]),
@@ -247,8 +267,29 @@ export class Client {
         }
       }
     }
-    return (await this.#starter.start(run)).refusal;
+    const { refusal } = await this.#starter.start(run);
+    await this.#warnIfUnserved(run.workflow, run.version);
+    return refusal;
   }
+
+  /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
+  async #warnIfUnserved(workflow: string, version: string): Promise<void> {
+    if (Date.now() > this.#servedUntil) {
+      const live = (await this.store.workers()).filter((worker) => worker.live);
+      this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
+      this.#servedUntil = Date.now() + servedForMs;
+    }
+    if (this.#served.has(`${workflow}@${version}`)) return;
+    this.log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
+    this.#served.add(`${workflow}@${version}`);
+  }
+}
+
+function checkDefinition(definition: unknown): void {
+  if (isDefinition(definition)) return;
+  throw new InvalidInputError(
+    "This is not a workflow definition; to start by name use pawl.workflow(name).trigger(input).",
+  );
 }
 
 function existing(run: NewRun, refusal: Refusal): string {
@@ -260,7 +301,7 @@ function existing(run: NewRun, refusal: Refusal): string {
       runId: first.id,
     });
   }
-  if (first.input === run.input) return first.id;
+  if (first.input === run.input || isDeepStrictEqual(decode(first.input), decode(run.input))) return first.id;
   throw new InvalidInputError(
     `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
   );

@@ -8,7 +8,7 @@ import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
 import { mailToParent, writeMail } from "../core/mail.js";
-import { evolve, fold, nextDueAt, type RunState, statusOf, waitingFor } from "../core/state.js";
+import { evolve, fold, nextDueAt, parkingNote, type RunState, statusOf } from "../core/state.js";
 import type { Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
 
@@ -46,19 +46,16 @@ function refuse(run: RunRecord, command: Command): boolean {
 }
 
 async function mail(store: Store, run: RunRecord, command: Command): Promise<boolean> {
-  if (command.type === "resume" || command.type === "skip") await checkPaused(store, run, command);
+  if (command.type === "resume" || command.type === "skip") await checkSense(store, run, command);
   const { undeliverable } = await store.send([writeMail(run.id, command)]);
   return undeliverable.length === 0;
 }
 
 /** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
-async function checkPaused(store: Store, run: RunRecord, command: Command): Promise<void> {
+async function checkSense(store: Store, run: RunRecord, command: Command): Promise<void> {
   const log = (await store.logs([run.id])).get(run.id) ?? [];
-  if (fold(log).paused !== null || command.type === "skip") return;
-  throw new InvalidStateError(`Run ${run.id} is ${run.status}, not paused; there is nothing to resume.`, {
-    runId: run.id,
-    status: run.status,
-  });
+  const now = await store.now();
+  decide(fold(log), [{ command, at: now, strict: true }], now);
 }
 
 async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
@@ -136,7 +133,7 @@ function park(run: RunRecord, state: RunState): Next {
   return {
     kind: "park",
     status: statusOf(state) as "waiting" | "paused",
-    waiting: JSON.stringify({ news: seen, for: waitingFor(state) }),
+    waiting: parkingNote(state, seen),
     startedAt: null,
     wakeAt: hasNews ? null : nextDueAt(state),
     wakeIn: hasNews ? 0 : null,
@@ -156,11 +153,10 @@ function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState): Next {
       wakeIn: startAt === null ? 0 : null,
     };
   }
-  const note = startAt === null ? { news: -1, for: [] } : { news: -1, for: [], startAt };
   return {
     kind: "park",
     status: "paused",
-    waiting: JSON.stringify(note),
+    waiting: parkingNote(state, -1, startAt === null ? {} : { startAt }),
     startedAt: null,
     wakeAt: state.paused.recheckAt,
     wakeIn: null,

@@ -24,9 +24,12 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly finishedAt: Date | null;
   /** What a parked run waits for. */
   readonly waitingFor: readonly Waiting[];
+  /** Why it is paused, while it is. */
+  readonly pauseReason: string | null;
 }
 
 export function runInfo(run: RunRecord): RunInfo<any, any> {
+  const note = readWaiting(run.waiting);
   return {
     id: run.id,
     workflow: run.workflow,
@@ -44,7 +47,8 @@ export function runInfo(run: RunRecord): RunInfo<any, any> {
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
-    waitingFor: readWaiting(run.waiting).for,
+    waitingFor: note.for,
+    pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
   };
 }
 
@@ -57,6 +61,8 @@ export interface WaitingNote {
   /** How much news its code had seen; -1 when it was interrupted in the middle. */
   readonly news: number;
   readonly for: readonly Waiting[];
+  /** Why it is paused. */
+  readonly paused?: string;
   /** The time for which a run that never began was planned, kept while it is paused. */
   readonly startAt?: number;
 }

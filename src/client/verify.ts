@@ -67,6 +67,20 @@ function compare(run: RunRecord, task: TaskRecord | undefined, log: readonly Sto
     return [{ runId: run.id, what: "log", log: error instanceof Error ? error.message : String(error), table: null }];
   }
   const found: Difference[] = [];
+  try {
+    compareRow(run, task, state, found);
+  } catch (error) {
+    found.push({
+      runId: run.id,
+      what: "log",
+      log: error instanceof Error ? error.message : String(error),
+      table: null,
+    });
+  }
+  return found;
+}
+
+function compareRow(run: RunRecord, task: TaskRecord | undefined, state: RunState, found: Difference[]): void {
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (stable(expected) !== stable(actual)) found.push({ runId: run.id, what, log: expected, table: actual });
   };
@@ -76,17 +90,14 @@ function compare(run: RunRecord, task: TaskRecord | undefined, log: readonly Sto
   check("task", state.ending === null, task !== undefined);
   if (state.ending !== null) checkEnding(state, run, check);
   else if (task !== undefined) checkTask(state, run, task, check);
-  return found;
 }
 
 type Check = (what: string, expected: unknown, actual: unknown) => void;
 
 function checkEnding(state: RunState, run: RunRecord, check: Check): void {
   const ending = state.ending as NonNullable<RunState["ending"]>;
-  if (ending.status === "completed")
-    check("output", dataOf(ending, "run.completed").output, run.output === null ? undefined : decode(run.output));
-  if (ending.status === "failed")
-    check("error", dataOf(ending, "run.failed").error, run.error === null ? null : decode(run.error));
+  if (ending.status === "completed") check("output", dataOf(ending, "run.completed").output, readable(run.output));
+  if (ending.status === "failed") check("error", dataOf(ending, "run.failed").error, readable(run.error));
 }
 
 function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Check): void {
@@ -95,6 +106,15 @@ function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Che
   if (task.state === "ready" && note.news < state.news) return;
   check("dueAt", nextDueAt(state), task.dueAt);
   if (run.waiting !== null) check("waiting", waitingFor(state), note.for);
+}
+
+/** What a column says; a damaged one says so. */
+function readable(text: string | null): unknown {
+  try {
+    return text === null ? undefined : decode(text);
+  } catch (error) {
+    return { damaged: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 const stable = (value: unknown) => encode(value ?? null, { what: "value", limit: Number.POSITIVE_INFINITY });

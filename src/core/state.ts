@@ -153,6 +153,7 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.seq !== state.seq + 1)
     throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
   state.seq = event.seq;
+  if (event.type === "batch") throw new RangeError(`Event ${event.seq} cannot be read: its row is damaged.`);
   // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
   folders[event.type as keyof EventData]?.(state, event);
   return state;
@@ -436,6 +437,12 @@ export function waitingFor(state: RunState): Waiting[] {
     }
   }
   return waiting;
+}
+
+/** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
+export function parkingNote(state: RunState, newsSeen: number, more: { readonly startAt?: number } = {}): string {
+  const paused = state.paused === null ? {} : { paused: state.paused.reason };
+  return JSON.stringify({ news: newsSeen, for: waitingFor(state), ...paused, ...more });
 }
 
 /**

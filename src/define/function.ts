@@ -32,20 +32,9 @@ export interface WorkflowOptions<Input = any> {
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
 }
 
-type Given<Options, Key extends "input" | "output"> = Options extends {
-  readonly [key in Key]: infer Schema extends StandardSchemaV1<any, any>;
-}
-  ? Schema
-  : never;
-type InputOf<Options, Fallback> = [Given<Options, "input">] extends [never]
-  ? Fallback
-  : InferInput<Given<Options, "input">>;
-type HandlerInputOf<Options, Fallback> = [Given<Options, "input">] extends [never]
-  ? Fallback
-  : InferOutput<Given<Options, "input">>;
-type OutputOf<Options, Fallback> = [Given<Options, "output">] extends [never]
-  ? Fallback
-  : InferOutput<Given<Options, "output">>;
+type OutputOf<Options, Output> = Options extends { readonly output: infer Schema extends StandardSchemaV1<any, any> }
+  ? InferOutput<Schema>
+  : Output;
 
 /**
  * Defines a durable workflow.
@@ -62,11 +51,21 @@ export function workflow<Input = void, Output = void>(
   name: string,
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, Output>;
-export function workflow<const Options extends WorkflowOptions, Input = any, Output = any>(
+/** With a schema for the input: `start` takes what the schema takes, the handler gets what it makes of it. */
+export function workflow<
+  Schema extends StandardSchemaV1<any, any>,
+  Output = void,
+  Options extends WorkflowOptions = WorkflowOptions,
+>(
   name: string,
-  options: Options,
-  handler: Handler<HandlerInputOf<Options, Input>, Output>,
-): WorkflowDefinition<InputOf<Options, Input>, OutputOf<Options, Output>>;
+  options: Options & { readonly input: Schema },
+  handler: Handler<InferOutput<Schema>, Output>,
+): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
+export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
+  name: string,
+  options: Options & { readonly input?: undefined },
+  handler: Handler<Input, Output>,
+): WorkflowDefinition<Input, OutputOf<Options, Output>>;
 export function workflow(
   name: string,
   optionsOrHandler: WorkflowOptions | Handler<any, any>,
@@ -78,6 +77,10 @@ export function workflow(
   if (typeof handler !== "function") throw new InvalidInputError(`Workflow "${name}" needs a function as its handler.`);
   if (options === null || typeof options !== "object")
     throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
+  for (const option of Object.keys(options)) {
+    if (!knownOptions.has(option))
+      throw new InvalidInputError(`Workflow "${name}" has an option "${option}", which does not exist.`);
+  }
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -87,11 +90,33 @@ export function workflow(
     retry: resolveRetry(options.retry),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow "${name}"`),
     tags: (options.tags ?? []).map((tag) => checkName("tag", tag)),
-    inputSchema: options.input ?? null,
-    outputSchema: options.output ?? null,
+    inputSchema: checkSchema(name, "input", options.input),
+    outputSchema: checkSchema(name, "output", options.output),
     onFailure: options.onFailure ?? null,
     handler,
   });
+}
+
+const knownOptions = new Set<string>([
+  "input",
+  "output",
+  "queue",
+  "priority",
+  "retry",
+  "timeout",
+  "version",
+  "tags",
+  "onFailure",
+] satisfies (keyof WorkflowOptions)[]);
+
+function checkSchema(
+  name: string,
+  what: "input" | "output",
+  schema: StandardSchemaV1 | undefined,
+): StandardSchemaV1 | null {
+  if (schema === undefined) return null;
+  if (typeof schema?.["~standard"]?.validate === "function") return schema;
+  throw new InvalidInputError(`The ${what} of workflow "${name}" is not a Standard Schema (zod, valibot, arktype…).`);
 }
 
 /** Priorities are whole numbers that fit every database's integer. */

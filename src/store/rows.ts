@@ -44,10 +44,25 @@ export function unpackRow(
     }
     return;
   }
-  const tuples = JSON.parse(row.data ?? "[]") as Tuple[];
+  const tuples = readTuples(row.data);
+  if (tuples === null) {
+    // Left as it is: whoever folds the log refuses it, and whoever reads many logs still gets the others.
+    const { seq, type, node, attempt, outcome, data, at } = row;
+    out.push({ seq, type, node, attempt, outcome, data, at });
+    return;
+  }
   let seq = row.seq;
   for (const [type, node, attempt, outcome, data] of tuples) {
     if (seq > after) out.push({ seq, type, node, attempt, outcome, data, at: row.at });
     seq += 1;
+  }
+}
+
+function readTuples(data: string | null): Tuple[] | null {
+  try {
+    const tuples: unknown = JSON.parse(data ?? "");
+    return Array.isArray(tuples) && tuples.every(Array.isArray) ? (tuples as Tuple[]) : null;
+  } catch {
+    return null;
   }
 }

@@ -145,8 +145,8 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
     parentNode: childNode(turn.state, key),
   };
   return async (input: unknown, parentIndex: number | null): Promise<Omit<NewRun, "id" | "due">> => {
-    const value = schema === null ? input : await validate(schema, input, `input of child workflow "${name}"`);
-    return { ...fixed, parentIndex, input: encode(value, { what: `the input of child workflow "${name}"` }) };
+    if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
+    return { ...fixed, parentIndex, input: encode(input, { what: `the input of child workflow "${name}"` }) };
   };
 }
 

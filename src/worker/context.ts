@@ -1,5 +1,4 @@
 /** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
-import { decode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { event } from "../core/event.js";
@@ -34,8 +33,6 @@ const farthestInstant = 8.64e15;
 class Context implements WorkflowContext<any> {
   readonly #turn: Turn;
   readonly #keys = new WeakMap<Promise<unknown>, string>();
-  #input: unknown;
-  #inputRead = false;
   #random: (() => number) | null = null;
 
   constructor(turn: Turn) {
@@ -51,11 +48,7 @@ class Context implements WorkflowContext<any> {
   }
 
   get input(): any {
-    if (!this.#inputRead) {
-      this.#input = decode(this.#turn.run.input);
-      this.#inputRead = true;
-    }
-    return this.#input;
+    return this.#turn.input;
   }
 
   get attempt(): number {

@@ -99,11 +99,10 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
   turn.onlyStep("on_failure");
-  const context = createContext(turn);
   const cause = error instanceof Error ? error : new Error(String(error), { cause: error });
-  const info = { runId: turn.runId, workflowName: name, input: context.input, error: cause };
+  const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {
-    await context.step("on_failure", () => onFailure(info));
+    await createContext(turn).step("on_failure", () => onFailure(info));
   } catch (secondary) {
     turn.host.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
   }

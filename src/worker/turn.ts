@@ -5,15 +5,16 @@
  * commit what it did, and let go. User code sees nothing that is not committed, and nothing is held while a run waits:
  * a run that sleeps for a month is one row.
  */
-import { encode } from "../core/codec.js";
+import { decode, encode } from "../core/codec.js";
 import { type Command, decide, type Received } from "../core/decide.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { mailToParent, readMail } from "../core/mail.js";
-import { evolve, fold, nextDueAt, type Op, type RunState, statusOf, waitingFor } from "../core/state.js";
+import { evolve, fold, nextDueAt, type Op, parkingNote, type RunState, statusOf } from "../core/state.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
+import { validate } from "../define/standard-schema.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
 import { childrenToCancel, dismissFailedMaps, releaseChildren, settleMap } from "./children.js";
@@ -61,6 +62,8 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
+  /** What the handler was called with. */
+  input: unknown;
   readonly #opening: Opening;
   readonly #names = new Map<string, number>();
   readonly #executions = new Set<TurnExecution>();
@@ -191,15 +194,24 @@ export class Turn {
   #runCode(): void {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.#setAlarm();
-    const context = createContext(this);
+    const { inputSchema, name } = this.definition;
+    if (inputSchema === null) return this.#callHandler(decode(this.run.input));
+    // What the schema makes of the input is made again each time; the row keeps what was given.
+    this.busy(() => validate(inputSchema, decode(this.run.input), `input of workflow "${name}"`)).then(
+      (input) => this.#callHandler(input),
+      (error) => handlerThrew(this, error),
+    );
+  }
+
+  #callHandler(input: unknown): void {
+    this.input = input;
+    this.answers.open();
     let result: unknown;
     try {
-      result = this.definition.handler(context, context.input);
+      result = this.definition.handler(createContext(this), input);
     } catch (error) {
-      void handlerThrew(this, error);
-      return;
+      return void handlerThrew(this, error);
     }
-    this.answers.open();
     Promise.resolve(result).then(
       (output) => handlerReturned(this, output),
       (error) => handlerThrew(this, error),
@@ -541,7 +553,7 @@ export class Turn {
     return {
       kind: "park",
       status: statusOf(state) as "pending" | "waiting" | "paused",
-      waiting: JSON.stringify({ news: interrupted ? -1 : this.#codeRuns ? state.news : this.#newsSeen(), for: waitingFor(state) }),
+      waiting: parkingNote(state, interrupted ? -1 : this.#codeRuns ? state.news : this.#newsSeen()),
       startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
       wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
       wakeIn: state.paused !== null ? recheck : wakeIn,
@@ -598,7 +610,13 @@ export class Turn {
   #settleCall(key: string, call: Deferred): void | Promise<void> {
     const op = this.state.ops.get(key) as Op;
     if (op.kind === "map") return settleMap(this, key, op, call);
-    settleCall(this.runId, key, op, call);
+    try {
+      settleCall(this.runId, key, op, call);
+    } catch (error) {
+      // The row is damaged. That is for a person to look at, and must not take the worker down.
+      const failure = toFailure(error);
+      this.hold(`What the log has of "${key}" cannot be read: ${failure.message}`, failure);
+    }
   }
 }
 

@@ -73,6 +73,7 @@ export class Worker {
     this.#services = services;
     this.id = services.newId();
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
+    if (!Array.isArray(options.workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
     for (const definition of options.workflows) this.#define(definition);
     this.#routes = [...this.#definitions.values()].map(({ name, version }) => ({ workflow: name, version }));
     this.#concurrency = checkWhole("concurrency", options.concurrency ?? 100);

@@ -1,6 +1,7 @@
 /** Rows that nobody can read are one run's problem: it is paused or reported, and the worker lives. */
-import { expect, test, vi } from "vitest";
+
 import { workflow } from "pawl";
+import { expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../src/store/store.js";
 import { logOf, silent, until, world } from "../function-style/support.js";
 
@@ -33,29 +34,51 @@ async function parked() {
   return { w, worker, run, due, tamper, expectLiving };
 }
 
-test.each(["step.completed", "timer.started", "run.started"])("a %s event whose data is damaged pauses its run; healed and resumed, the run completes", async (type) => {
-  const { w, worker, run, due, tamper, expectLiving } = await parked();
-  const damaged = tamper((event) => (event.type === type ? { ...event, data: "{not json" } : event));
-  w.clock.moveTo(due);
-  await worker.settle();
-  expect(await run.status()).toBe("paused");
-  await expectLiving();
-  damaged.mockRestore();
-  await run.resume();
-  await worker.settle();
-  expect(await run.result({ timeout: "10s" })).toBe("made");
-});
+test.each(["step.completed", "timer.started", "run.started"])(
+  "a %s event whose data is damaged pauses its run; healed and resumed, the run completes",
+  async (type) => {
+    const { w, worker, run, due, tamper, expectLiving } = await parked();
+    const damaged = tamper((event) => (event.type === type ? { ...event, data: "{not json" } : event));
+    w.clock.moveTo(due);
+    await worker.settle();
+    expect(await run.status()).toBe("paused");
+    await expectLiving();
+    damaged.mockRestore();
+    await run.resume();
+    await worker.settle();
+    expect(await run.result({ timeout: "10s" })).toBe("made");
+  },
+);
 
 test("an event of a type that a newer version wrote is passed over", async () => {
   const { w, worker, run, due, expectLiving } = await parked();
   const none: readonly never[] = [];
   const future = { type: "future.thing", node: "x", attempt: null, outcome: "whatever", data: '{"a":1}' };
   const log = await w.store.logs([run.id]);
-  const next = { kind: "park", status: "waiting", waiting: (await w.store.run(run.id))?.waiting ?? null, startedAt: null, wakeAt: due, wakeIn: null } as const;
+  const next = {
+    kind: "park",
+    status: "waiting",
+    waiting: (await w.store.run(run.id))?.waiting ?? null,
+    startedAt: null,
+    wakeAt: due,
+    wakeIn: null,
+  } as const;
   const result = await w.store.commit({
     fence: null,
     starts: none,
-    transitions: [{ runId: run.id, after: log.get(run.id)?.length ?? 0, events: [future], next, drained: none, starts: none, mail: none, release: none, cursors: none }],
+    transitions: [
+      {
+        runId: run.id,
+        after: log.get(run.id)?.length ?? 0,
+        events: [future],
+        next,
+        drained: none,
+        starts: none,
+        mail: none,
+        release: none,
+        cursors: none,
+      },
+    ],
   });
   expect(result.kind).toBe("committed");
   w.clock.moveTo(due);
@@ -69,7 +92,12 @@ test("an event of a type that a newer version wrote is passed over", async () =>
 test("a log with a gap pauses its run", async () => {
   const { w, worker, run, due, expectLiving } = await parked();
   const logs = w.store.logs.bind(w.store);
-  vi.spyOn(w.store, "logs").mockImplementation(async (ids) => new Map([...(await logs(ids))].map(([id, log]) => [id, id === run.id ? log.filter(({ seq }) => seq !== 2) : log])));
+  vi.spyOn(w.store, "logs").mockImplementation(
+    async (ids) =>
+      new Map(
+        [...(await logs(ids))].map(([id, log]) => [id, id === run.id ? log.filter(({ seq }) => seq !== 2) : log]),
+      ),
+  );
   w.clock.moveTo(due);
   await worker.settle();
   expect(await run.status()).toBe("paused");
@@ -79,7 +107,8 @@ test("a log with a gap pauses its run", async () => {
 test("an input that cannot be read fails or pauses its run, also when it has an onFailure", async () => {
   const told = workflow("told", { onFailure: () => {} }, async (_ctx, value: unknown) => value);
   const w = await world();
-  const damage = async <T extends { readonly run: { readonly id: string } }>(tasks: readonly T[]): Promise<T[]> => tasks.map((task) => ({ ...task, run: { ...task.run, input: "{not json" } }));
+  const damage = async <T extends { readonly run: { readonly id: string } }>(tasks: readonly T[]): Promise<T[]> =>
+    tasks.map((task) => ({ ...task, run: { ...task.run, input: "{not json" } }));
   const claim = w.store.claim.bind(w.store);
   vi.spyOn(w.store, "claim").mockImplementation(async (request) => {
     const claimed = await claim(request);
@@ -97,7 +126,13 @@ test("a note about what a run waits for that cannot be read does not stop it", a
   vi.spyOn(w.store, "claim").mockImplementation(async (request) => {
     const claimed = await claim(request);
     if (claimed.kind !== "claimed") return claimed;
-    return { ...claimed, tasks: claimed.tasks.map((task) => ({ ...task, run: { ...task.run, waiting: task.run.id === run.id ? "{not json" : task.run.waiting } })) };
+    return {
+      ...claimed,
+      tasks: claimed.tasks.map((task) => ({
+        ...task,
+        run: { ...task.run, waiting: task.run.id === run.id ? "{not json" : task.run.waiting },
+      })),
+    };
   });
   w.clock.moveTo(due);
   await worker.settle();

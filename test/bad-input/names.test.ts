@@ -1,10 +1,50 @@
-import { expect, onTestFinished, test } from "vitest";
 import { workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
 import { errorOf, start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 
-const odd = ["/", "%", "'", '"', "`", "\\", "a/b/../c", "100%_", "'; DROP TABLE pawl_runs; --", "🐴", "é", "e\u0301", "名前", "a b", "__proto__", "constructor", "toString", "x".repeat(200), "🐴".repeat(50), "signal:x", "patch:x", "pause", "$1", "?", "NULL"];
-const wrong: unknown[] = ["", " ", " a", "a ", "x".repeat(201), "🐴".repeat(51), "a\u0000b", "a\nb", "\ud800", 5, null, {}, ["a"]];
+const odd = [
+  "/",
+  "%",
+  "'",
+  '"',
+  "`",
+  "\\",
+  "a/b/../c",
+  "100%_",
+  "'; DROP TABLE pawl_runs; --",
+  "🐴",
+  "é",
+  "e\u0301",
+  "名前",
+  "a b",
+  "__proto__",
+  "constructor",
+  "toString",
+  "x".repeat(200),
+  "🐴".repeat(50),
+  "signal:x",
+  "patch:x",
+  "pause",
+  "$1",
+  "?",
+  "NULL",
+];
+const wrong: unknown[] = [
+  "",
+  " ",
+  " a",
+  "a ",
+  "x".repeat(201),
+  "🐴".repeat(51),
+  "a\u0000b",
+  "a\nb",
+  "\ud800",
+  5,
+  null,
+  {},
+  ["a"],
+];
 
 forEachStore((kind) => {
   test("odd names are fine for workflows, steps, signals, sleeps, branches, keys, heroes, tags and queues", async () => {
@@ -25,7 +65,11 @@ forEachStore((kind) => {
     const runs = [];
     for (const [index, definition] of definitions.entries()) {
       const name = odd[index] as string;
-      const run = await w.pawl.start(definition, undefined, { idempotencyKey: name, hero: { type: name, id: name }, tags: [name] });
+      const run = await w.pawl.start(definition, undefined, {
+        idempotencyKey: name,
+        hero: { type: name, id: name },
+        tags: [name],
+      });
       await run.signal(name, name, { key: name });
       await run.signal(name, "twice", { key: name });
       runs.push(run);
@@ -34,11 +78,22 @@ forEachStore((kind) => {
     for (const [index, run] of runs.entries()) {
       const name = odd[index] as string;
       expect(await run.result({ timeout: "10s" }), name).toEqual([name, name, name, name, true]);
-      expect(await run.get()).toMatchObject({ workflow: name, queue: name, idempotencyKey: name, hero: { type: name, id: name } });
+      expect(await run.get()).toMatchObject({
+        workflow: name,
+        queue: name,
+        idempotencyKey: name,
+        hero: { type: name, id: name },
+      });
       for (const filter of [{ workflow: name }, { tag: name }, { hero: { type: name, id: name } }]) {
-        expect((await w.pawl.runs(filter)).runs.map(({ id }) => id), JSON.stringify(filter)).toEqual([run.id]);
+        expect(
+          (await w.pawl.runs(filter)).runs.map(({ id }) => id),
+          JSON.stringify(filter),
+        ).toEqual([run.id]);
       }
-      expect((await w.pawl.start(definitions[index] as (typeof definitions)[number], undefined, { idempotencyKey: name })).id).toBe(run.id);
+      expect(
+        (await w.pawl.start(definitions[index] as (typeof definitions)[number], undefined, { idempotencyKey: name }))
+          .id,
+      ).toBe(run.id);
     }
     expect((await w.pawl.verify()).differences).toEqual([]);
   });

@@ -19,7 +19,8 @@ let pawl: Pawl;
 const children = new Set<ChildProcess>();
 
 beforeEach(async () => {
-  if (!existsSync(built)) throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
+  if (!existsSync(built))
+    throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
   database = await testDatabase("sqlite");
   folder = mkdtempSync(join(tmpdir(), "pawl-hostile-"));
   writeFileSync(join(folder, "ledger"), "");
@@ -35,7 +36,10 @@ afterEach(async () => {
 });
 
 async function worker(): Promise<{ child: ChildProcess; exited: Promise<number | null> }> {
-  const child = fork(program, [database.url, join(folder, "ledger")], { execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
+  const child = fork(program, [database.url, join(folder, "ledger")], {
+    execArgv: [],
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
   children.add(child);
   const exited = once(child, "exit").then(([code]) => code as number | null);
   await once(child, "message");
@@ -65,7 +69,10 @@ test("an exception in a timer takes its process down, and another one recovers t
 test.each(["rejects", "late"])("rejections that nobody handles (%s) do not kill the worker", async (name) => {
   const { child, exited } = await worker();
   const run = await pawl.workflow<void, string>(name).trigger();
-  const ended = await Promise.race([run.result({ timeout: "20s" }), exited.then((code) => `the worker exited with ${code}`)]);
+  const ended = await Promise.race([
+    run.result({ timeout: "20s" }),
+    exited.then((code) => `the worker exited with ${code}`),
+  ]);
   expect(ended).toBe("survived");
   expect(child.exitCode).toBeNull();
 });

@@ -1,6 +1,7 @@
 /** Commands on a parked run act at once, in the caller's own transaction: none of these tests has a worker running. */
-import { describe, expect, onTestFinished, test } from "vitest";
+
 import { PauseError, type RunHandle, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { errorOf, gate, logOf, type World, world } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 
@@ -22,7 +23,10 @@ const flaky = workflow("flaky", async (ctx) => [
 
 const all = [sleeper, waiter, stuck, flaky];
 
-async function parked(kind: StoreKind, definition: (typeof all)[number]): Promise<{ w: World; run: RunHandle<any, any>; work: () => Promise<number | null> }> {
+async function parked(
+  kind: StoreKind,
+  definition: (typeof all)[number],
+): Promise<{ w: World; run: RunHandle<any, any>; work: () => Promise<number | null> }> {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
@@ -68,12 +72,16 @@ forEachStore((kind) => {
     const { w, run } = await parked(kind, sleeper);
     await run.cancel("not needed");
     const { status, finishedAt, error } = await run.get();
-    expect({ status, error: error?.message }).toMatchObject({ status: "canceled", error: expect.stringContaining("not needed") });
+    expect({ status, error: error?.message }).toMatchObject({
+      status: "canceled",
+      error: expect.stringContaining("not needed"),
+    });
     expect(finishedAt).not.toBeNull();
     const log = await logOf(run);
     await run.cancel("again");
     expect(await logOf(run)).toEqual(log);
-    for (const command of [() => run.pause(), () => run.resume(), () => run.skip(), () => run.signal("go")]) await unchanged(run, command);
+    for (const command of [() => run.pause(), () => run.resume(), () => run.skip(), () => run.signal("go")])
+      await unchanged(run, command);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -91,7 +99,9 @@ forEachStore((kind) => {
     const { w, run, work } = await parked(kind, waiter);
     await run.signal("go", { by: "me" }, { key: "k" });
     await run.signal("go", { by: "you" }, { key: "k" });
-    expect((await logOf(run)).filter((line) => line.startsWith("signal") || line.startsWith("wait.completed"))).toEqual(["signal.received", "wait.completed signal:go"]);
+    expect((await logOf(run)).filter((line) => line.startsWith("signal") || line.startsWith("wait.completed"))).toEqual(
+      ["signal.received", "wait.completed signal:go"],
+    );
     expect((await w.pawl.verify()).differences).toEqual([]);
     await work();
     expect(await run.result({ timeout: "20s" })).toEqual({ by: "me" });
@@ -111,9 +121,22 @@ forEachStore((kind) => {
   test("commands for a run that does not exist get a RunNotFoundError", async () => {
     const { w } = await parked(kind, sleeper);
     const missing = w.pawl.run("01900000-0000-7000-8000-000000000000");
-    const questions = [() => missing.get(), () => missing.status(), () => missing.history(), () => missing.executions(), () => missing.result({ timeout: "5s" })];
-    const commands = [() => missing.cancel(), () => missing.signal("x"), () => missing.pause(), () => missing.resume(), () => missing.skip()];
-    for (const ask of [...questions, ...commands]) expect(await errorOf(ask())).toMatchObject({ code: "RUN_NOT_FOUND" });
+    const questions = [
+      () => missing.get(),
+      () => missing.status(),
+      () => missing.history(),
+      () => missing.executions(),
+      () => missing.result({ timeout: "5s" }),
+    ];
+    const commands = [
+      () => missing.cancel(),
+      () => missing.signal("x"),
+      () => missing.pause(),
+      () => missing.resume(),
+      () => missing.skip(),
+    ];
+    for (const ask of [...questions, ...commands])
+      expect(await errorOf(ask())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 });
 
@@ -191,7 +214,11 @@ describe("many commands at once", () => {
     const w = await world();
     const run = await w.pawl.start(collector);
     const { pawl, settle } = await w.worker([collector]);
-    await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? run : pawl.run(run.id)).signal("n", n >> 1, { key: `k${n >> 1}` })));
+    await Promise.all(
+      Array.from({ length: 100 }, (_, n) =>
+        (n % 2 === 0 ? run : pawl.run(run.id)).signal("n", n >> 1, { key: `k${n >> 1}` }),
+      ),
+    );
     await settle();
     const got = (await run.result({ timeout: "10s" })) as number[];
     expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));

@@ -1,5 +1,5 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { PermanentError, workflow } from "pawl";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errorOf, start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 
@@ -19,7 +19,10 @@ forEachStore((kind) => {
     const ids: string[] = [];
     for (let n = 0; n < 12; n += 1) {
       const definition = [echo, waiting, failing][n % 3] as typeof echo;
-      const run = await w.pawl.start(definition, n, { tags: [n < 6 ? "early" : "late", "all"], hero: { type: "User", id: String(n) } });
+      const run = await w.pawl.start(definition, n, {
+        tags: [n < 6 ? "early" : "late", "all"],
+        hero: { type: "User", id: String(n) },
+      });
       ids.push(run.id);
       if (n % 2 === 1) w.clock.moveTo(w.clock.read() + 1_000);
     }
@@ -41,7 +44,10 @@ forEachStore((kind) => {
     expect(await found({ tag: "earl" })).toEqual([]);
     const middle = (await w.pawl.run(ids[6] as string).get()).createdAt;
     expect(await found({ tag: "all", createdAfter: middle })).not.toHaveLength(0);
-    expect((await found({ tag: "all", createdAfter: middle })).length + (await found({ tag: "all", createdBefore: middle })).length).toBeGreaterThanOrEqual(10);
+    expect(
+      (await found({ tag: "all", createdAfter: middle })).length +
+        (await found({ tag: "all", createdBefore: middle })).length,
+    ).toBeGreaterThanOrEqual(10);
     const pages: string[] = [];
     let cursor: string | undefined;
     do {
@@ -60,7 +66,11 @@ forEachStore((kind) => {
     const w = await world(kind, database.url);
     const worker = await w.worker(all);
     const begin = w.clock.now;
-    const run = await w.pawl.start(echo, { bucket: "b" }, { idempotencyKey: "k", hero: { type: "User", id: "1" }, tags: ["x", "y"], priority: 4 });
+    const run = await w.pawl.start(
+      echo,
+      { bucket: "b" },
+      { idempotencyKey: "k", hero: { type: "User", id: "1" }, tags: ["x", "y"], priority: 4 },
+    );
     await worker.settle();
     expect(await run.get()).toEqual({
       id: run.id,
@@ -83,7 +93,11 @@ forEachStore((kind) => {
     });
     const failed = await w.pawl.start(failing);
     await worker.settle();
-    expect(await failed.get()).toMatchObject({ status: "failed", output: null, error: { name: "PermanentError", message: "no" } });
+    expect(await failed.get()).toMatchObject({
+      status: "failed",
+      output: null,
+      error: { name: "PermanentError", message: "no" },
+    });
   });
 
   test("history() gives the log in pages", async () => {
@@ -118,13 +132,19 @@ function order(ids: readonly string[], a: string, b: string): number {
 }
 
 describe("bad questions", () => {
-  test.each([{ limit: 0 }, { limit: 1_001 }, { limit: Number.NaN }, { status: "done" }, { cursor: "x" }, { cursor: "" }, { createdAfter: new Date(Number.NaN) }, { createdBefore: "today" }])(
-    "runs(%o) is refused",
-    async (filter) => {
-      const t = await start(echo);
-      expect(await errorOf(t.pawl.runs(filter as never))).toMatchObject({ code: "INVALID_INPUT" });
-    },
-  );
+  test.each([
+    { limit: 0 },
+    { limit: 1_001 },
+    { limit: Number.NaN },
+    { status: "done" },
+    { cursor: "x" },
+    { cursor: "" },
+    { createdAfter: new Date(Number.NaN) },
+    { createdBefore: "today" },
+  ])("runs(%o) is refused", async (filter) => {
+    const t = await start(echo);
+    expect(await errorOf(t.pawl.runs(filter as never))).toMatchObject({ code: "INVALID_INPUT" });
+  });
 
   test.each([{ limit: 0 }, { limit: 1_001 }, { after: -1 }, { after: 1.5 }])("history(%o) is refused", async (page) => {
     const t = await start(echo);
@@ -132,10 +152,13 @@ describe("bad questions", () => {
     expect(await errorOf(run.history(page))).toMatchObject({ code: "INVALID_INPUT" });
   });
 
-  test.each(["", "1", "'; drop table pawl_runs; --", "00000000-0000-0000-0000-00000000000g"])("run(%o) gives a RunNotFoundError", async (id) => {
-    const t = await start(echo);
-    expect(await errorOf((async () => t.pawl.run(id).get())())).toMatchObject({ code: "RUN_NOT_FOUND" });
-  });
+  test.each(["", "1", "'; drop table pawl_runs; --", "00000000-0000-0000-0000-00000000000g"])(
+    "run(%o) gives a RunNotFoundError",
+    async (id) => {
+      const t = await start(echo);
+      expect(await errorOf((async () => t.pawl.run(id).get())())).toMatchObject({ code: "RUN_NOT_FOUND" });
+    },
+  );
 });
 
 describe("result()", () => {

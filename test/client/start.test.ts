@@ -1,5 +1,5 @@
+import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { AlreadyActiveError, connect, discoverWorkflows, signal, type RunHandle, workflow } from "pawl";
 import { z } from "zod";
 import { errorOf, silent, start, world } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
@@ -25,7 +25,9 @@ forEachStore((kind) => {
     const { pawl, url } = await connected(kind);
     const clients = kind === "memory" ? [pawl] : [pawl, await connect(url, { logger: silent })];
     const runs = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => clients[n % clients.length]?.start(echo, { order: 42 }, { idempotencyKey: "order-42" })),
+      Array.from({ length: 50 }, (_, n) =>
+        clients[n % clients.length]?.start(echo, { order: 42 }, { idempotencyKey: "order-42" }),
+      ),
     );
     expect(new Set(runs.map((run) => run?.id)).size).toBe(1);
     expect((await pawl.runs({ workflow: echo })).runs).toHaveLength(1);
@@ -37,7 +39,9 @@ forEachStore((kind) => {
     const clients = kind === "memory" ? [pawl] : [pawl, await connect(url, { logger: silent })];
     const hero = { type: "User", id: "42" };
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 50 }, (_, n) => (clients[n % clients.length] as typeof pawl).start(waiting, undefined, { hero })),
+      Array.from({ length: 50 }, (_, n) =>
+        (clients[n % clients.length] as typeof pawl).start(waiting, undefined, { hero }),
+      ),
     );
     const started = outcomes.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     const refused = outcomes.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
@@ -67,9 +71,15 @@ forEachStore((kind) => {
     const order: string[] = [];
     const noted = workflow("noted", (ctx, name: string) => ctx.step("note", () => void order.push(name)));
     const runs: RunHandle<string, void>[] = [];
-    const planned = [["low", -5], ["a", 0], ["high", 10], ["b", 0]] as const;
+    const planned = [
+      ["low", -5],
+      ["a", 0],
+      ["high", 10],
+      ["b", 0],
+    ] as const;
     // Due at instants of their own, long ago: among equals the one that was due first is the first.
-    for (const [index, [name, priority]] of planned.entries()) runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
+    for (const [index, [name, priority]] of planned.entries())
+      runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
     await pawl.worker({ workflows: [noted], concurrency: 1 }).start();
     await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
     expect(order).toEqual(["high", "a", "b", "low"]);
@@ -189,11 +199,16 @@ describe("a hero", () => {
     expect(run?.hero).toEqual({ type: "Account", id: "42" });
   });
 
-  test.each([{ type: "", id: "1" }, { type: "User", id: "" }, { type: "User", id: 42 }, { type: "User" }])("%o is refused", async (hero) => {
-    const t = await start(waiting);
-    expect(await errorOf(t.pawl.start(waiting, undefined, { hero: hero as never }))).toMatchObject({ code: "INVALID_INPUT" });
-    expect((await t.pawl.runs()).runs).toEqual([]);
-  });
+  test.each([{ type: "", id: "1" }, { type: "User", id: "" }, { type: "User", id: 42 }, { type: "User" }])(
+    "%o is refused",
+    async (hero) => {
+      const t = await start(waiting);
+      expect(await errorOf(t.pawl.start(waiting, undefined, { hero: hero as never }))).toMatchObject({
+        code: "INVALID_INPUT",
+      });
+      expect((await t.pawl.runs()).runs).toEqual([]);
+    },
+  );
 });
 
 describe("delay and startAt", () => {
@@ -205,7 +220,11 @@ describe("delay and startAt", () => {
     const planned = await t.pawl.start(noted, undefined, { startAt: new Date(begin + 86_400_000) });
     const past = await t.pawl.start(noted, undefined, { startAt: new Date(0) });
     await t.settle();
-    expect([await delayed.status(), await planned.status(), await past.status()]).toEqual(["pending", "pending", "completed"]);
+    expect([await delayed.status(), await planned.status(), await past.status()]).toEqual([
+      "pending",
+      "pending",
+      "completed",
+    ]);
     await t.advance(86_400_000 - 1);
     expect(await planned.status()).toBe("pending");
     await t.advance(1);
@@ -250,7 +269,14 @@ describe("delay and startAt", () => {
 describe("a schema", () => {
   const order = workflow(
     "order",
-    { input: z.object({ id: z.string().trim(), count: z.number().int().positive().default(1), on: z.coerce.date().optional() }), output: z.object({ total: z.number() }) },
+    {
+      input: z.object({
+        id: z.string().trim(),
+        count: z.number().int().positive().default(1),
+        on: z.coerce.date().optional(),
+      }),
+      output: z.object({ total: z.number() }),
+    },
     async (_ctx, { id, count }) => ({ total: count * id.length }),
   );
 
@@ -272,7 +298,11 @@ describe("a schema", () => {
   });
 
   test("that is asynchronous is awaited", async () => {
-    const slow = workflow("slow", { input: z.string().refine(async (text) => text === "right") }, async (_ctx, text) => text);
+    const slow = workflow(
+      "slow",
+      { input: z.string().refine(async (text) => text === "right") },
+      async (_ctx, text) => text,
+    );
     const t = await start(slow);
     expect(await errorOf(t.pawl.start(slow, "wrong"))).toMatchObject({ code: "INVALID_INPUT" });
     const run = await t.pawl.start(slow, "right");
@@ -281,16 +311,25 @@ describe("a schema", () => {
   });
 
   test("of the output fails a run that returns something else", async () => {
-    const wrong = workflow("wrong", { output: z.object({ total: z.number() }) }, async () => ({ total: "many" }) as never);
+    const wrong = workflow(
+      "wrong",
+      { output: z.object({ total: z.number() }) },
+      async () => ({ total: "many" }) as never,
+    );
     const t = await start(wrong);
     const run = await t.pawl.start(wrong, undefined);
     await t.settle();
-    expect((await errorOf(run.result())).cause).toMatchObject({ code: "INVALID_INPUT", message: expect.stringContaining("total") });
+    expect((await errorOf(run.result())).cause).toMatchObject({
+      code: "INVALID_INPUT",
+      message: expect.stringContaining("total"),
+    });
   });
 
   test("refuses the input of startMany as a whole", async () => {
     const t = await start(order);
-    expect(await errorOf(t.pawl.startMany(order, [{ id: "a" }, { id: 1 } as never, { id: "c" }]))).toMatchObject({ code: "INVALID_INPUT" });
+    expect(await errorOf(t.pawl.startMany(order, [{ id: "a" }, { id: 1 } as never, { id: "c" }]))).toMatchObject({
+      code: "INVALID_INPUT",
+    });
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
 
@@ -311,7 +350,11 @@ describe("a schema", () => {
 describe("startMany", () => {
   test("starts one run for each input, in order", async () => {
     const t = await start(echo);
-    const runs = await t.pawl.startMany(echo, Array.from({ length: 1_000 }, (_, n) => n), { tags: ["batch"], priority: 3 });
+    const runs = await t.pawl.startMany(
+      echo,
+      Array.from({ length: 1_000 }, (_, n) => n),
+      { tags: ["batch"], priority: 3 },
+    );
     await t.settle();
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
     expect((await t.pawl.runs({ tag: "batch", limit: 1_000 })).runs).toHaveLength(1_000);
@@ -332,7 +375,9 @@ describe("triggers that know only a name", () => {
   test("start a workflow of another process and get its typed result", async () => {
     const w = await world();
     const { settle } = await w.worker([echo]);
-    const run = await w.pawl.workflow<{ bucket: string }, { bucket: string }>("echo").trigger({ bucket: "b" }, { tags: ["t"] });
+    const run = await w.pawl
+      .workflow<{ bucket: string }, { bucket: string }>("echo")
+      .trigger({ bucket: "b" }, { tags: ["t"] });
     await settle();
     expect((await run.result()).bucket).toBe("b");
     expect((await w.pawl.workflow("echo").run(run.id).get()).tags).toEqual(["t"]);
@@ -384,7 +429,14 @@ describe("triggers that know only a name", () => {
 
 describe("definitions", () => {
   test("are found in a module, each once, among other exports", async () => {
-    const found = discoverWorkflows({ echo, again: echo, list: [waiting, 5], other: { name: "x" }, approved: signal("approved"), none: null });
+    const found = discoverWorkflows({
+      echo,
+      again: echo,
+      list: [waiting, 5],
+      other: { name: "x" },
+      approved: signal("approved"),
+      none: null,
+    });
     expect(found.map(({ name }) => name)).toEqual(["echo", "waiting"]);
   });
 
@@ -412,21 +464,34 @@ describe("definitions", () => {
   test("two with one name in a worker are refused", async () => {
     const t = await start(echo);
     const impostor = workflow("echo", async () => 1);
-    expect(() => t.pawl.worker({ workflows: [echo, impostor] })).toThrow(expect.objectContaining({ code: "INVALID_INPUT" }));
+    expect(() => t.pawl.worker({ workflows: [echo, impostor] })).toThrow(
+      expect.objectContaining({ code: "INVALID_INPUT" }),
+    );
   });
 
-  test.each([{ concurrency: 0 }, { concurrency: Number.NaN }, { lease: "x" }, { poll: -1 }, { name: "" }, { maxDeliveries: 0 }, { workflows: [{}] }, { workflows: undefined }])(
-    "a worker with %o is refused",
-    async (options) => {
-      const t = await start(echo);
-      expect(() => t.pawl.worker({ workflows: [echo], ...options } as never)).toThrow(expect.objectContaining({ code: "INVALID_INPUT" }));
-    },
-  );
+  test.each([
+    { concurrency: 0 },
+    { concurrency: Number.NaN },
+    { lease: "x" },
+    { poll: -1 },
+    { name: "" },
+    { maxDeliveries: 0 },
+    { workflows: [{}] },
+    { workflows: undefined },
+  ])("a worker with %o is refused", async (options) => {
+    const t = await start(echo);
+    expect(() => t.pawl.worker({ workflows: [echo], ...options } as never)).toThrow(
+      expect.objectContaining({ code: "INVALID_INPUT" }),
+    );
+  });
 });
 
 describe("connect", () => {
   test.each(["nonsense", "redis://localhost", ""])("to %o is refused with examples", async (url) => {
-    expect(await errorOf(connect(url))).toMatchObject({ code: "INVALID_INPUT", message: expect.stringContaining("postgres://") });
+    expect(await errorOf(connect(url))).toMatchObject({
+      code: "INVALID_INPUT",
+      message: expect.stringContaining("postgres://"),
+    });
   });
 
   test("does not repeat a password in its error", async () => {

@@ -1,8 +1,8 @@
 import Database from "better-sqlite3";
 import { createConnection } from "mysql2/promise";
+import { PermanentError, workflow } from "pawl";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { PermanentError, workflow } from "pawl";
 import { world } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 
@@ -80,12 +80,20 @@ forEachStore(
         return (await w.pawl.verify()).differences.map(({ runId, what }) => ({ runId, what }));
       };
       const found: { runId: string; what: string }[] = [];
-      expect(await differencesAfter(`UPDATE pawl_runs SET output = '{"n":7,"sum":61}' WHERE id = '${done.id}'`)).toContainEqual({ runId: done.id, what: "output" });
-      expect(await differencesAfter(`UPDATE pawl_runs SET output = 'not json' WHERE id = '${done.id}'`)).toContainEqual({ runId: done.id, what: "output" });
+      expect(
+        await differencesAfter(`UPDATE pawl_runs SET output = '{"n":7,"sum":61}' WHERE id = '${done.id}'`),
+      ).toContainEqual({ runId: done.id, what: "output" });
+      expect(await differencesAfter(`UPDATE pawl_runs SET output = 'not json' WHERE id = '${done.id}'`)).toContainEqual(
+        { runId: done.id, what: "output" },
+      );
       found.push(...(await differencesAfter(`DELETE FROM pawl_tasks WHERE run_id = '${parked.id}'`)));
       expect(found.filter(({ runId }) => runId === parked.id)).toContainEqual({ runId: parked.id, what: "task" });
-      expect(await differencesAfter(`UPDATE pawl_runs SET finished_at = finished_at + 1 WHERE id = '${failed.id}'`)).toContainEqual({ runId: failed.id, what: "finishedAt" });
-      expect(await differencesAfter(`DELETE FROM pawl_events WHERE run_id = '${failed.id}'`)).toEqual(expect.arrayContaining([expect.objectContaining({ runId: failed.id })]));
+      expect(
+        await differencesAfter(`UPDATE pawl_runs SET finished_at = finished_at + 1 WHERE id = '${failed.id}'`),
+      ).toContainEqual({ runId: failed.id, what: "finishedAt" });
+      expect(await differencesAfter(`DELETE FROM pawl_events WHERE run_id = '${failed.id}'`)).toEqual(
+        expect.arrayContaining([expect.objectContaining({ runId: failed.id })]),
+      );
     });
 
     test("verify() finds a status and an event that were changed by hand", async () => {

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { PermanentError, type RunHandle, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
 
 const double = workflow("double", async (ctx, n: number) => {
@@ -52,7 +52,13 @@ describe("ctx.run", () => {
     const run = await t.pawl.start(parent);
     await t.speedrun(run);
     const [child] = (await t.pawl.runs({ workflow: broken })).runs;
-    expect(await run.result()).toEqual({ name: "RunFailedError", code: "RUN_FAILED", runId: child?.id, cause: "no stock", permanent: true });
+    expect(await run.result()).toEqual({
+      name: "RunFailedError",
+      code: "RUN_FAILED",
+      runId: child?.id,
+      cause: "no stock",
+      permanent: true,
+    });
   });
 
   test("fails the parent when nobody catches that, with the whole chain of causes", async () => {
@@ -80,7 +86,9 @@ describe("ctx.run", () => {
   });
 
   test("keeps two children of the same workflow apart", async () => {
-    const parent = workflow("parent", async (ctx) => Promise.all([ctx.run(double, 1), ctx.run(double, 2), ctx.run(double, 3)]));
+    const parent = workflow("parent", async (ctx) =>
+      Promise.all([ctx.run(double, 1), ctx.run(double, 2), ctx.run(double, 3)]),
+    );
     expect(await outputOf(parent, undefined, [double])).toEqual([2, 4, 6]);
   });
 
@@ -104,7 +112,10 @@ describe("ctx.run", () => {
 
   test("inside a child has names of its own: grandchildren do not collide", async () => {
     const leaf = workflow("leaf", async (_ctx, n: number) => n);
-    const middle = workflow("middle", async (ctx, n: number) => (await ctx.run(leaf, n)) + (await ctx.run(leaf, n * 10)));
+    const middle = workflow(
+      "middle",
+      async (ctx, n: number) => (await ctx.run(leaf, n)) + (await ctx.run(leaf, n * 10)),
+    );
     const top = workflow("top", async (ctx) => Promise.all([ctx.run(middle, 1), ctx.run(middle, 2)]));
     expect(await outputOf(top, undefined, [middle, leaf])).toEqual([11, 22]);
   });
@@ -124,7 +135,9 @@ describe("ctx.run", () => {
     const parent = workflow("parent", (ctx) => ctx.run(double, 1, { priority: 7, tags: ["vip"] }));
     const t = await start(parent, double);
     await t.speedrun(await t.pawl.start(parent));
-    expect((await t.pawl.runs({ tag: "vip" })).runs).toMatchObject([{ workflow: "double", priority: 7, tags: ["vip"] }]);
+    expect((await t.pawl.runs({ tag: "vip" })).runs).toMatchObject([
+      { workflow: "double", priority: 7, tags: ["vip"] },
+    ]);
   });
 });
 
@@ -195,7 +208,12 @@ describe("canceling a parent", () => {
     await run.cancel("no longer wanted");
     await settle();
     const { runs } = await w.pawl.runs();
-    expect(runs.map(({ workflow: name, status }) => `${name} ${status}`).sort()).toEqual(["leaf canceled", "leaf canceled", "middle canceled", "top canceled"]);
+    expect(runs.map(({ workflow: name, status }) => `${name} ${status}`).sort()).toEqual([
+      "leaf canceled",
+      "leaf canceled",
+      "middle canceled",
+      "top canceled",
+    ]);
     expect(aborted).toEqual(["busy"]);
     expect(await errorOf(run.result())).toMatchObject({ code: "RUN_CANCELED", reason: "no longer wanted" });
     expect((await w.pawl.verify()).differences).toEqual([]);

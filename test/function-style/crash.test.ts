@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { gate, logOf, until, world } from "./support.js";
 
 describe("a run that kills its worker", () => {
@@ -30,7 +30,10 @@ describe("a run that kills its worker", () => {
     expect(executions).toBe(5);
     expect(await run.status()).toBe("paused");
     const paused = (await run.history()).at(-1);
-    expect(paused).toMatchObject({ type: "run.paused", data: { reason: expect.stringContaining("5 times"), error: { code: "QUARANTINED" } } });
+    expect(paused).toMatchObject({
+      type: "run.paused",
+      data: { reason: expect.stringContaining("5 times"), error: { code: "QUARANTINED" } },
+    });
     const other = await w.pawl.start(fine);
     await survivor.settle();
     expect(await other.result()).toBe("fine");

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { type WorkflowContext, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { gate, logOf, start, until, world } from "./support.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
@@ -45,7 +45,9 @@ describe("code that has changed under an open run", () => {
     });
     expect(await run.status()).toBe("paused");
     const paused = (await run.history()).findLast((event) => event.type === "run.paused");
-    expect(paused?.data).toMatchObject({ error: { name: "NonDeterminismError", code: "NON_DETERMINISM", message: expect.stringContaining('"a"') } });
+    expect(paused?.data).toMatchObject({
+      error: { name: "NonDeterminismError", code: "NON_DETERMINISM", message: expect.stringContaining('"a"') },
+    });
     expect((await w.pawl.verify()).differences).toEqual([]);
     await current.kill();
     await run.resume();
@@ -61,7 +63,9 @@ describe("code that has changed under an open run", () => {
     });
     expect(await run.status()).toBe("paused");
     const paused = (await run.history()).findLast((event) => event.type === "run.paused");
-    expect(paused?.data).toMatchObject({ error: { code: "NON_DETERMINISM", message: expect.stringMatching(/"a".*step.*timer/) } });
+    expect(paused?.data).toMatchObject({
+      error: { code: "NON_DETERMINISM", message: expect.stringMatching(/"a".*step.*timer/) },
+    });
   });
 
   test("does not run anything under a name that is recorded as another kind, though another step is running", async () => {
@@ -118,7 +122,9 @@ describe("code that has changed under an open run", () => {
 
 describe("ctx.branch", () => {
   test("fails on a choice that is not a case, and names the cases", async () => {
-    const wf = workflow("unknown-case", (ctx) => ctx.branch("way", () => "up" as never, { left: () => 1, right: () => 2 }));
+    const wf = workflow("unknown-case", (ctx) =>
+      ctx.branch("way", () => "up" as never, { left: () => 1, right: () => 2 }),
+    );
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
@@ -134,7 +140,9 @@ describe("ctx.branch", () => {
   });
 
   test("may choose asynchronously", async () => {
-    const wf = workflow("async-choice", (ctx) => ctx.branch("way", async () => "left" as const, { left: async () => 1, right: () => 2 }));
+    const wf = workflow("async-choice", (ctx) =>
+      ctx.branch("way", async () => "left" as const, { left: async () => 1, right: () => 2 }),
+    );
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
@@ -205,10 +213,11 @@ describe("ctx.patched", () => {
 });
 
 describe("versions", () => {
-  const versioned = (version: string) => workflow("versioned", { version }, async (ctx) => {
-    await ctx.sleep("nap", "1h");
-    return version;
-  });
+  const versioned = (version: string) =>
+    workflow("versioned", { version }, async (ctx) => {
+      await ctx.sleep("nap", "1h");
+      return version;
+    });
 
   test("pin open runs to workers that have them", async () => {
     const w = await world();

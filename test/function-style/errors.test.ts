@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, logOf, outputOf, start, world } from "./support.js";
 
 describe("PermanentError", () => {
@@ -309,7 +309,10 @@ describe("onFailure", () => {
     const calls: unknown[] = [];
     const wf = workflow(
       "reported",
-      { onFailure: ({ runId, workflowName, input, error }) => void calls.push({ runId, workflowName, input, message: error.message }) },
+      {
+        onFailure: ({ runId, workflowName, input, error }) =>
+          void calls.push({ runId, workflowName, input, message: error.message }),
+      },
       async (ctx, _order: { id: number }) => {
         await ctx.step("charge", () => {
           throw new PermanentError("declined");
@@ -363,9 +366,13 @@ describe("onFailure", () => {
 
   test("is called when the run exceeds its time limit", async () => {
     const calls: string[] = [];
-    const wf = workflow("overdue", { timeout: "1 hour", onFailure: ({ error }) => void calls.push(error.name) }, async (ctx) => {
-      await ctx.sleep("too_long", "2 hours");
-    });
+    const wf = workflow(
+      "overdue",
+      { timeout: "1 hour", onFailure: ({ error }) => void calls.push(error.name) },
+      async (ctx) => {
+        await ctx.sleep("too_long", "2 hours");
+      },
+    );
     const t = await start(wf);
     const run = await t.pawl.start(wf, undefined);
     await t.speedrun(run);

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, outputOf, start } from "./support.js";
 
 describe("ctx.cancel", () => {
@@ -25,7 +25,9 @@ describe("ctx.cancel", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect(await run.executions()).toMatchObject([{ step: "decide", state: "canceled", outcome: "canceled_by_flow_control" }]);
+    expect(await run.executions()).toMatchObject([
+      { step: "decide", state: "canceled", outcome: "canceled_by_flow_control" },
+    ]);
   });
 });
 
@@ -133,7 +135,10 @@ describe("ctx.reattempt", () => {
     await t.speedrun(run);
     expect(await run.result()).toBe(20);
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual(Array(19).fill(60_000));
-    expect((await run.executions()).slice(0, 2)).toMatchObject([{ outcome: "reattempted", state: "completed" }, { outcome: "reattempted" }]);
+    expect((await run.executions()).slice(0, 2)).toMatchObject([
+      { outcome: "reattempted", state: "completed" },
+      { outcome: "reattempted" },
+    ]);
   });
 
   test("in the handler runs the handler again with its recorded steps", async () => {
@@ -286,21 +291,26 @@ describe("flow control that user code catches", () => {
     expect(await run.result()).toBe("finished");
   });
 
-  test.each(["cancel", "pause", "finish", "skip"] as const)("in the handler: ctx.%s() is honoured when the handler returns", async (action) => {
-    const wf = workflow("swallowed", async (ctx) => {
-      try {
-        ctx[action]();
-      } catch {
-        // swallowed by accident
-      }
-      return "ignored";
-    });
-    const t = await start(wf);
-    const run = await t.pawl.start(wf);
-    await t.settle();
-    expect(await run.status()).toBe({ cancel: "canceled", pause: "paused", finish: "completed", skip: "completed" }[action]);
-    if (action === "finish" || action === "skip") expect(await run.result()).toBeUndefined();
-  });
+  test.each(["cancel", "pause", "finish", "skip"] as const)(
+    "in the handler: ctx.%s() is honoured when the handler returns",
+    async (action) => {
+      const wf = workflow("swallowed", async (ctx) => {
+        try {
+          ctx[action]();
+        } catch {
+          // swallowed by accident
+        }
+        return "ignored";
+      });
+      const t = await start(wf);
+      const run = await t.pawl.start(wf);
+      await t.settle();
+      expect(await run.status()).toBe(
+        { cancel: "canceled", pause: "paused", finish: "completed", skip: "completed" }[action],
+      );
+      if (action === "finish" || action === "skip") expect(await run.result()).toBeUndefined();
+    },
+  );
 
   test("in the handler is honoured, and not taken for one of a step that runs in the catch block", async () => {
     let reported = 0;
@@ -343,7 +353,11 @@ describe("flow control that user code catches", () => {
 
   test("in a step with a time limit has no effect on the steps beside it", async () => {
     const wf = workflow("beside", async (ctx) =>
-      Promise.all([ctx.step("skipper", () => ctx.skip(), { timeout: "10s" }), ctx.step("worker", () => "worker"), ctx.step("other", () => "other")]),
+      Promise.all([
+        ctx.step("skipper", () => ctx.skip(), { timeout: "10s" }),
+        ctx.step("worker", () => "worker"),
+        ctx.step("other", () => "other"),
+      ]),
     );
     expect(await outputOf(wf, undefined)).toEqual([undefined, "worker", "other"]);
   });

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { PermanentError, RunFailedError, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, outputOf, start, until, world } from "./support.js";
 
 const square = workflow("square", async (_ctx, n: number) => n * n);
@@ -48,13 +48,21 @@ describe("ctx.map", () => {
         return n;
       }),
     );
-    const parent = workflow("parent", async (ctx) => [...(await ctx.map(busy, Array.from({ length: 40 }, (_, n) => n), { concurrency: 3 }))]);
+    const parent = workflow("parent", async (ctx) => [
+      ...(await ctx.map(
+        busy,
+        Array.from({ length: 40 }, (_, n) => n),
+        { concurrency: 3 },
+      )),
+    ]);
     expect(await outputOf(parent, undefined, [busy])).toEqual(Array.from({ length: 40 }, (_, n) => n));
     expect(most).toBe(3);
   });
 
   test("holds its concurrency over children that sleep, and over a crash", async () => {
-    const parent = workflow("parent", async (ctx) => [...(await ctx.map(napping, [60, 60, 60, 60, 60], { concurrency: 2 }))]);
+    const parent = workflow("parent", async (ctx) => [
+      ...(await ctx.map(napping, [60, 60, 60, 60, 60], { concurrency: 2 })),
+    ]);
     const w = await world();
     const begin = w.clock.read();
     const first = await w.worker([parent, napping]);
@@ -80,7 +88,9 @@ describe("ctx.map", () => {
     const t = await start(parent, napping);
     const run = await t.pawl.start(parent);
     await t.advance(10);
-    expect((await run.get()).waitingFor).toEqual([{ kind: "map", name: "napping", workflow: "napping", settled: 1, count: 3 }]);
+    expect((await run.get()).waitingFor).toEqual([
+      { kind: "map", name: "napping", workflow: "napping", settled: 1, count: 3 },
+    ]);
   });
 
   test("fails when one child fails, with its error as the cause, and cancels the rest", async () => {
@@ -98,7 +108,13 @@ describe("ctx.map", () => {
     expect(error.cause.cause).toMatchObject({ code: "RUN_FAILED" });
     expect(error.cause.cause.cause.message).toBe("not two");
     const { runs } = await t.pawl.runs({ workflow: picky });
-    expect(runs.map(({ input, status }) => `${input} ${status}`).sort()).toEqual(["1 canceled", "2 failed", "3 canceled", "4 canceled", "5 canceled"]);
+    expect(runs.map(({ input, status }) => `${input} ${status}`).sort()).toEqual([
+      "1 canceled",
+      "2 failed",
+      "3 canceled",
+      "4 canceled",
+      "5 canceled",
+    ]);
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
@@ -131,7 +147,9 @@ describe("ctx.map", () => {
     const broken = workflow("broken", async () => {
       throw new PermanentError("no");
     });
-    const parent = workflow("parent", (ctx) => ctx.map(broken, [undefined, undefined, undefined], { tolerate: 2, concurrency: 1 }));
+    const parent = workflow("parent", (ctx) =>
+      ctx.map(broken, [undefined, undefined, undefined], { tolerate: 2, concurrency: 1 }),
+    );
     const t = await start(parent, broken);
     const run = await t.pawl.start(parent);
     await t.settle();
@@ -157,7 +175,11 @@ describe("ctx.map", () => {
       return n;
     });
     const parent = workflow("parent", async (ctx) => {
-      const outputs = await ctx.map(counted, Array.from({ length: 1_200 }, (_, n) => n), { concurrency: 600 });
+      const outputs = await ctx.map(
+        counted,
+        Array.from({ length: 1_200 }, (_, n) => n),
+        { concurrency: 600 },
+      );
       return outputs.reduce((sum, n) => sum + n, 0);
     });
     const t = await start(parent, counted);
@@ -214,7 +236,9 @@ describe("ctx.map", () => {
   });
 
   test("gives the same result after a crash at any moment", async () => {
-    const parent = workflow("crash-map", async (ctx) => [...(await ctx.map(napping, [30, 10, 20, 40], { concurrency: 2 }))]);
+    const parent = workflow("crash-map", async (ctx) => [
+      ...(await ctx.map(napping, [30, 10, 20, 40], { concurrency: 2 })),
+    ]);
     const t = await start(parent, napping);
     const report = await t.crashTest(parent, undefined);
     expect(report.output).toEqual([30, 10, 20, 40]);

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { gate, logOf, outputOf, start, world } from "./support.js";
 
 describe("ctx.race", () => {
@@ -64,7 +64,11 @@ describe("ctx.race", () => {
   test("has the same winner on replay, though both have an answer by then", async () => {
     const winners: string[] = [];
     const wf = workflow("replayed", async (ctx) => {
-      const { name } = await ctx.race({ b: ctx.sleep("b", "2h"), a: ctx.sleep("a", "1h"), c: ctx.waitForSignal("c", { timeout: "3h" }) });
+      const { name } = await ctx.race({
+        b: ctx.sleep("b", "2h"),
+        a: ctx.sleep("a", "1h"),
+        c: ctx.waitForSignal("c", { timeout: "3h" }),
+      });
       winners.push(name);
       await ctx.sleep("later", "1 day");
       await ctx.sleep("even_later", "1 day");
@@ -145,7 +149,10 @@ describe("Promise.race and Promise.all over ctx", () => {
 
   test("a race of a signal and a sleep goes the same way after a crash", async () => {
     const wf = workflow("crossing", async (ctx) => {
-      const winner = await Promise.race([ctx.waitForSignal("go").then(() => "signal"), ctx.sleep("nap", "1h").then(() => "sleep")]);
+      const winner = await Promise.race([
+        ctx.waitForSignal("go").then(() => "signal"),
+        ctx.sleep("nap", "1h").then(() => "sleep"),
+      ]);
       const after = await ctx.step(`after_${winner}`, () => winner);
       await ctx.sleep("rest", "1h");
       return after;

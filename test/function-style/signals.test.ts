@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { signal, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, outputOf, start, world } from "./support.js";
 
 const day = 86_400_000;
@@ -8,7 +8,16 @@ describe("ctx.waitForSignal", () => {
   test("gives the payload of the signal, whatever kind of value it is", async () => {
     const wf = workflow("payload", (ctx) => ctx.waitForSignal("go"));
     const t = await start(wf);
-    const payloads = [{ by: "finance", at: new Date(7) }, 0, "", false, null, undefined, [1n], new Map([["a", new Set([1])]])];
+    const payloads = [
+      { by: "finance", at: new Date(7) },
+      0,
+      "",
+      false,
+      null,
+      undefined,
+      [1n],
+      new Map([["a", new Set([1])]]),
+    ];
     for (const payload of payloads) {
       const run = await t.pawl.start(wf);
       await t.settle();
@@ -73,7 +82,10 @@ describe("ctx.waitForSignal", () => {
   });
 
   test("takes a key once: a webhook that is delivered again changes nothing", async () => {
-    const wf = workflow("deduplicated", async (ctx) => [await ctx.waitForSignal("paid"), await ctx.waitForSignal("paid", { timeout: "1 day" })]);
+    const wf = workflow("deduplicated", async (ctx) => [
+      await ctx.waitForSignal("paid"),
+      await ctx.waitForSignal("paid", { timeout: "1 day" }),
+    ]);
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await run.signal("paid", "first", { key: "webhook-9" });
@@ -96,7 +108,9 @@ describe("ctx.waitForSignal", () => {
     const t = await start(wf);
     const [a, b] = await t.pawl.startMany(wf, [undefined, undefined]);
     if (a === undefined || b === undefined) throw new Error("not started");
-    await Promise.all([1, 1, 1, 2, 2].flatMap((n) => [a.signal("n", n, { key: `k${n}` }), b.signal("n", n, { key: `k${n}` })]));
+    await Promise.all(
+      [1, 1, 1, 2, 2].flatMap((n) => [a.signal("n", n, { key: `k${n}` }), b.signal("n", n, { key: `k${n}` })]),
+    );
     await t.speedrun(a);
     await t.speedrun(b);
     expect((await a.result()).sort()).toEqual([1, 2]);
@@ -104,7 +118,10 @@ describe("ctx.waitForSignal", () => {
   });
 
   test("gives null after its timeout", async () => {
-    const wf = workflow("timed", async (ctx) => [await ctx.waitForSignal("never", { timeout: "7 days" }), ctx.now().getTime()]);
+    const wf = workflow("timed", async (ctx) => [
+      await ctx.waitForSignal("never", { timeout: "7 days" }),
+      ctx.now().getTime(),
+    ]);
     const t = await start(wf);
     const begin = t.clock.read();
     const run = await t.pawl.start(wf);
@@ -127,7 +144,10 @@ describe("ctx.waitForSignal", () => {
   });
 
   test("a signal that came after the deadline does not, though nobody was there to time it out; it stays for the next wait", async () => {
-    const wf = workflow("too-late", async (ctx) => [await ctx.waitForSignal("go", { timeout: "1 day" }), await ctx.waitForSignal("go")]);
+    const wf = workflow("too-late", async (ctx) => [
+      await ctx.waitForSignal("go", { timeout: "1 day" }),
+      await ctx.waitForSignal("go"),
+    ]);
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { PermanentError, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
 
 describe("a step", () => {
@@ -169,7 +169,10 @@ describe("a step that throws", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect(await run.get()).toMatchObject({ status: "waiting", waitingFor: [{ kind: "retry", step: "call", attempt: 2 }] });
+    expect(await run.get()).toMatchObject({
+      status: "waiting",
+      waitingFor: [{ kind: "retry", step: "call", attempt: 2 }],
+    });
   });
 
   test("takes the workflow's retry options where it has none of its own, and mixes them where it has some", async () => {
@@ -385,7 +388,8 @@ describe("executions()", () => {
     ]);
     expect(executions[0]?.error?.message).toBe("once");
     expect(new Set(executions.map(({ id }) => id)).size).toBe(3);
-    for (const { startedAt, finishedAt } of executions) expect(finishedAt?.getTime()).toBeGreaterThanOrEqual(startedAt.getTime());
+    for (const { startedAt, finishedAt } of executions)
+      expect(finishedAt?.getTime()).toBeGreaterThanOrEqual(startedAt.getTime());
   });
 
   test("shows a step that takes long while it runs, and that it was abandoned when its worker died", async () => {

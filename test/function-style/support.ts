@@ -1,7 +1,8 @@
 /** What the tests of workflows share: Pawl with virtual time, worlds whose workers can be killed, logs as text. */
-import { onTestFinished } from "vitest";
+
 import { type Logger, Pawl, type RunHandle, type Worker, type WorkerOptions, type WorkflowDefinition } from "pawl";
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
+import { onTestFinished } from "vitest";
 import type { Fence, Store } from "../../src/store/store.js";
 import { openStore, type StoreKind } from "../stores/harness.js";
 
@@ -17,7 +18,11 @@ export async function start(...workflows: Workflows): Promise<TestPawl> {
 }
 
 /** Starts one run, takes it to its end and returns its output. */
-export async function outputOf<I, O>(definition: WorkflowDefinition<I, O>, input: I, others: Workflows = []): Promise<O> {
+export async function outputOf<I, O>(
+  definition: WorkflowDefinition<I, O>,
+  input: I,
+  others: Workflows = [],
+): Promise<O> {
   const t = await start(definition, ...others);
   const run = (await t.pawl.start(definition as WorkflowDefinition<any, O>, input)) as RunHandle<I, O>;
   await t.speedrun(run);
@@ -60,7 +65,13 @@ export async function world(kind: StoreKind = "memory", url = "memory:", logger:
     worker: async (workflows, options = {}, workerLogger = logger) => {
       const mortal = new MortalStore(store);
       const own = new Pawl(mortal.store, workerLogger);
-      const worker = own.worker({ workflows, concurrency: 100, poll: Number.POSITIVE_INFINITY, grace: 100, ...options });
+      const worker = own.worker({
+        workflows,
+        concurrency: 100,
+        poll: Number.POSITIVE_INFINITY,
+        grace: 100,
+        ...options,
+      });
       workers.push(worker);
       await worker.start();
       return {

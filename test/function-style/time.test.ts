@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { workflow } from "pawl";
+import { describe, expect, test } from "vitest";
 import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
 
 const day = 86_400_000;
@@ -36,7 +36,12 @@ describe("ctx.sleep", () => {
   });
 
   test("of no time at all goes on at once", async () => {
-    expect(await outputOf(workflow("zero", (ctx) => ctx.sleep("none", 0).then(() => "on")), undefined)).toBe("on");
+    expect(
+      await outputOf(
+        workflow("zero", (ctx) => ctx.sleep("none", 0).then(() => "on")),
+        undefined,
+      ),
+    ).toBe("on");
   });
 
   test("begins when it is asked for: two in a row add up, two side by side do not", async () => {
@@ -112,7 +117,12 @@ describe("ctx.sleepUntil", () => {
   });
 
   test("of an instant that has passed goes on at once", async () => {
-    expect(await outputOf(workflow("past", (ctx) => ctx.sleepUntil("past", new Date(0)).then(() => "on")), undefined)).toBe("on");
+    expect(
+      await outputOf(
+        workflow("past", (ctx) => ctx.sleepUntil("past", new Date(0)).then(() => "on")),
+        undefined,
+      ),
+    ).toBe("on");
   });
 
   test("takes a fraction of a millisecond", async () => {
@@ -157,7 +167,8 @@ describe("ctx.now, ctx.random and ctx.uuid", () => {
     const all = (await Promise.all(runs.map((run) => run.result()))).flat();
     expect(new Set(all).size).toBe(8);
     for (const value of all) {
-      if (typeof value === "string") expect(value).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      if (typeof value === "string")
+        expect(value).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       else expect(value >= 0 && value < 1).toBe(true);
     }
   });

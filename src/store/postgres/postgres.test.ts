@@ -75,6 +75,21 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await database.drop();
   });
 
+  test("a worker's commit to a run that is not its own conflicts, alone and among others", async () => {
+    const stranger = await store.enlist(workerInfo());
+    const [mine, theirs] = [await owned(), newRun({ due: { kind: "owned" } })];
+    await store.commit(batch(stranger, [], [theirs]));
+    const keep = (run: { id: string }) => transition(run.id, { events: [event("e")] });
+    for (const transitions of [[keep(theirs)], [keep(mine), keep(theirs)]]) {
+      expect(await store.commit(batch(worker, transitions))).toEqual({ kind: "conflict", runId: theirs.id });
+    }
+    expect(await store.commit(batch({ ...worker, epoch: 99 }, [keep(mine)]))).toEqual({ kind: "fenced" });
+    const logs = await store.logs([mine.id, theirs.id]);
+    expect([logs.get(mine.id) ?? [], logs.get(theirs.id) ?? []]).toEqual([[], []]);
+    expect(await store.commit(batch(worker, [keep(mine)]))).toMatchObject({ kind: "committed", kept: [], refused: [] });
+    expect(await store.commit(batch(worker, [keep(mine)]))).toEqual({ kind: "conflict", runId: mine.id });
+  });
+
   test("a client's commit that would leave a gap in the log, or begin inside a row of it, conflicts", async () => {
     const run = newRun({ due: { kind: "held" } });
     await store.commit(batch(null, [], [run]));
@@ -98,6 +113,25 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await commit).toMatchObject({ kind: "committed" });
     expect((await store.beat(worker)).reaped).toContain(doomed.workerId);
     expect(await store.commit(batch(doomed, []))).toEqual({ kind: "fenced" });
+  });
+
+  test("a commit that waited for its worker's reaper finds itself fenced", async () => {
+    for (const howMany of [1, 3]) {
+      const doomed = await store.enlist(workerInfo());
+      const runs = newRuns(howMany, { due: { kind: "owned" } });
+      await store.commit(batch(doomed, [], runs));
+      await holding("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [doomed.workerId]);
+      const transitions = runs.map(({ id }) => transition(id, { events: [event("late")] }));
+      const commit = store.commit(batch(doomed, transitions));
+      await until("the commit waits", async () => (await count(waiting)) === 1);
+      await admin.query("UPDATE pawl_workers SET live = false WHERE id = $1", [doomed.workerId]);
+      await admin.query("UPDATE pawl_tasks SET state = 1, owner = NULL, due_at = 0 WHERE owner = $1", [
+        doomed.workerId,
+      ]);
+      await admin.query("COMMIT");
+      expect(await commit).toEqual({ kind: "fenced" });
+      expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
+    }
   });
 
   test("a worker enlists anew only when its old commits are through, and frees what they wrote", async () => {
@@ -241,6 +275,21 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await until("the start is told", () =>
       hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
     );
+    stop();
+  });
+
+  test("what this process has done itself is told to it once, not again by the server", async () => {
+    const hints: Hint[] = [];
+    const stop = store.watch((hint) => hints.push(hint));
+    const other = await open();
+    const [own, foreign] = [newRun(), newRun()];
+    await store.commit(batch(null, [], [own]));
+    await other.commit(batch(null, [], [foreign]));
+    const of = ({ workflow }: { workflow: string }) =>
+      hints.filter((hint) => hint.kind === "ready" && hint.workflows.includes(workflow)).length;
+    await until("the other's start is told", () => of(foreign) === 1);
+    await sleep(50);
+    expect(of(own)).toBe(1);
     stop();
   });
 

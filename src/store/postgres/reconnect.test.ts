@@ -107,10 +107,9 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     await far.commit(batch(worker, [], [run]));
     for (let after = 0; after < 5; after += 1) {
       await far.now();
-      proxy.swallowAnswers();
+      proxy.swallowNextAnswer();
       const given = batch(worker, [transition(run.id, { after, events: [event(`e${after}`)] })]);
       await expect(far.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
-      proxy.forwardAnswers();
       expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(after + 1);
     }
     await far.close();
@@ -186,8 +185,9 @@ async function proxyTo(url: string) {
     }
     near.on("data", (data) => far.write(data));
     far.on("data", (data) => {
-      if (swallowing) near.destroy();
-      else near.write(data);
+      if (!swallowing) return near.write(data);
+      swallowing = false;
+      return near.destroy();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -197,11 +197,8 @@ async function proxyTo(url: string) {
   through.hostname = "127.0.0.1";
   return {
     url: through.href,
-    swallowAnswers: () => {
+    swallowNextAnswer: () => {
       swallowing = true;
-    },
-    forwardAnswers: () => {
-      swallowing = false;
     },
     close: () => {
       for (const socket of sockets) socket.destroy();

@@ -5,7 +5,10 @@ import { connect, workflow } from "pawl";
 
 const [url, ledger] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
-const times = (line) => readFileSync(ledger, "utf8").split("\n").filter((one) => one === line).length;
+const times = (line) =>
+  readFileSync(ledger, "utf8")
+    .split("\n")
+    .filter((one) => one === line).length;
 
 /** Ends its process the first time. */
 const exits = workflow("exits", async (ctx) => {
@@ -44,7 +47,10 @@ const late = workflow("late", async (ctx) => {
 const throwsLater = workflow("throws_later", async (ctx) => {
   await ctx.step("timer", async () => {
     note("timer");
-    if (times("timer") === 1) setTimeout(() => { throw new Error("in a timer"); }, 5);
+    if (times("timer") === 1)
+      setTimeout(() => {
+        throw new Error("in a timer");
+      }, 5);
     await new Promise((resolve) => setTimeout(resolve, 50));
   });
   return "survived";

@@ -1,0 +1,60 @@
+/** The terminal: a block of lines that is redrawn in place, or, where the output is a file or a pipe, a line now and then. */
+
+import { stepNames } from "./order.js";
+import { activityOf, type RunProgress } from "./progress.js";
+
+const isTerminal = process.stdout.isTTY === true;
+const hasColours = isTerminal && process.env.NO_COLOR === undefined;
+const paint = (code: number) => (text: string) => (hasColours ? `\u001b[${code}m${text}\u001b[0m` : text);
+
+export const bold = paint(1);
+export const dim = paint(2);
+export const red = paint(31);
+export const green = paint(32);
+
+const linesEverySeconds = 3;
+
+export class Screen {
+  readonly #begunAt = performance.now();
+  #drawn = 0;
+  #lineAt = 0;
+
+  /** Says something that stays. What is drawn below it is drawn anew. */
+  say(text = ""): void {
+    this.#drawn = 0;
+    console.log(text);
+  }
+
+  /** Shows where the runs are. */
+  show(runs: readonly RunProgress[], { keep = false } = {}): void {
+    if (isTerminal || keep) this.#draw(runs);
+    else this.#line(runs);
+    if (keep) this.#drawn = 0;
+  }
+
+  #draw(runs: readonly RunProgress[]): void {
+    const up = this.#drawn > 0 ? `\u001b[${this.#drawn}A` : "";
+    const clear = isTerminal ? "\u001b[K" : "";
+    process.stdout.write(up + runs.map((run, index) => `${clear}${lineOf(run, index + 1)}\n`).join(""));
+    this.#drawn = runs.length;
+  }
+
+  #line(runs: readonly RunProgress[]): void {
+    const seconds = (performance.now() - this.#begunAt) / 1_000;
+    if (seconds < this.#lineAt) return;
+    this.#lineAt = seconds + linesEverySeconds;
+    const steps = runs.reduce((sum, { done }) => sum + done, 0);
+    const finished = runs.filter(({ status }) => status === "completed").length;
+    const total = runs.length * stepNames.length;
+    console.log(
+      `  ${seconds.toFixed(0).padStart(2)} s: ${steps} of ${total} steps, ${finished} of ${runs.length} orders`,
+    );
+  }
+}
+
+function lineOf(run: RunProgress, number: number): string {
+  const ticks = "■".repeat(run.doneBeforeCrash) + green("■".repeat(run.done - run.doneBeforeCrash));
+  const rest = dim("·".repeat(stepNames.length - run.done));
+  const note = run.recovered ? dim("  taken over") : "";
+  return `  order ${String(number).padStart(2)}  ${ticks}${rest}  ${activityOf(run)}${note}`;
+}
