@@ -70,7 +70,9 @@ const transition = (runId, after, next, events = [event], mail = []) => ({
 
 const worker = { name: "bench", host: "here", pid: 1, routes: [], leaseMs: 600_000 };
 const fence = await store.enlist({ ...worker, id: "bench" });
+let statements = 0;
 const commit = async (transitions, starts = [], by = fence) => {
+  statements += 1;
   const result = await store.commit({ fence: by, transitions, starts });
   if (result.kind !== "committed") throw new Error(JSON.stringify(result));
 };
@@ -78,20 +80,21 @@ const commit = async (transitions, starts = [], by = fence) => {
 async function measure(name, rounds, perRound, work) {
   for (let round = 0; round < 20; round += 1) await work(round);
   const wal = await walBytes();
+  statements = 0;
   const began = performance.now();
   for (let round = 20; round < 20 + rounds; round += 1) await work(round);
   const ms = performance.now() - began;
   const bytes = Number((await walBytes()) - wal) / rounds / perRound;
-  report(name, rounds, perRound, ms, bytes);
+  report(name, rounds, perRound, ms, bytes, Math.max(statements, rounds));
   return ms / rounds;
 }
 
-function report(name, rounds, perRound, ms, bytes) {
+function report(name, rounds, perRound, ms, bytes, sent) {
   const cells = [
     name.padEnd(38),
-    `${(ms / rounds).toFixed(2)} ms per commit`.padStart(20),
+    `${(ms / rounds).toFixed(2)} ms per round`.padStart(19),
     `${Math.round((1000 * rounds * perRound) / ms)} /s`.padStart(11),
-    `${(1 / perRound).toFixed(2)} statements`.padStart(17),
+    `${(sent / rounds / perRound).toFixed(3)} statements`.padStart(18),
     `${Math.round(bytes)} B of WAL`.padStart(15),
   ];
   console.log(cells.join("  "));

@@ -3,11 +3,11 @@
  * would use; a run that is being executed gets it through its inbox, and its owner takes it at the next boundary.
  */
 import { encode } from "../core/codec.js";
-import { type Command, decide, hasOpenChildren } from "../core/decide.js";
+import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
 import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
-import { mailToParent, writeMail } from "../core/mail.js";
+import { mailToParent, readMail, writeMail } from "../core/mail.js";
 import { evolve, fold, nextDueAt, parkingNote, type RunState, statusOf } from "../core/state.js";
 import type { Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
@@ -54,8 +54,14 @@ async function mail(store: Store, run: RunRecord, command: Command): Promise<boo
 /** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
 async function checkSense(store: Store, run: RunRecord, command: Command): Promise<void> {
   const log = (await store.logs([run.id])).get(run.id) ?? [];
+  const inbox = (await store.inbox([run.id])).get(run.id) ?? [];
   const now = await store.now();
-  decide(fold(log), [{ command, at: now, strict: true }], now);
+  // What was acknowledged before counts, although the owner has not come to it yet.
+  const before = inbox.flatMap((row): Received[] => {
+    const sent = readMail(row);
+    return sent === null ? [] : [{ command: sent, at: row.at, strict: false }];
+  });
+  decide(fold(log), [...before, { command, at: now, strict: true }], now);
 }
 
 async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {

@@ -385,15 +385,13 @@ export class MemoryStore implements Store {
 
   #freeTasksOf(workerId: string): void {
     const now = this.#clock();
-    let freed = false;
     for (const task of this.#tasks.values()) {
       if (task.owner !== workerId) continue;
       task.owner = null;
       task.epoch = null;
       this.#shelve(task, now, now);
-      freed = true;
     }
-    if (freed) this.#hints.emit([{ kind: "ready", workflows: [] }]);
+    this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
 
   #holds(fence: Fence): boolean {
@@ -436,6 +434,13 @@ export class MemoryStore implements Store {
         deliveries,
         mail,
       }));
+  }
+
+  async owned(fence: Fence): Promise<readonly TaskRecord[]> {
+    const mine = [...this.#tasks.values()].filter(
+      (task) => task.owner === fence.workerId && task.epoch === fence.epoch,
+    );
+    return this.tasks(mine.map((task) => task.run.id));
   }
 
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {

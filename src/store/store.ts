@@ -356,7 +356,10 @@ export interface Store {
   enlist(worker: WorkerInfo): Promise<Fence>;
   /** Renews the lease, reaps silent workers, reports mail. */
   beat(fence: Fence): Promise<BeatResult>;
-  /** A worker leaves: marked dead, what it still owned is made ready. */
+  /**
+   * A worker leaves: marked dead, what it still owned is made ready. Here and when workers are reaped, others are told
+   * to look in any case: only the one that is gone knew when the runs that it had parked become due.
+   */
   retire(fence: Fence): Promise<void>;
 
   now(): Promise<number>;
@@ -364,6 +367,8 @@ export interface Store {
   runsById(ids: readonly string[]): Promise<readonly RunRecord[]>;
   runs(filter: RunFilter): Promise<readonly RunRecord[]>;
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
+  /** The tasks that this fence owns: for a worker that did not hear what became of a claim or a commit. */
+  owned(fence: Fence): Promise<readonly TaskRecord[]>;
   /** A page of one log, in order, from the event after number `after`. */
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
   /** Whole logs, for replay. Runs without events may be missing from the map. */

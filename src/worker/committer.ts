@@ -42,6 +42,8 @@ export interface CommitterOptions {
   /** Called once, when the store says that this fence is gone. */
   readonly onFenced: () => void;
   readonly onTrouble: (what: string, error: unknown) => void;
+  /** A commit was found in the log after its answer was lost: it is not known which runs it left with this worker. */
+  readonly onUncertain: () => void;
 }
 
 export class Committer {
@@ -135,7 +137,7 @@ export class Committer {
     let uncertain = false;
     while (entries.length > 0 || starts.length > 0) {
       const batch = this.#batch(entries, starts);
-      let result: CommitResult;
+      let result: CommitResult & { readonly found?: true };
       try {
         const known = uncertain ? await this.#findOwnCommit(batch) : null;
         result = known ?? (await this.#store.commit(batch));
@@ -150,6 +152,12 @@ export class Committer {
         return this.#isolate(entries, starts, error);
       }
       if (result.kind === "fenced") return this.#lose(entries, starts);
+      if (result.kind === "committed" && result.found && starts.length > 0) {
+        // What became of the starts is asked again: those that were made are known by their ids.
+        acknowledge(entries, [], result);
+        entries = [];
+        continue;
+      }
       if (result.kind === "committed") return acknowledge(entries, starts, result);
       entries = evict(entries, result.runId);
       uncertain = false;
@@ -168,21 +176,15 @@ export class Committer {
    * After a lost answer: if an event of the batch is in the log and the fence still holds, the batch was written, all of
    * it, by us. Batches without events are safe to repeat (starts are known by their id, cursors overwrite).
    */
-  async #findOwnCommit(batch: Batch): Promise<CommitResult | null> {
+  async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
     const probe = batch.transitions.find((transition) => transition.events.length > 0);
     if (probe === undefined) return null;
     const { alive } = await this.#store.beat(this.#fence);
     if (!alive) return { kind: "fenced" };
     const [event] = await this.#store.log(probe.runId, { after: probe.after, limit: 1 });
     if (event === undefined) return null;
-    const parked = batch.transitions
-      .filter((transition) => transition.next.kind === "park")
-      .map((transition) => transition.runId);
-    const tasks = await this.#store.tasks(parked);
-    const kept = tasks
-      .filter((task) => task.owner === this.#fence.workerId && task.deliveries > 0)
-      .map((task) => task.runId);
-    return { kind: "committed", at: event.at, kept, refused: [] };
+    this.#options.onUncertain();
+    return { kind: "committed", at: event.at, kept: [], refused: [], found: true };
   }
 
   /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */

@@ -7,7 +7,7 @@ import { event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
-import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store } from "../store/store.js";
+import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
@@ -24,6 +24,8 @@ export interface SessionOptions {
   readonly graceMs: number;
   definition(workflow: string, version: string): WorkflowDefinition;
   registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
+  /** An answer was lost: it is not certain which runs are ours. */
+  onUncertain(): void;
   /** The fence is gone. */
   onLost(session: Session): void;
   /** There is room for another run; it was parked and is due again then, if that is known. */
@@ -35,8 +37,8 @@ export class Session {
   readonly turns = new Map<string, Turn>();
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
-  /** Runs that are ours and whose turn has not begun yet. */
-  #arriving = 0;
+  /** Runs that are ours, or about to be, and whose turn has not begun yet. */
+  readonly #arriving = new Set<string>();
   #dead = false;
   #stopping = false;
 
@@ -47,6 +49,7 @@ export class Session {
       store,
       fence,
       onFenced: () => options.onLost(this),
+      onUncertain: () => options.onUncertain(),
       onTrouble: (what, error) => log.warn(`Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
@@ -72,7 +75,7 @@ export class Session {
 
   /** How many runs it has. */
   get size(): number {
-    return this.turns.size + this.#arriving;
+    return this.turns.size + this.#arriving.size;
   }
 
   /** Drops everything: the runs are somebody else's. */
@@ -99,8 +102,8 @@ export class Session {
     const old = tasks.filter((task) => !isNew(task));
     if (old.length === 0) return;
     const { store } = this.#options;
-    await this.#arrive(old.length, async () => {
-      const ids = old.map((task) => task.run.id);
+    const ids = old.map((task) => task.run.id);
+    await this.#arrive(ids, async () => {
       const mailed = old.filter((task) => task.mail > 0).map((task) => task.run.id);
       const [logs, inboxes] = await this.#insist(() =>
         Promise.all([store.logs(ids), mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
@@ -114,7 +117,7 @@ export class Session {
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
-    return this.#arrive(1, async () => {
+    return this.#arrive([run.id], async () => {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
       if (receipt.refusal === null) {
         this.#begin({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
@@ -123,12 +126,33 @@ export class Session {
     });
   }
 
-  async #arrive<T>(count: number, work: () => Promise<T>): Promise<T> {
-    this.#arriving += count;
+  /**
+   * After an answer was lost: runs that the store says are ours and that nobody here knows of are begun. What was known
+   * before the question is left alone: it may have been let go of since.
+   */
+  async reconcile(): Promise<void> {
+    const { store, fence } = this.#options;
+    const known = new Set([...this.turns.keys(), ...this.#arriving]);
+    const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#arriving.has(id);
+    const owned = await this.#insist(() => store.owned(fence));
+    const forgotten = owned.filter((task) => isForgotten(task.runId));
+    if (forgotten.length === 0) return;
+    const ids = forgotten.map((task) => task.runId);
+    const [runs, at] = await this.#insist(() => Promise.all([store.runsById(ids), store.now()]));
+    const tasks = new Map(forgotten.map((task) => [task.runId, task]));
+    const claimed = runs.map((run): Claimed => {
+      const { deliveries, mail } = tasks.get(run.id) as TaskRecord;
+      return { run, deliveries, mail, fresh: false };
+    });
+    await this.open(claimed, at);
+  }
+
+  async #arrive<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
+    for (const id of ids) this.#arriving.add(id);
     try {
       return await work();
     } finally {
-      this.#arriving -= count;
+      for (const id of ids) this.#arriving.delete(id);
       if (this.size === 0) this.#options.onRoom(null);
     }
   }
@@ -155,7 +179,9 @@ export class Session {
   }
 
   #parted(turn: Turn, parting: Parting): void {
-    this.turns.delete(turn.runId);
+    // Claimed again before we heard that it was parked, perhaps: then another turn has it.
+    if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
+    if (this.turns.has(turn.runId)) return;
     if (parting.how === "again") void this.#reopen(turn.runId);
     else if (parting.how === "evicted") void this.#evict(turn.runId, parting.error);
     else if (parting.how === "parked" && parting.dueAt !== null) {
@@ -166,7 +192,7 @@ export class Session {
   /** Mail came while the run was being parked: it is still ours, and is taken up where its log now ends. */
   #reopen(runId: string): Promise<void> {
     const { store, log } = this.#options;
-    return this.#arrive(1, async () => {
+    return this.#arrive([runId], async () => {
       try {
         const [run, logs, inboxes, at] = await this.#insist(() =>
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
@@ -183,7 +209,7 @@ export class Session {
   #evict(runId: string, error: unknown): Promise<void> {
     const { store, log } = this.#options;
     log.error(`Run ${runId} could not be written and is paused.`, error);
-    return this.#arrive(1, async () => {
+    return this.#arrive([runId], async () => {
       try {
         const logs = await this.#insist(() => store.logs([runId]));
         await this.#hold(runId, logs.get(runId)?.at(-1)?.seq ?? 0, error);

@@ -57,11 +57,16 @@ export class Worker {
   #unwatch: (() => void) | null = null;
   #pollTimer: NodeJS.Timeout | null = null;
   #dueTimer: NodeJS.Timeout | null = null;
+  #fillTimer: NodeJS.Timeout | null = null;
   /** When the earliest parked run that we know of becomes due. */
   #nextDueAt: number | null = null;
   #claiming: Promise<void> | null = null;
   #claimAgain = false;
   #claimed = 0;
+  /** The answer to a claim or commit was lost: there may be runs that are ours without our knowing. */
+  #uncertain = false;
+  /** The earliest due time of runs that were parked while a claim was under way: its answer does not know of them. */
+  #parkedMeanwhile: number | null = null;
   /** The last claim came back full: there is probably more. */
   #backlog = false;
   /** Slots that a claim under way may fill. */
@@ -142,6 +147,7 @@ export class Worker {
     this.#unwatch?.();
     if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
     if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
+    if (this.#fillTimer !== null) clearTimeout(this.#fillTimer);
     await this.#claiming;
     const session = this.#session;
     if (session !== null) {
@@ -201,6 +207,10 @@ export class Worker {
       graceMs: this.#graceMs,
       definition: (workflow, version) => this.#definitions.get(routeKey(workflow, version)) as WorkflowDefinition,
       onLost: (lost) => this.#lost(lost),
+      onUncertain: () => {
+        this.#uncertain = true;
+        this.#claimSoon();
+      },
       onRoom: (parking) => this.#onRoom(parking),
     });
     this.#session = session;
@@ -239,9 +249,19 @@ export class Worker {
 
   #onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void {
     if (this.active === 0) this.#emptied?.();
-    if (this.#backlog && this.#free() >= Math.max(1, this.#concurrency >> 2)) this.#claimSoon();
+    if (this.#backlog) this.#fillUp();
     if (parking === null) return;
+    this.#parkedMeanwhile = Math.min(parking.dueAt, this.#parkedMeanwhile ?? parking.dueAt);
     if (this.#nextDueAt === null || parking.dueAt < this.#nextDueAt) this.#wakeAt(parking.dueAt, parking.now);
+  }
+
+  /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
+  #fillUp(): void {
+    if (this.#free() >= this.#concurrency >> 2) return this.#claimSoon();
+    this.#fillTimer ??= setTimeout(() => {
+      this.#fillTimer = null;
+      this.#claimSoon();
+    }, fillAfterMs);
   }
 
   // ── Taking runs ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +323,12 @@ export class Worker {
   async #claim(session: Session): Promise<void> {
     const limit = Math.min(this.#free(), claimLimit);
     this.#reserved += limit;
+    this.#parkedMeanwhile = null;
     try {
+      if (this.#uncertain) {
+        this.#uncertain = false;
+        await session.reconcile();
+      }
       const limitPerRoute = Math.max(1, Math.ceil(limit / Math.max(1, this.#routes.length)), Math.min(limit, 20));
       const claim = await this.#services.store.claim({
         fence: session.committer.fence,
@@ -314,12 +339,15 @@ export class Worker {
       if (claim.kind === "fenced") return this.#lost(session);
       this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
       if (this.#backlog) this.#claimAgain = true;
-      this.#wakeAt(this.#backlog ? this.#nextDueAt : claim.nextDueAt, claim.at);
+      const dueAt = this.#backlog ? this.#nextDueAt : claim.nextDueAt;
+      const meanwhile = this.#parkedMeanwhile;
+      this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
       this.#claimed += claim.tasks.length;
       await session.open(claim.tasks, claim.at);
     } catch (error) {
       this.#services.log.warn(`Worker "${this.name}" could not claim runs.`, error);
-      if (this.#pollMs > maxTimerMs) setTimeout(() => this.#claimSoon(), 1_000).unref();
+      this.#uncertain = true;
+      if (!session.dead) setTimeout(() => this.#claimSoon(), 200).unref();
     } finally {
       this.#reserved -= limit;
     }
@@ -385,6 +413,7 @@ export class Worker {
 }
 
 const claimLimit = 256;
+const fillAfterMs = 5;
 const routeKey = (workflow: string, version: string) => `${workflow}\u0000${version}`;
 
 function checkWhole(name: string, value: number): number {

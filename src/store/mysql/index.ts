@@ -113,12 +113,13 @@ class MysqlStore extends SqlReads implements Store {
 
   async beat(fence: Fence): Promise<BeatResult> {
     const { freed, ...result } = await beat(this.#db, fence, () => this.#now());
-    if (freed) this.#hints.emit(tasksFreed);
+    if (freed || result.reaped.length > 0) this.#hints.emit(tasksFreed);
     return result;
   }
 
   async retire(fence: Fence): Promise<void> {
-    if (await retire(this.#db, fence, this.#now())) this.#hints.emit(tasksFreed);
+    await retire(this.#db, fence, this.#now());
+    this.#hints.emit(tasksFreed);
   }
 
   async now(): Promise<number> {

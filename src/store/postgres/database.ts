@@ -58,7 +58,9 @@ export class Database {
       onConnect: (client: PgClient) => client.query(set),
     });
     // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
-    pool.on("error", (error) => this.#onTrouble("An idle connection was lost.", error));
+    pool.on("error", (error) => {
+      if (!this.#closed) this.#onTrouble("An idle connection was lost.", error);
+    });
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
   }

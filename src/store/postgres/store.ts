@@ -219,6 +219,10 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.tasks(runIds));
   }
 
+  owned(fence: Fence): Promise<readonly TaskRecord[]> {
+    return this.#operations.run(() => this.#reads.owned(fence));
+  }
+
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     return this.#operations.run(() => this.#reads.log(runId, page));
   }

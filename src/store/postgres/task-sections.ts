@@ -23,7 +23,7 @@ export const keeps: Section = {
  */
 export const locks: Section = {
   letter: "l",
-  values: ({ moves, keeps }) => (moves.length === 0 ? null : lockValues(moves, keeps)),
+  values: ({ moves }) => (moves.length === 0 ? null : lockValues(moves)),
   parts: ({ tables, fenced, bind, workerId, epoch }) => {
     const arrays = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4"].map(
       (type) => `${bind()}::${type}[]`,
@@ -40,7 +40,7 @@ export const locks: Section = {
   },
 };
 
-function lockValues(moves: readonly Move[], _keeps: readonly string[]): readonly unknown[] {
+function lockValues(moves: readonly Move[]): readonly unknown[] {
   return [
     plainArray(moves.map(({ runId }) => runId)),
     plainArray(moves.map(({ kind }) => kind)),

@@ -7,7 +7,7 @@ import type { Tables } from "./tables.js";
 
 type InTransaction = <T>(work: (run: Run) => Promise<T>) => Promise<T>;
 
-/** Called when tasks were made ready. */
+/** Called when others should look for work. */
 type OnFreed = () => void;
 
 export class Workers {
@@ -79,16 +79,18 @@ export class Workers {
    */
   async #bury(condition: string, values: readonly unknown[]): Promise<readonly string[]> {
     const { workers } = this.#tables;
-    const [buried, freed] = await this.#inTransaction(async (run) => {
+    const buried = await this.#inTransaction(async (run) => {
       const rows = await run({
         text: `WITH d AS MATERIALIZED (SELECT id FROM ${workers} WHERE ${condition})
           UPDATE ${workers} w SET live = false FROM d WHERE w.id = d.id RETURNING w.id`,
         values,
       });
       const ids = rows.map((row) => row.id as string);
-      return [ids, ids.length > 0 && (await this.#free(run, ids))] as const;
+      if (ids.length > 0) await this.#free(run, ids);
+      return ids;
     });
-    if (freed) this.#onFreed();
+    // Also when nothing was freed: only the dead one knew when the runs that it had parked become due.
+    if (buried.length > 0) this.#onFreed();
     return buried;
   }
 

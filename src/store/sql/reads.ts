@@ -5,6 +5,7 @@
 import { unpackRow } from "../rows.js";
 import type {
   CursorRow,
+  Fence,
   InboxRow,
   RunFilter,
   RunRecord,
@@ -37,6 +38,7 @@ type ReadSide = Pick<
   | "runsById"
   | "runs"
   | "tasks"
+  | "owned"
   | "log"
   | "logs"
   | "inbox"
@@ -118,10 +120,20 @@ export class SqlReads implements ReadSide {
   }
 
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
-    const columns = "t.run_id, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
-    const from = `${this.#dialect.table("tasks")} t`;
-    const rows = await this.#byId(runIds, (oneOf) => `SELECT ${columns} FROM ${from} WHERE ${oneOf("t.run_id")}`);
+    const rows = await this.#byId(runIds, (oneOf) => `${this.#selectTasks()} WHERE ${oneOf("t.run_id")}`);
     return inOrderOf(runIds, rows.map(decodeTask), (task) => task.runId);
+  }
+
+  /** Reads all open tasks on databases without an index for it; it is asked only after a lost connection. */
+  async owned({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
+    const { bind, values } = statement(this.#dialect);
+    const mine = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
+    return (await this.#db.query(`${this.#selectTasks()} WHERE ${mine}`, values)).map(decodeTask);
+  }
+
+  #selectTasks(): string {
+    const columns = "t.run_id, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
+    return `SELECT ${columns} FROM ${this.#dialect.table("tasks")} t`;
   }
 
   /**

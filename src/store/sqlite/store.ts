@@ -109,22 +109,23 @@ export class SqliteStore extends SqlReads implements Store {
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
     const { fence, freed } = await this.#access.write((db) => enlist(db, worker, this.#clock()));
-    this.#tellFreed(freed);
+    if (freed > 0) this.#tellToLook();
     return fence;
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
-    const { freed, ...result } = await this.#access.write((db) => beat(db, fence, this.#clock()));
-    this.#tellFreed(freed);
+    const result = await this.#access.write((db) => beat(db, fence, this.#clock()));
+    if (result.reaped.length > 0) this.#tellToLook();
     return result;
   }
 
   async retire(fence: Fence): Promise<void> {
-    this.#tellFreed(await this.#access.write((db) => retire(db, fence, this.#clock())));
+    await this.#access.write((db) => retire(db, fence, this.#clock()));
+    this.#tellToLook();
   }
 
-  #tellFreed(tasks: number): void {
-    if (tasks > 0) this.#hints.emit([{ kind: "ready", workflows: [] }]);
+  #tellToLook(): void {
+    this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
 
   async now(): Promise<number> {

@@ -6,9 +6,10 @@ import { type FSWatcher, watch } from "node:fs";
 
 /**
  * When to look after a write to the file. It is seen before the commit counts: the writer still syncs the file, and
- * what it does last (in shared memory) nobody is told of. So look again, ever later, until there is a change.
+ * what it does last (in shared memory) nobody is told of. So look again, ever later; a change found may be an earlier
+ * commit's, with the one that was told of still on its way, so it is no reason to stop.
  */
-const looksAfterMs = [1, 2, 4, 8, 16, 32, 64, 128];
+const looksAfterMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 /** How soon a file that is gone is looked for again, at first and at last. */
 const rewatchMs = { first: 50, last: 5_000 };
 
@@ -84,8 +85,11 @@ export class FileWatch {
     if (afterMs === undefined) return;
     this.#later(afterMs, () => {
       this.#looks += 1;
-      if (this.#options.hasChanged()) this.#options.onChange();
-      else this.#lookLater();
+      if (this.#options.hasChanged()) {
+        this.#looks = 0;
+        this.#options.onChange();
+      }
+      this.#lookLater();
     });
   }
 

@@ -45,21 +45,20 @@ export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted
   return { fence: { workerId: id, epoch }, freed: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
-export function beat(db: Connection, fence: Fence, at: number): BeatResult & { readonly freed: number } {
-  if (!renew(db, fence)) return { alive: false, mail: [], reaped: [], freed: 0 };
+export function beat(db: Connection, fence: Fence, at: number): BeatResult {
+  if (!renew(db, fence)) return { alive: false, mail: [], reaped: [] };
   const reaped = db.all(selectSilent, Date.now()).map((row) => row.id as string);
-  let freed = 0;
-  for (const id of reaped) freed += bury(db, id, at);
+  for (const id of reaped) bury(db, id, at);
   const mail = db.all(selectMail, fence.workerId).map((row) => row.run_id as string);
-  return { alive: true, mail, reaped, freed };
+  return { alive: true, mail, reaped };
 }
 
-export function retire(db: Connection, fence: Fence, at: number): number {
-  return holds(db, fence) ? bury(db, fence.workerId, at) : 0;
+export function retire(db: Connection, fence: Fence, at: number): void {
+  if (holds(db, fence)) bury(db, fence.workerId, at);
 }
 
 /** Dead first, then its tasks are freed; here in one transaction anyway. */
-function bury(db: Connection, workerId: string, at: number): number {
+function bury(db: Connection, workerId: string, at: number): void {
   db.run(markDead, workerId);
-  return db.run(freeTasks, at, workerId);
+  db.run(freeTasks, at, workerId);
 }
