@@ -42,8 +42,9 @@ export function cpuOfThreads(ids) {
   return times;
 }
 
+/** Of the threads that were there before: a new connection may have been given a thread with a past. */
 function cpuBetween(before, after) {
   let us = 0;
-  for (const [id, time] of after) us += time - (before?.get(id) ?? 0);
+  for (const [id, time] of after) us += time - (before?.get(id) ?? time);
   return us;
 }

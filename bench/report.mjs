@@ -16,7 +16,7 @@ const asNumber = (value) =>
 const costs = {
   statements: "statements",
   eventRows: "event rows",
-  logBytes: "log bytes",
+  logBytes: "log bytes *",
   nodeUs: "µs CPU, Node",
   serverUs: "µs CPU, server",
 };
@@ -43,6 +43,7 @@ function printCosts(perUnit) {
     ["costs", ...known.map((name) => costs[name])],
     perUnit.map((one) => [`${one.id}, per ${one.unit}`, ...cells(one)]),
   );
+  if (known.includes("logBytes")) console.log("  * of the whole server: only right when nobody else uses it");
 }
 
 /** The first column to the left, the others to the right. */

@@ -1,6 +1,7 @@
 // `npm run bench [-- --store postgres,sqlite] [--only W1,W2] [--rounds 5] [--quick] [--json FILE]`
 //
-// Builds the library, finds (or makes) the database servers as `npm test` does, and runs bench/main.mjs on them.
+// Builds the library, finds (or makes) the database servers as `npm test` does, and runs bench/main.mjs on them. With
+// PAWL_TEST_POSTGRES_PORT=1 PAWL_TEST_MYSQL_PORT=1 it starts servers of its own: nobody else's work is in the figures.
 
 import { install } from "./install.mjs";
 import { root, run, tool } from "./run.mjs";

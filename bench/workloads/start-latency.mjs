@@ -41,10 +41,15 @@ export const startLatency = {
   },
 };
 
+/** Where every start waits for a poll, this would take minutes; fewer tell the same. */
+const longestMs = 5_000;
+
 async function latencies(pawl, definition, count) {
   const times = [];
+  const beganAt = nowMs();
   // The first ones connect, prepare and compile.
-  for (let n = -count / 4; n < count; n += 1) {
+  for (let n = -5; n < count; n += 1) {
+    if (nowMs() - beganAt > longestMs && times.length > 0) break;
     const run = await pawl.start(definition, nowMs());
     const ms = await run.result();
     if (n >= 0) times.push(ms);

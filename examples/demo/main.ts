@@ -25,17 +25,18 @@ const screen = new Screen();
 const giveUpAt = performance.now() + patienceMs;
 
 const pawl = await connect(places.database);
+let isRight = false;
 try {
   const rows = await tellStory(pawl);
-  process.exitCode = rows.every(({ holds }) => holds) ? 0 : 1;
+  isRight = rows.every(({ holds }) => holds);
 } catch (error) {
   screen.say(red(`\nThe demo could not be finished: ${error instanceof Error ? error.message : String(error)}`));
-  process.exitCode = 1;
-} finally {
-  await pawl.close();
 }
-if (process.exitCode === 0) rmSync(folder, { recursive: true, force: true });
+await pawl.close();
+if (isRight) rmSync(folder, { recursive: true, force: true });
 else screen.say(`The database and the ledger are in ${folder}.`);
+// Takes a worker with it that is still there.
+process.exit(isRight ? 0 : 1);
 
 async function tellStory(pawl: Pawl): Promise<Row[]> {
   screen.say(bold("\nPawl: durable workflows on an SQLite file. A worker will be killed; nothing will be lost.\n"));
@@ -53,6 +54,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
   const atDeath = await Promise.all(runs.map(progressOf));
   const inFlight = ledger.read().length - stepsOf(atDeath);
   screen.show(atDeath, { keep: true });
+  screen.mark(atDeath);
   screen.say(
     red(bold(`\n  ✗  kill -9 ${first.pid}: worker 1 is dead (${killedBy}), in the middle of ${inFlight} steps.`)),
   );
@@ -67,6 +69,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
   await watch(runs, second, (now) => now.every(({ status }) => status === "completed"));
   const atEnd = await Promise.all(runs.map(progressOf));
   screen.show(atEnd, { keep: true });
+  screen.say(dim("  ■ recorded by worker 1   ◆ recorded by worker 2"));
   await second.stop();
   await Promise.all(runs.map((run) => run.result({ timeout: "5s" })));
 
@@ -93,7 +96,9 @@ async function watch(
   }
 }
 
-const stepsOf = (runs: readonly RunProgress[]) => runs.reduce((sum, { done }) => sum + done, 0);
+function stepsOf(runs: readonly RunProgress[]): number {
+  return runs.reduce((sum, { done }) => sum + done, 0);
+}
 
 function report(rows: readonly Row[]): void {
   screen.say(bold("\nThe account, from the histories of the runs and the ledger:\n"));

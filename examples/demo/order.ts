@@ -21,6 +21,6 @@ export const orderWorkflow = (ledger: Ledger) =>
 function act(ctx: WorkflowContext, ledger: Ledger, step: (typeof stepNames)[number]): Promise<void> {
   return ctx.step(step, async ({ idempotencyKey }) => {
     ledger.write({ run: ctx.runId, step, key: idempotencyKey, pid: process.pid });
-    await work(600 + Math.random() * 600);
+    await work(400 + Math.random() * 1_200);
   });
 }

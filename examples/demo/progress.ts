@@ -8,23 +8,18 @@ export interface RunProgress {
   readonly history: readonly HistoryEvent[];
   /** Steps that are recorded as completed. */
   readonly done: number;
-  /** How many of them before the first worker was killed; all of them if its death did not concern this run. */
-  readonly doneBeforeCrash: number;
+  /** Whether its worker died while it had the run. */
   readonly recovered: boolean;
 }
 
 export async function progressOf(run: RunHandle<any, any>): Promise<RunProgress> {
   const [history, status] = await Promise.all([run.history(), run.status()]);
-  const completed = history.filter(({ type }) => type === "step.completed");
-  const recovery = history.find(({ type }) => type === "run.recovered");
-  const before = recovery === undefined ? completed : completed.filter(({ seq }) => seq < recovery.seq);
   return {
     id: run.id,
     status,
     history,
-    done: completed.length,
-    doneBeforeCrash: before.length,
-    recovered: recovery !== undefined,
+    done: history.filter(({ type }) => type === "step.completed").length,
+    recovered: history.some(({ type }) => type === "run.recovered"),
   };
 }
 

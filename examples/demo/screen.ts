@@ -16,6 +16,8 @@ const linesEverySeconds = 3;
 
 export class Screen {
   readonly #begunAt = performance.now();
+  /** How many steps of each run the first worker had done. */
+  readonly #byFirst = new Map<string, number>();
   #drawn = 0;
   #lineAt = 0;
 
@@ -23,6 +25,11 @@ export class Screen {
   say(text = ""): void {
     this.#drawn = 0;
     console.log(text);
+  }
+
+  /** From here on, what is done is done by the second worker. */
+  mark(runs: readonly RunProgress[]): void {
+    for (const { id, done } of runs) this.#byFirst.set(id, done);
   }
 
   /** Shows where the runs are. */
@@ -35,7 +42,7 @@ export class Screen {
   #draw(runs: readonly RunProgress[]): void {
     const up = this.#drawn > 0 ? `\u001b[${this.#drawn}A` : "";
     const clear = isTerminal ? "\u001b[K" : "";
-    process.stdout.write(up + runs.map((run, index) => `${clear}${lineOf(run, index + 1)}\n`).join(""));
+    process.stdout.write(up + runs.map((run, index) => `${clear}${this.#lineOf(run, index + 1)}\n`).join(""));
     this.#drawn = runs.length;
   }
 
@@ -50,11 +57,12 @@ export class Screen {
       `  ${seconds.toFixed(0).padStart(2)} s: ${steps} of ${total} steps, ${finished} of ${runs.length} orders`,
     );
   }
-}
 
-function lineOf(run: RunProgress, number: number): string {
-  const ticks = "■".repeat(run.doneBeforeCrash) + green("■".repeat(run.done - run.doneBeforeCrash));
-  const rest = dim("·".repeat(stepNames.length - run.done));
-  const note = run.recovered ? dim("  taken over") : "";
-  return `  order ${String(number).padStart(2)}  ${ticks}${rest}  ${activityOf(run)}${note}`;
+  #lineOf(run: RunProgress, number: number): string {
+    const byFirst = this.#byFirst.get(run.id) ?? run.done;
+    const bar =
+      "■".repeat(byFirst) + green("◆".repeat(run.done - byFirst)) + dim("·".repeat(stepNames.length - run.done));
+    const note = run.recovered ? dim(", taken over in the middle of a step") : "";
+    return `  order ${String(number).padStart(2)}  ${bar}  ${activityOf(run)}${note}`;
+  }
 }

@@ -126,9 +126,8 @@ export class Client {
       trigger: async (...[input, options]: InputArgs<Input>): Promise<RunHandle<Input, Output>> => {
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
-        const own = [...this.#definitions].find((definition) => definition.name === name);
-        const blank = { name, ...known, inputSchema: own?.inputSchema ?? null };
-        return this.#launch(await this.#born(blank, input, options), options);
+        // Its schema is where its code is: the worker checks, and fails the run.
+        return this.#launch(await this.#born({ name, ...known, inputSchema: null }, input, options), options);
       },
       run: (id: string): RunHandle<Input, Output> => this.#handle(id),
     };

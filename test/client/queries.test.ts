@@ -90,6 +90,7 @@ forEachStore((kind) => {
       startedAt: begin,
       finishedAt: begin,
       waitingFor: [],
+      pauseReason: null,
     });
     const failed = await w.pawl.start(failing);
     await worker.settle();

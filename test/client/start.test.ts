@@ -289,10 +289,10 @@ describe("a schema", () => {
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
 
-  test("fills in defaults and transforms before the input is recorded", async () => {
+  test("fills in defaults and transforms for the handler; recorded is what was given", async () => {
     const t = await start(order);
     const run = await t.pawl.start(order, { id: "  abc ", on: "2030-01-01" });
-    expect((await run.get()).input).toEqual({ id: "abc", count: 1, on: new Date("2030-01-01") });
+    expect((await run.get()).input).toEqual({ id: "  abc ", on: "2030-01-01" });
     await t.settle();
     expect(await run.result()).toEqual({ total: 3 });
   });
@@ -457,7 +457,7 @@ describe("definitions", () => {
   test("start() takes nothing but definitions", async () => {
     const t = await start(echo);
     for (const wrong of ["echo", null, undefined, {}, () => {}]) {
-      expect(await errorOf(t.pawl.start(wrong as never))).toMatchObject({ code: "INVALID_INPUT" });
+      expect(await errorOf(t.pawl.start(wrong as never, undefined as never))).toMatchObject({ code: "INVALID_INPUT" });
     }
   });
 

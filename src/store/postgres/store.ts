@@ -116,7 +116,7 @@ export class PostgresStore implements Store {
     if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
     try {
       const applied = await this.#committer.apply(this.#write, batch);
-      this.#committed(batch, applied);
+      await this.#committed(batch, applied);
       return applied.result;
     } catch (error) {
       if (runOfDuplicateEvent(error) === null) throw error;
@@ -124,9 +124,9 @@ export class PostgresStore implements Store {
     }
   }
 
-  #committed(batch: Batch, { result, litter }: Applied): void {
+  async #committed(batch: Batch, { result, litter }: Applied): Promise<void> {
     this.#tell(hintsOf(batch, result));
-    if (litter.length > 0) void this.#operations.run(() => this.#sweep(litter)).catch(() => {});
+    if (litter.length > 0) await this.#sweep(litter);
   }
 
   /** Messages that crossed with their addressee's end. Nobody reads them; they are only in the way. */

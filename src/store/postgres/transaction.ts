@@ -12,7 +12,7 @@ export class PostgresTransaction implements StoreTransaction {
   readonly #db: Database;
   readonly #committer: Committer;
   readonly #operations: Operations;
-  readonly #onCommitted: (batch: Batch, applied: Applied) => void;
+  readonly #onCommitted: (batch: Batch, applied: Applied) => Promise<void>;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
   #open = true;
 
@@ -21,7 +21,7 @@ export class PostgresTransaction implements StoreTransaction {
     db: Database,
     committer: Committer,
     operations: Operations,
-    onCommitted: (batch: Batch, applied: Applied) => void,
+    onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
     this.#client = client;
@@ -63,7 +63,7 @@ export class PostgresTransaction implements StoreTransaction {
       throw toStoreError(error);
     }
     this.#end(false);
-    this.#onCommitted(batch, applied);
+    await this.#onCommitted(batch, applied);
     return applied.result;
   }
 

@@ -1,6 +1,6 @@
 /** Many writers at once: no deadlock, no lost message, no lost or doubled event. */
 import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/store.js";
-import { batch, delay, event, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
+import { batch, delay, event, finish, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 const longMs = 60_000;
@@ -13,7 +13,11 @@ export function concurrencyTests(fixture: Fixture): void {
     async () => {
       const shared = newRuns(6, { due: { kind: "held" } });
       await fixture.startAll(shared);
-      const instances: Store[] = [fixture.store, await fixture.another()];
+      const troubles: string[] = [];
+      const onTrouble = (what: string) => troubles.push(what);
+      const instances: Store[] = fixture.harness.sharesAcrossInstances
+        ? [await fixture.open({ onTrouble }), await fixture.open({ onTrouble })]
+        : [fixture.store, fixture.store];
       const writers = [...instances, ...instances].map(async (store, number) => {
         const worker = await fixture.worker({}, store);
         const own = newRuns(4, { due: { kind: "owned" } });
@@ -33,6 +37,7 @@ export function concurrencyTests(fixture: Fixture): void {
         return own;
       });
       const owned = (await Promise.all(writers)).flat();
+      expect(troubles, "no deadlock had to be dealt with").toEqual([]);
       const logs = await fixture.store.logs(owned.map(({ id }) => id));
       for (const { id } of owned) expect(logs.get(id)).toHaveLength(75);
       for (const task of await fixture.tasks(...shared))
@@ -181,24 +186,45 @@ export function concurrencyTests(fixture: Fixture): void {
     "a large commit and the end of its worker exclude each other",
     async () => {
       const other = await fixture.another();
-      const reaper = await fixture.worker({}, other);
+      const padding = JSON.stringify("x".repeat(4_000));
       for (let round = 0; round < 24; round += 1) {
         const doomed = await fixture.worker();
-        const runs = await fixture.ownedRuns(150, doomed);
-        const ids = runs.map(({ id }) => id);
-        const padding = JSON.stringify("x".repeat(2_000));
+        const ids = (await fixture.ownedRuns(300, doomed)).map(({ id }) => id);
         const appends = ids.map((id) => transition(id, { events: [event("late", { data: padding })] }));
-        const takesOver = async () => {
-          await delay(round % 8);
+        const ends = async () => {
+          await delay(round * 2);
           await other.retire(doomed);
-          await fixture.claim(reaper, routesOf(...runs), { limit: 200 }, other);
-          return other.logs(ids);
+          // From here on nothing of this worker's may appear.
+          return fixture.log(ids[0] as string, other);
         };
-        const [result, found] = await Promise.all([fixture.store.commit(batch(doomed, appends)), takesOver()]);
+        const [result, found] = await Promise.all([fixture.store.commit(batch(doomed, appends)), ends()]);
         const expected = result.kind === "committed" ? 1 : 0;
-        for (const id of ids) expect(found.get(id) ?? [], `${result.kind}, round ${round}`).toHaveLength(expected);
+        expect(found, `${result.kind}, round ${round}`).toHaveLength(expected);
         const after = await fixture.store.logs(ids);
         expect([...after.values()].flat()).toHaveLength(expected * ids.length);
+      }
+    },
+    longMs,
+  );
+
+  test(
+    "of a message and the end of its addressee at once nothing is left behind",
+    async () => {
+      const other = await fixture.another();
+      for (let round = 0; round < 30; round += 1) {
+        const worker = await fixture.worker();
+        const runs = await fixture.ownedRuns(30, worker);
+        const ends = runs.map(({ id }) => transition(id, { events: [event("end")], next: finish() }));
+        const sends = async () => {
+          await delay(round % 5);
+          const sent = runs.map((run) => other.send([letter(run.id, "late"), letter(run.id, "later")]));
+          for (const { undeliverable } of await Promise.all(sent)) {
+            expect(new Set(undeliverable).size).toBeLessThanOrEqual(1);
+          }
+        };
+        await Promise.all([fixture.commit(batch(worker, ends)), sends()]);
+        const inboxes = await fixture.store.inbox(runs.map(({ id }) => id));
+        expect([...inboxes.values()].flat()).toEqual([]);
       }
     },
     longMs,

@@ -1,0 +1,208 @@
+/** Transactional steps: the user's writes and the step's record commit together, on each database. */
+import { PermanentError, workflow } from "pawl";
+import { crashTest } from "pawl/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { errorOf, gate, logOf, world } from "./support.js";
+
+const tables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable };
+
+forEachStore(
+  (kind) => {
+    async function prepared() {
+      const database = await testDatabase(kind);
+      onTestFinished(() => database.drop());
+      const table = tables[kind as keyof typeof tables](() => database.url);
+      await table.create();
+      return { url: database.url, table, w: await world(kind, database.url) };
+    }
+
+    test("writes and record are there together, once, whatever is replayed", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("transactional", async (ctx) => {
+        const value = await ctx.transaction("write", async (tx, step) => {
+          await table.write(tx, step.idempotencyKey);
+          return step.attempt;
+        });
+        await ctx.sleep("replay", "1h");
+        return value;
+      });
+      const worker = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+      expect(await run.result({ timeout: "20s" })).toBe(1);
+      expect(await table.written()).toEqual([`${run.id}:write`]);
+      expect((await w.pawl.verify()).differences).toEqual([]);
+    });
+
+    test("what throws is rolled back; the next attempt begins with nothing", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("retried", (ctx) =>
+        ctx.transaction("write", async (tx, { attempt }) => {
+          await table.write(tx, `attempt ${attempt}`);
+          if (attempt < 3) throw new Error("again");
+        }),
+      );
+      const worker = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+      expect(await run.status()).toBe("completed");
+      expect(await table.written()).toEqual(["attempt 3"]);
+    });
+
+    test("what fails for good leaves nothing behind", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("failing", (ctx) =>
+        ctx.transaction("write", async (tx) => {
+          await table.write(tx, "never seen");
+          throw new PermanentError("no");
+        }),
+      );
+      const unstorable = workflow("unstorable", (ctx) =>
+        ctx.transaction("write", async (tx) => {
+          await table.write(tx, "never seen");
+          return () => {};
+        }),
+      );
+      const worker = await w.worker([wf, unstorable]);
+      const [failed, refused] = [await w.pawl.start(wf), await w.pawl.start(unstorable)];
+      await worker.settle();
+      expect((await errorOf(failed.result({ timeout: "20s" }))).cause.message).toBe("no");
+      expect((await errorOf(refused.result({ timeout: "20s" }))).cause.code).toBe("SERIALIZATION_ERROR");
+      expect(await table.written()).toEqual([]);
+    });
+
+    test("flow control in it rolls its writes back: skip, reattempt, finish, cancel", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("leaving", async (ctx, how: "skip" | "reattempt" | "finish" | "cancel") =>
+        ctx.transaction("write", async (tx, { attempt }) => {
+          await table.write(tx, `${how} ${attempt}`);
+          if (attempt > 1) return;
+          if (how === "finish") ctx.finish("early");
+          else ctx[how]();
+        }),
+      );
+      const worker = await w.worker([wf]);
+      const runs = [];
+      for (const how of ["skip", "reattempt", "finish", "cancel"] as const) runs.push(await w.pawl.start(wf, how));
+      await worker.settle();
+      expect(await Promise.all(runs.map((run) => run.status()))).toEqual([
+        "completed",
+        "completed",
+        "completed",
+        "canceled",
+      ]);
+      expect(await table.written()).toEqual(["reattempt 2"]);
+    });
+
+    test("a time limit rolls it back", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("slow", (ctx) =>
+        ctx.transaction(
+          "write",
+          async (tx, { attempt }) => {
+            await table.write(tx, `attempt ${attempt}`);
+            if (attempt === 1) await new Promise(() => {});
+          },
+          { timeout: 100 },
+        ),
+      );
+      const worker = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+      expect(await run.status()).toBe("completed");
+      expect(await table.written()).toEqual(["attempt 2"]);
+    });
+
+    test("a worker that died in the middle leaves nothing; the next one writes once", async () => {
+      const { table, w } = await prepared();
+      const begun = gate();
+      const release = gate();
+      let executions = 0;
+      const wf = workflow("dying", (ctx) =>
+        ctx.transaction("write", async (tx) => {
+          executions += 1;
+          await table.write(tx, `execution ${executions}`);
+          if (executions > 1) return;
+          begun.open();
+          await release.opened;
+        }),
+      );
+      const first = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      await begun.opened;
+      // SQLite has one writer: the transaction must be gone before anybody else can write, as it is when a process dies.
+      const killed = first.kill();
+      release.open();
+      await killed;
+      const second = await w.worker([wf]);
+      await second.settle();
+      expect(await run.status()).toBe("completed");
+      expect(await table.written()).toEqual(["execution 2"]);
+      expect((await logOf(run)).filter((line) => line === "step.completed write")).toHaveLength(1);
+    });
+
+    test("crashes before and after each commit change nothing: each write is there exactly once", async () => {
+      const database = await testDatabase(kind);
+      onTestFinished(() => database.drop());
+      const table = tables[kind as keyof typeof tables](() => database.url);
+      await table.create();
+      let trials = 0;
+      const wf = workflow("exactly-once", async (ctx) => {
+        await ctx.step("before", () => 1);
+        await ctx.transaction("first", (tx) => table.write(tx, `${ctx.runId} first`));
+        await ctx.sleep("nap", "1h");
+        await ctx.transaction("second", (tx) => table.write(tx, `${ctx.runId} second`));
+        return "done";
+      });
+      const report = await crashTest(wf, undefined, { store: database.url, setup: () => void (trials += 1) });
+      expect(report.points).toBeGreaterThanOrEqual(8);
+      const written = await table.written();
+      expect(written).toHaveLength(2 * trials);
+      expect(new Set(written).size).toBe(2 * trials);
+    });
+
+    test("steps, signals and other runs go on beside an open transaction", async () => {
+      const { table, w } = await prepared();
+      const begun = gate();
+      const wf = workflow("beside", async (ctx) =>
+        Promise.all([
+          ctx.transaction("write", async (tx) => {
+            begun.open();
+            // Before its first statement an SQLite transaction must not hold up the others.
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            await table.write(tx, "mine");
+            return "written";
+          }),
+          ctx.step("step", () => "step"),
+          ctx.waitForSignal("go"),
+        ]),
+      );
+      const other = workflow("other", (ctx) => ctx.step("quick", () => "quick"));
+      const worker = await w.worker([wf, other]);
+      const run = await w.pawl.start(wf);
+      await begun.opened;
+      const [quick] = await Promise.all([w.pawl.start(other), run.signal("go", "signal")]);
+      await worker.settle();
+      expect(await run.result({ timeout: "20s" })).toEqual(["written", "step", "signal"]);
+      expect(await quick.result({ timeout: "20s" })).toBe("quick");
+    });
+
+    test("twenty runs with a transaction each, at once, all write once", async () => {
+      const { table, w } = await prepared();
+      const wf = workflow("many", (ctx, n: number) => ctx.transaction("write", (tx) => table.write(tx, `${n}`)));
+      const worker = await w.worker([wf]);
+      const runs = await w.pawl.startMany(
+        wf,
+        Array.from({ length: 20 }, (_, n) => n),
+      );
+      await worker.settle();
+      expect(new Set(await Promise.all(runs.map((run) => run.status())))).toEqual(new Set(["completed"]));
+      expect((await table.written()).map(Number).sort((a, b) => a - b)).toEqual(
+        Array.from({ length: 20 }, (_, n) => n),
+      );
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);

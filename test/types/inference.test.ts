@@ -1,0 +1,161 @@
+/** What the compiler knows. `npm run check` fails when one of these types changes; at run time nothing happens here. */
+import {
+  type ChildHandle,
+  connect,
+  type MapResult,
+  type Pawl,
+  type RunHandle,
+  signal,
+  type WorkflowContext,
+  type WorkflowDefinition,
+  workflow,
+} from "pawl";
+import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
+
+declare const pawl: Pawl;
+/** Checked, never called. */
+const onlyChecked = (_body: () => unknown) => {};
+
+test("a workflow's input and output come from its handler", () => {
+  const wf = workflow("a", async (_ctx, params: { bucket: string }) => ({ path: params.bucket }));
+  expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<{ bucket: string }, { path: string }>>();
+  onlyChecked(async () => {
+    const run = await pawl.start(wf, { bucket: "b" });
+    expectTypeOf(run).toEqualTypeOf<RunHandle<{ bucket: string }, { path: string }>>();
+    expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
+    expectTypeOf((await run.get()).input).toEqualTypeOf<{ bucket: string }>();
+    // @ts-expect-error: a bucket is missing
+    await pawl.start(wf, {});
+    // @ts-expect-error: the input is missing
+    await pawl.start(wf);
+    // @ts-expect-error: no such option
+    await pawl.start(wf, { bucket: "b" }, { idempotentKey: "x" });
+    expectTypeOf(await pawl.run(wf, run.id).result()).toEqualTypeOf<{ path: string }>();
+    expectTypeOf(await pawl.startMany(wf, [{ bucket: "b" }])).toEqualTypeOf<
+      RunHandle<{ bucket: string }, { path: string }>[]
+    >();
+  });
+});
+
+test("a synchronous handler's output is inferred too", () => {
+  expectTypeOf(workflow("s", (_ctx, n: number) => n > 1)).toEqualTypeOf<WorkflowDefinition<number, boolean>>();
+});
+
+test("the input may be left out when its type is void", () => {
+  const wf = workflow("b", async () => 1);
+  onlyChecked(async () => {
+    await pawl.start(wf);
+    await pawl.start(wf, undefined, { delay: "1h" });
+  });
+  const withContext = workflow("c", async (ctx) => ctx.step("x", () => "text"));
+  expectTypeOf(withContext).toEqualTypeOf<WorkflowDefinition<void, string>>();
+});
+
+test("with options the handler still says the types", () => {
+  const wf = workflow("d", { timeout: "1h", retry: { attempts: 2 } }, async (_ctx, n: number) => `${n}`);
+  expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<number, string>>();
+  onlyChecked(async () => {
+    // @ts-expect-error: not a number
+    await pawl.start(wf, "x");
+  });
+  // @ts-expect-error: no such option
+  workflow("e", { timeuot: "1h" }, async () => 1);
+});
+
+test("with options and a handler without input, start needs none", () => {
+  const wf = workflow("f", { timeout: "1h" }, async (ctx) => ctx.now());
+  onlyChecked(async () => {
+    await pawl.start(wf);
+    expectTypeOf(await (await pawl.start(wf)).result()).toEqualTypeOf<Date>();
+  });
+});
+
+test("schemas give the types: what start takes, what the handler gets, what result gives", () => {
+  const wf = workflow(
+    "g",
+    { input: z.object({ id: z.string(), count: z.number().default(1) }), output: z.object({ total: z.number() }) },
+    async (ctx, input) => {
+      expectTypeOf(input).toEqualTypeOf<{ id: string; count: number }>();
+      expectTypeOf(ctx.input).toEqualTypeOf<{ id: string; count: number }>();
+      return { total: input.count };
+    },
+  );
+  onlyChecked(async () => {
+    const run = await pawl.start(wf, { id: "a" });
+    expectTypeOf(await run.result()).toEqualTypeOf<{ total: number }>();
+    // @ts-expect-error: id is a string
+    await pawl.start(wf, { id: 1 });
+  });
+  // @ts-expect-error: the output does not fit its schema
+  workflow("h", { output: z.object({ total: z.number() }) }, async () => ({ total: "many" }));
+});
+
+test("a workflow's own types appear in its context", () => {
+  workflow("i", async (ctx, input: { a: number }) => {
+    expectTypeOf(ctx).toEqualTypeOf<WorkflowContext<{ a: number }>>();
+    expectTypeOf(input.a).toEqualTypeOf<number>();
+    expectTypeOf(await ctx.step("s", async () => 1 as const)).toEqualTypeOf<1>();
+    expectTypeOf(await ctx.waitForSignal<{ by: string }>("x")).toEqualTypeOf<{ by: string } | null>();
+    expectTypeOf(await ctx.waitForSignal(signal<number>("n"))).toEqualTypeOf<number | null>();
+    expectTypeOf(await ctx.sleep("z", "1h")).toEqualTypeOf<void>();
+    expectTypeOf(ctx.cancel).returns.toEqualTypeOf<never>();
+    expectTypeOf(ctx.finish).returns.toEqualTypeOf<never>();
+  });
+});
+
+test("signals of several types keep them apart", () => {
+  workflow("j", async (ctx) => {
+    const any = await ctx.waitForAny([signal<number>("n"), signal<string>("s")]);
+    expectTypeOf(any?.payload).toEqualTypeOf<number | string | undefined>();
+    const all = await ctx.waitForAll([signal<number>("n"), signal<string>("s")]);
+    expectTypeOf(all?.n).toExtend<number | string | undefined>();
+    const race = await ctx.race({ n: ctx.waitForSignal(signal<number>("n")), z: ctx.sleep("z", 1) });
+    expectTypeOf(race.name).toEqualTypeOf<"n" | "z">();
+    // biome-ignore lint/suspicious/noConfusingVoidType: a sleep gives nothing
+    expectTypeOf(race.value).toEqualTypeOf<number | null | void>();
+  });
+});
+
+test("children are typed by their definitions, or by hand when only named", () => {
+  const child = workflow("child", async (_ctx, n: number) => `${n}`);
+  workflow("k", async (ctx) => {
+    expectTypeOf(await ctx.run(child, 1)).toEqualTypeOf<string>();
+    expectTypeOf(await ctx.start(child, 1)).toEqualTypeOf<ChildHandle<string>>();
+    expectTypeOf(await ctx.map(child, [1, 2])).toEqualTypeOf<MapResult<string>>();
+    expectTypeOf(await ctx.run<{ a: 1 }, boolean>("elsewhere", { a: 1 })).toEqualTypeOf<boolean>();
+    // @ts-expect-error: not a number
+    await ctx.run(child, "one");
+    // @ts-expect-error: not numbers
+    await ctx.map(child, ["one"]);
+  });
+});
+
+test("a child without input needs none", () => {
+  const child = workflow("void-child", async () => 1);
+  workflow("l", async (ctx) => {
+    expectTypeOf(await ctx.run(child)).toEqualTypeOf<number>();
+    expectTypeOf(await ctx.start(child)).toEqualTypeOf<ChildHandle<number>>();
+  });
+});
+
+test("a branch gives what its cases give, and knows their names", () => {
+  workflow("m", async (ctx) => {
+    const value = await ctx.branch("b", () => (ctx.random() > 0.5 ? "one" : "two"), {
+      one: () => 1,
+      two: async () => "two",
+    });
+    expectTypeOf(value).toEqualTypeOf<number | string>();
+    // @ts-expect-error: there is no such case
+    await ctx.branch("b", () => "three", { one: () => 1 });
+  });
+});
+
+test("by-name handles are typed by hand", () => {
+  onlyChecked(async () => {
+    const run = await pawl.workflow<{ bucket: string }, { path: string }>("zip").trigger({ bucket: "b" });
+    expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
+    expectTypeOf(await pawl.run("id").result()).toEqualTypeOf<unknown>();
+    expectTypeOf(connect).returns.resolves.toEqualTypeOf<Pawl>();
+  });
+});
