@@ -12,8 +12,8 @@ export interface User {
 
 export type Ending = "activated" | "silent" | "unsubscribed";
 
-export const activated = signal<{ plan: string }>("activated");
-export const unsubscribed = signal("unsubscribed");
+const activated = signal<{ plan: string }>("activated");
+const unsubscribed = signal("unsubscribed");
 
 export const dripWorkflow = (post: Post) =>
   workflow("drip", async (ctx, user: User): Promise<Ending> => {

@@ -143,7 +143,7 @@ forEachStore((kind) => {
       {
         store: database.url,
         workflows,
-        points: 2,
+        points: kind === "memory" ? 6 : 2,
         setup: () => empty(100),
         compare: (undisturbed, crashed) => {
           expect(crm.effects.all.length).toBe(997);

@@ -15,7 +15,7 @@ export type Outcome =
   | { readonly status: "shipped"; readonly parcel: string; readonly approvedBy: string }
   | { readonly status: "refunded" | "declined" };
 
-export const approved = signal<{ by: string }>("approved");
+const approved = signal<{ by: string }>("approved");
 
 export const orderWorkflow = (shop: Shop) =>
   workflow("order", async (ctx, order: Order): Promise<Outcome> => {

@@ -68,5 +68,9 @@ export interface WaitingNote {
 }
 
 export function readWaiting(text: string | null): WaitingNote {
-  return text === null ? { news: -1, for: [] } : (JSON.parse(text) as WaitingNote);
+  try {
+    return { news: -1, for: [], ...(JSON.parse(text ?? "{}") as Partial<WaitingNote>) };
+  } catch {
+    return { news: -1, for: [] };
+  }
 }

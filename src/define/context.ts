@@ -93,6 +93,13 @@ export interface RaceWinner<Arms extends Record<string, unknown>> {
   readonly value: Awaited<Arms[keyof Arms]>;
 }
 
+/** A child without input needs none. */
+export type ChildArgs<Input, Options> = [Input] extends [void]
+  ? [input?: Input, options?: Options]
+  : [input: Input, options?: Options];
+
+type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unknown;
+
 export type ChildWorkflow<Input, Output> = WorkflowDefinition<Input, Output> | string;
 
 /** The `ctx` of a workflow. Everything awaited under it survives crashes. */
@@ -120,22 +127,22 @@ export interface WorkflowContext<Input = unknown> {
 
   /** The payload of the next signal of this name; null after the timeout. */
   waitForSignal<Payload = unknown>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null>;
-  waitForAny<Payload = unknown>(
-    names: readonly SignalName<Payload>[],
+  waitForAny<const Names extends readonly SignalName<any>[]>(
+    names: Names,
     options?: WaitOptions,
-  ): Promise<AnySignal<Payload> | null>;
+  ): Promise<AnySignal<PayloadOf<Names[number]>> | null>;
   /** One signal of each name, as an object by name; null after the timeout. */
-  waitForAll<Payload = unknown>(
-    names: readonly SignalName<Payload>[],
+  waitForAll<const Names extends readonly SignalName<any>[]>(
+    names: Names,
     options?: WaitOptions,
-  ): Promise<Record<string, Payload> | null>;
+  ): Promise<Record<string, PayloadOf<Names[number]>> | null>;
   /** The first of several: waits that lost are withdrawn. `ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "1 day") })` */
   race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>>;
 
   /** Runs another workflow as a child, with a log of its own, and waits for its result. */
-  run<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<O>;
+  run<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<O>;
   /** Starts a child without waiting for it. A child that still runs when its parent ends is canceled. */
-  start<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<ChildHandle<O>>;
+  start<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>>;
   /** One child per item, on any worker. */
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>>;
 

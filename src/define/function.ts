@@ -58,12 +58,12 @@ export function workflow<
   Options extends WorkflowOptions = WorkflowOptions,
 >(
   name: string,
-  options: Options & { readonly input: Schema },
+  options: Options & { readonly input: Schema; readonly output?: StandardSchemaV1<Output, any> },
   handler: Handler<InferOutput<Schema>, Output>,
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
 export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
   name: string,
-  options: Options & { readonly input?: undefined },
+  options: Options & { readonly input?: undefined; readonly output?: StandardSchemaV1<Output, any> },
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, OutputOf<Options, Output>>;
 export function workflow(

@@ -152,7 +152,7 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
 
 const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
 
-const nameOf = (child: ChildWorkflow<any, any>): string => (typeof child === "string" ? child : child.name);
+const nameOf = (child: ChildWorkflow<any, any>): string => (typeof child === "string" ? child : child?.name);
 
 function checkCount(name: string, value: number, least: number): number {
   if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;

@@ -2,10 +2,11 @@
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { event } from "../core/event.js";
-import { executionId, seededRandom, seededUuid } from "../core/ids.js";
+import { childRunId, executionId, seededRandom, seededUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import type {
   AnySignal,
+  ChildArgs,
   ChildHandle,
   ChildOptions,
   ChildWorkflow,
@@ -29,6 +30,7 @@ export function createContext(turn: Turn): WorkflowContext<any> {
 }
 
 const farthestInstant = 8.64e15;
+const longestWaitKey = 200;
 
 class Context implements WorkflowContext<any> {
   readonly #turn: Turn;
@@ -114,19 +116,13 @@ class Context implements WorkflowContext<any> {
     return this.#wait([name], "any", options, (signals) => signals[0]?.payload as Payload);
   }
 
-  waitForAny<Payload>(
-    names: readonly SignalName<Payload>[],
-    options?: WaitOptions,
-  ): Promise<AnySignal<Payload> | null> {
-    return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<Payload>);
+  waitForAny(names: readonly SignalName<any>[], options?: WaitOptions): Promise<AnySignal<any> | null> {
+    return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<any>);
   }
 
-  waitForAll<Payload>(
-    names: readonly SignalName<Payload>[],
-    options?: WaitOptions,
-  ): Promise<Record<string, Payload> | null> {
+  waitForAll(names: readonly SignalName<any>[], options?: WaitOptions): Promise<Record<string, any> | null> {
     return this.#wait(names, "all", options, (signals) =>
-      Object.fromEntries(signals.map(({ name, payload }) => [name, payload as Payload])),
+      Object.fromEntries(signals.map(({ name, payload }) => [name, payload])),
     );
   }
 
@@ -137,10 +133,10 @@ class Context implements WorkflowContext<any> {
     read: (signals: readonly AnySignal[]) => T,
   ): Promise<T | null> {
     const turn = this.#turn;
-    const names = wanted.map((one) => checkName("signal", typeof one === "string" ? one : one.signal));
+    const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
-    const key = turn.key(`signal:${names.join(mode === "any" ? "|" : "&")}`);
+    const key = turn.key(waitKey(this.runId, names.join(mode === "any" ? "|" : "&")));
     const op = turn.recorded(key, "wait");
     const answer = turn.ask(key);
     if (op === undefined && !turn.halted) {
@@ -182,12 +178,12 @@ class Context implements WorkflowContext<any> {
     turn.stir();
   }
 
-  async run<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<O> {
-    return (await this.start(child, input, options)).result();
+  async run<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<O> {
+    return (await this.start(child, ...args)).result();
   }
 
-  start<I, O>(child: ChildWorkflow<I, O>, input: I, options?: ChildOptions): Promise<ChildHandle<O>> {
-    return startChild(this.#turn, child, input, options);
+  start<I, O>(child: ChildWorkflow<I, O>, ...[input, options]: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>> {
+    return startChild(this.#turn, child, input as I, options);
   }
 
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>> {
@@ -289,6 +285,11 @@ class Context implements WorkflowContext<any> {
     this.#turn.raise(signal);
     throw signal;
   }
+}
+
+/** Many long names make a short key all the same. */
+function waitKey(runId: string, names: string): string {
+  return `signal:${names.length <= longestWaitKey ? names : childRunId(runId, names, 0)}`;
 }
 
 function checkCase(name: string, choice: string, cases: object): void {

@@ -2,13 +2,14 @@
 import { encode } from "../core/codec.js";
 import { PauseError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
-import { type Failure, toFailure } from "../core/failure.js";
+import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { nextDelay } from "../core/retry.js";
 import { validate } from "../define/standard-schema.js";
 import { childrenToCancel } from "./children.js";
 import { createContext } from "./context.js";
 import { FlowSignal } from "./flow-control.js";
 import { pausedBy } from "./paused-by.js";
+import { presentable } from "./presentable.js";
 import type { Turn } from "./turn.js";
 
 export async function handlerReturned(turn: Turn, output: unknown): Promise<void> {
@@ -30,8 +31,9 @@ function forgottenBy(turn: Turn): string[] {
   return keys;
 }
 
-export async function handlerThrew(turn: Turn, error: unknown): Promise<void> {
+export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (turn.over) return;
+  const error = presentable(thrown);
   const swallowed = turn.takeRaised();
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
@@ -99,7 +101,7 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
   turn.onlyStep("on_failure");
-  const cause = error instanceof Error ? error : new Error(String(error), { cause: error });
+  const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {
     await createContext(turn).step("on_failure", () => onFailure(info));

@@ -19,6 +19,7 @@ import type { StepContext, StepOptions } from "../define/context.js";
 import { Execution } from "./execution.js";
 import { FlowSignal } from "./flow-control.js";
 import { pausedBy } from "./paused-by.js";
+import { presentable } from "./presentable.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
 
@@ -138,7 +139,8 @@ class Step {
       const swallowed = turn.takeRaised(execution);
       if (swallowed !== null) throw swallowed;
       events = [this.#completed(execution, output)];
-    } catch (error) {
+    } catch (thrown) {
+      const error = presentable(thrown);
       signal = error instanceof FlowSignal ? error : turn.takeRaised(execution);
       events = signal === null ? this.#failed(execution, error, op) : this.#flow(execution, signal);
     }

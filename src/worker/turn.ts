@@ -6,7 +6,7 @@
  * a run that sleeps for a month is one row.
  */
 import { decode, encode } from "../core/codec.js";
-import { type Command, decide, type Received } from "../core/decide.js";
+import { decide, type Received } from "../core/decide.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
@@ -179,9 +179,13 @@ export class Turn {
     return false;
   }
 
+  /** -1: not known, so the code is run. That is always right, if not always needed. */
   #newsSeen(): number {
-    const { waiting } = this.run;
-    return waiting === null ? -1 : (JSON.parse(waiting) as { news: number }).news;
+    try {
+      return (JSON.parse(this.run.waiting ?? "{}") as { news?: number }).news ?? -1;
+    } catch {
+      return -1;
+    }
   }
 
   async #quarantine(): Promise<void> {
@@ -195,9 +199,15 @@ export class Turn {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.#setAlarm();
     const { inputSchema, name } = this.definition;
-    if (inputSchema === null) return this.#callHandler(decode(this.run.input));
+    let given: unknown;
+    try {
+      given = decode(this.run.input);
+    } catch (error) {
+      return this.hold("The input of the run cannot be read.", toFailure(error));
+    }
+    if (inputSchema === null) return this.#callHandler(given);
     // What the schema makes of the input is made again each time; the row keeps what was given.
-    this.busy(() => validate(inputSchema, decode(this.run.input), `input of workflow "${name}"`)).then(
+    this.busy(() => validate(inputSchema, given, `input of workflow "${name}"`)).then(
       (input) => this.#callHandler(input),
       (error) => handlerThrew(this, error),
     );
@@ -422,9 +432,7 @@ export class Turn {
   }
 
   async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
-    const received = inbox
-      .map((row): Received => ({ command: readMail(row) as Command, at: row.at, strict: false }))
-      .filter((one) => one.command !== null);
+    const received = inbox.flatMap((row) => this.#receive(row));
     const events = decide(this.state, received, now, this.journal.nextSeq);
     if (events.length > 0 || inbox.length > 0) {
       for (const row of inbox) this.outbox.drained.push(row.id);
@@ -436,6 +444,17 @@ export class Turn {
     this.#beginDueRetries(now);
     if (this.#codeRuns) this.#setAlarm();
     if (this.halted) this.#halt();
+  }
+
+  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
+  #receive(row: InboxRow): Received[] {
+    try {
+      const command = readMail(row);
+      return command === null ? [] : [{ command, at: row.at, strict: false }];
+    } catch (error) {
+      this.host.log.error(`Run ${this.runId}: a message of kind "${row.kind}" cannot be read and is dropped.`, error);
+      return [];
+    }
   }
 
   /** The time limit of the run has passed. */

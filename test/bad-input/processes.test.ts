@@ -66,9 +66,17 @@ test("an exception in a timer takes its process down, and another one recovers t
   expect(await run.result({ timeout: "20s" })).toBe("survived");
 });
 
-test.each(["rejects", "late"])("rejections that nobody handles (%s) do not kill the worker", async (name) => {
+test("a rejection that nobody handles ends its process, as Node does, and nothing is lost", async () => {
+  const { exited } = await worker();
+  const run = await pawl.workflow<void, string>("rejects").trigger();
+  expect(await exited).toBe(1);
+  await worker();
+  expect(await run.result({ timeout: "20s" })).toBe("survived");
+});
+
+test("a step that fails without anybody awaiting it does not kill the worker", async () => {
   const { child, exited } = await worker();
-  const run = await pawl.workflow<void, string>(name).trigger();
+  const run = await pawl.workflow<void, string>("late").trigger();
   const ended = await Promise.race([
     run.result({ timeout: "20s" }),
     exited.then((code) => `the worker exited with ${code}`),

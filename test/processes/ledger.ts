@@ -51,26 +51,3 @@ export class Ledger {
     return readFileSync(this.file, "utf8").split("\n").slice(0, -1);
   }
 }
-
-/** All executions of each step of each run, in order. */
-export function byStep(executions: readonly Execution[]): Map<string, Execution[]> {
-  const groups = new Map<string, Execution[]>();
-  for (const execution of executions) {
-    const key = `${execution.runId} ${execution.step}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [execution]);
-    else group.push(execution);
-  }
-  return groups;
-}
-
-/**
- * Whether a killed process had this execution in flight when it died: it was the last thing it did for that run. (Its
- * body may have ended, but its record was on its way.) Everything that it did before must have been recorded.
- */
-export function wasInFlight(execution: Execution, all: readonly Execution[], killed: ReadonlySet<number>): boolean {
-  if (!killed.has(execution.pid)) return false;
-  return !all.some(
-    ({ runId, pid, begun }) => runId === execution.runId && pid === execution.pid && begun > execution.begun,
-  );
-}

@@ -15,7 +15,10 @@ export interface WorkerProcessOptions {
   readonly concurrency?: number;
   readonly lease?: number;
   readonly poll?: number | "never";
+  /** False: it tells other processes nothing. */
   readonly notify?: boolean;
+  /** It hears nothing, not even of what happens in its own process. */
+  readonly deaf?: boolean;
   /** A step with `gatedStep` stands still, with its whole process, until this file exists. */
   readonly gate?: string;
 }

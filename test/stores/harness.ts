@@ -21,7 +21,11 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** The servers: those of `npm test`, or the standard ones of this machine. */
+/**
+ * The servers: those of `npm test`, or the standard ones of this machine.
+ *
+ * @public For tests that need a server rather than a database on it.
+ */
 export function storeUrls(): { readonly postgres: string; readonly mysql: string } {
   return {
     postgres: process.env.PAWL_TEST_POSTGRES_URL || "postgres://postgres@127.0.0.1:5432/postgres",

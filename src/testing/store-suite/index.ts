@@ -30,7 +30,7 @@ import { transactionTests } from "./transaction.js";
 import { watchTests } from "./watch.js";
 import { workerTests } from "./workers.js";
 
-export type { Assertions, StoreHarness, TestRunner, TransactionHarness } from "./harness.js";
+export type { StoreHarness, TransactionHarness } from "./harness.js";
 
 const topics: Record<string, (fixture: Fixture) => void> = {
   "opening and closing": openingTests,

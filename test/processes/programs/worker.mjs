@@ -18,6 +18,7 @@ const store = await openStore(options.url, {
   onTrouble: (what, error) => logger.info(what, error),
 });
 await store.migrate();
+if (options.deaf) store.watch = () => () => {};
 const pawl = new Pawl(reporting(store), logger);
 const known = workflowsFor(options);
 const worker = pawl.worker({

@@ -1,0 +1,61 @@
+/** What runs cost that sleep: a row in the queue, and nothing in the memory of the worker that put them to sleep. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { connect, workflow } from "pawl";
+import { afterEach, expect, test } from "vitest";
+import { rawSql } from "../processes/raw-sql.js";
+import { until } from "../processes/waiting.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+
+const runs = 10_000;
+
+forEachStore(
+  (kind) => {
+    let database: TestDatabase | undefined;
+    afterEach(() => database?.drop());
+
+    test("10,000 sleeping runs leave no activation in the worker and one task row each", {
+      timeout: 120_000,
+    }, async () => {
+      database = await testDatabase(kind);
+      const activations: WeakRef<object>[] = [];
+      const sleeper = workflow("sleeper", async (ctx) => {
+        activations.push(new WeakRef(ctx));
+        await ctx.sleep("long", "30 days");
+      });
+      const pawl = await connect(database.url);
+      const worker = await pawl.worker({ workflows: [sleeper], concurrency: 1_000 }).start();
+      await pawl.startMany(
+        sleeper,
+        Array.from({ length: runs }, () => undefined),
+      );
+      const sql = await rawSql(database.url);
+      const count = async (from: string) => Number((await sql.query(`SELECT count(*) AS n FROM ${from}`))[0]?.n);
+      const asleep = "pawl_tasks WHERE state = 0 AND owner IS NULL AND due_at IS NOT NULL AND mail = 0";
+      await until(async () => (await count(asleep)) === runs);
+      await until(() => worker.active === 0);
+
+      expect(activations.length).toBe(runs);
+      expect(await count("pawl_tasks")).toBe(runs);
+      // One commit put each of them to sleep; nothing else is kept anywhere.
+      expect(await count("pawl_events")).toBe(runs);
+      expect(await count("pawl_inbox")).toBe(0);
+      expect(await count("pawl_cursors")).toBe(0);
+      // Collected, not only forgotten by the counter. What the last turns left on the stack goes with the next ones.
+      await until(() => resident(activations) === 0);
+      await sql.close();
+      await pawl.close();
+    });
+  },
+  ["sqlite", "postgres"],
+);
+
+function resident(activations: readonly WeakRef<object>[]): number {
+  collectGarbage();
+  return activations.filter((activation) => activation.deref() !== undefined).length;
+}
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}

@@ -1,0 +1,5 @@
+import { ownPostgres } from "../../scripts/servers.mjs";
+import { testRestarts } from "./restarts.js";
+
+// An immediate stop, as by `pg_ctl restart -m immediate`: no checkpoint, the next start recovers from the log.
+testRestarts({ kind: "postgres", server: ownPostgres, crashes: 5 });
