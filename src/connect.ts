@@ -14,7 +14,7 @@ export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | 
   readonly logger?: Logger;
 }
 
-export const quietLogger: Logger = {
+const quietLogger: Logger = {
   debug: () => {},
   info: () => {},
   warn: (...args) => console.warn(...args),

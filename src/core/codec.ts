@@ -15,12 +15,6 @@ const DEPTH = 200;
 /** A plain value up to this many times too large is still encoded, so that the error can name its exact size. */
 const MEASURED = 8;
 
-/** A transformation of encoded text on its way to and from the store: encryption, compression, redaction. */
-export interface Codec {
-  encode(text: string, info: { readonly runId: string; readonly field: string }): string;
-  decode(text: string, info: { readonly runId: string; readonly field: string }): string;
-}
-
 export interface EncodeOptions {
   /** Names the value in errors: `the output of step "archive"`. */
   readonly what: string;

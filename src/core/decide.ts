@@ -303,7 +303,7 @@ class Decision {
 }
 
 /** Sorted numbers as ranges: [1,2,3,7] → [[1,3],[7,7]]. */
-export function ranges(numbers: number[]): [number, number][] {
+function ranges(numbers: number[]): [number, number][] {
   const found: [number, number][] = [];
   for (const number of numbers.sort((a, b) => a - b)) {
     const last = found.at(-1);

@@ -125,7 +125,7 @@ export interface RunState {
   news: number;
 }
 
-export function initialState(): RunState {
+function initialState(): RunState {
   return {
     seq: 0,
     ops: new Map(),

@@ -12,7 +12,7 @@ export interface EventRow extends NewEvent {
   readonly span: number;
 }
 
-export const batchType = "batch";
+const batchType = "batch";
 
 export function packEvents(events: readonly NewEvent[]): EventRow {
   const first = events[0];
