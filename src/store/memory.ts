@@ -5,7 +5,7 @@
  * refused is checked first, then everything is applied.
  */
 import { Heap } from "./heap.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "./hints.js";
+import { HintEmitter, hintsOf, hintsOfMail } from "./hints.js";
 import type {
   ActiveStatus,
   Batch,
@@ -396,7 +396,7 @@ export class MemoryStore implements Store {
 
   #holds(fence: Fence): boolean {
     const worker = this.#workers.get(fence.workerId);
-    return worker !== undefined && worker.live && worker.epoch === fence.epoch;
+    return worker?.live === true && worker.epoch === fence.epoch;
   }
 
   async now(): Promise<number> {

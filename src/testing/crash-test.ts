@@ -12,7 +12,7 @@ import { openStore, Pawl } from "../connect.js";
 import { seededRandom } from "../core/ids.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
-import type { Batch, Fence, Store } from "../store/store.js";
+import type { Batch, Fence, Store, StoreTransaction } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
 
@@ -164,6 +164,7 @@ class MortalStore {
   #die: () => void = () => {};
   #dead = false;
   #fence: Fence | null = null;
+  readonly #open = new Set<StoreTransaction>();
 
   constructor(inner: Store, point: Point | null) {
     this.#point = point;
@@ -179,18 +180,7 @@ class MortalStore {
     return (...args: unknown[]) => {
       if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
       if (name === "commit") return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
-      if (name === "begin")
-        return inner.begin().then((tx) => ({
-          ...tx,
-          handle: tx.handle,
-          rollback: () => tx.rollback(),
-          commit: (batch: Batch) =>
-            this.#commit(
-              batch,
-              () => tx.commit(batch),
-              () => tx.rollback(),
-            ),
-        }));
+      if (name === "begin") return this.#begin(inner);
       const result = Reflect.apply(value, inner, args) as unknown;
       if (name === "watch") return result;
       return (result as Promise<unknown>).then((answer) => {
@@ -212,8 +202,29 @@ class MortalStore {
     return new Promise(() => {});
   }
 
-  /** What the reaper does once the lease has run out. */
+  async #begin(inner: Store): Promise<StoreTransaction> {
+    const transaction = await inner.begin();
+    if (this.#dead) {
+      await transaction.rollback();
+      return new Promise(() => {});
+    }
+    this.#open.add(transaction);
+    const end = () => this.#open.delete(transaction);
+    return {
+      handle: transaction.handle,
+      rollback: () => transaction.rollback().finally(end),
+      commit: (batch) =>
+        this.#commit(
+          batch,
+          () => transaction.commit(batch).finally(end),
+          () => transaction.rollback().finally(end),
+        ),
+    };
+  }
+
+  /** What the database does when the connections are gone, and the reaper once the lease has run out. */
   async bury(inner: Store): Promise<void> {
+    for (const transaction of this.#open) await transaction.rollback();
     if (this.#fence !== null) await inner.retire(this.#fence);
   }
 }

@@ -151,8 +151,10 @@ class Step {
       return turn.obeyFromStep(signal, events);
     }
     const again = events.some((one) => one.type === "step.failed" || one.type === "step.reattempted");
+    if (!(await turn.submit(events))) return;
+    // Not before the state knows of the failure: until then it shows the attempt before as due.
     if (again) turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
-    if (await turn.submit(events)) turn.settled();
+    turn.settled();
   }
 
   #completed(execution: Execution, output: unknown): NewEvent {

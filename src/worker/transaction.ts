@@ -1,10 +1,11 @@
 /**
  * Transactional steps: the user's own writes and the step's record commit together, or neither does.
  *
- * The one exception to "no transaction is open while user code runs": it has a connection of its own, and only at its
- * commit does it need the run's log to itself. Other runs go on.
+ * The one exception to "no transaction is open while user code runs". It has a connection of its own, and this run's log
+ * to itself for as long as it takes: on SQLite, where only one can write, a commit of the same run that had to come first
+ * could not. Other runs go on (on SQLite, once it is over).
  */
-import { StoreError } from "../core/errors.js";
+import { FencedError, StoreError } from "../core/errors.js";
 import type { NewEvent } from "../core/event.js";
 import type { StepContext } from "../define/context.js";
 import type { CommitResult, StoreTransaction } from "../store/store.js";
@@ -21,32 +22,27 @@ export async function inTransaction(
   timeoutMs: number | null,
   record: (output: unknown) => NewEvent,
 ): Promise<boolean> {
-  const transaction = await turn.host.store.begin();
-  let event: NewEvent;
-  try {
-    const output = await execution.run((step) => body(transaction.handle, step), timeoutMs);
-    const swallowed = turn.takeRaised(execution);
-    if (swallowed !== null) throw swallowed;
-    event = record(output);
-  } catch (error) {
-    await rollBack(transaction);
-    throw error;
-  }
-  let failure: unknown = null;
+  let failure: { readonly error: unknown } | null = null;
   const recorded = await turn.journal.exclusively(async (after) => {
+    const transaction = await turn.host.store.begin();
     try {
+      const output = await execution.run((step) => body(transaction.handle, step), timeoutMs);
+      const swallowed = turn.takeRaised(execution);
+      if (swallowed !== null) throw swallowed;
+      const event = record(output);
+      if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed") return { events: [event], at: result.at };
-      failure = new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
+      throw new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
         transient: true,
       });
     } catch (error) {
-      failure = error;
+      await rollBack(transaction);
+      failure = { error };
+      return null;
     }
-    return null;
   });
-  if (!recorded && failure === null) await rollBack(transaction);
-  if (failure !== null && !turn.over) throw failure;
+  if (failure !== null && !turn.over) throw (failure as { readonly error: unknown }).error;
   return recorded;
 }
 

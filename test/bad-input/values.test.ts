@@ -11,7 +11,7 @@ const deep = (levels: number): unknown => {
   return value;
 };
 const cyclic: Record<string, unknown> = {};
-cyclic["self"] = cyclic;
+cyclic.self = cyclic;
 
 /** Comes back as it went in, everywhere. */
 const good: Record<string, unknown> = {
@@ -76,7 +76,7 @@ forEachStore((kind) => {
         expect(isDeepStrictEqual(result[place], value), `${name} as ${place}`).toBe(true);
       expect(isDeepStrictEqual((await run.get()).input, value), name).toBe(true);
     }
-    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -174,7 +174,7 @@ describe("a value that cannot be stored", () => {
       expect((await errorOf(run.signal("go", value))).code).toMatch(refused);
       await run.signal("go", "good");
       await t.speedrun(run);
-      expect(((await run.result()) as Record<string, unknown>)["signaled"]).toBe("good");
+      expect(((await run.result()) as Record<string, unknown>).signaled).toBe("good");
     },
   );
 

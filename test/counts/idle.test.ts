@@ -61,12 +61,15 @@ describe("on SQLite", () => {
     const began = performance.now();
     await sleep(watchedMs);
     const seconds = (performance.now() - began) / 1_000;
-    const counted = [...statements];
+    const counted = statements.filter((sql) => sql !== lookAtSharedMemory);
     await pawl.close();
     expect(counted.length, counted.join("\n")).toBeLessThanOrEqual(perSecond * seconds);
     expect(counted.length).toBeGreaterThan(0);
   });
 });
+
+/** Compares a number in memory that processes share. It takes no lock and reads no page; the rest is counted. */
+const lookAtSharedMemory = "PRAGMA data_version";
 
 /** Notes every statement that the driver of this process executes, on whatever connection. */
 async function countingDriver(): Promise<string[]> {

@@ -285,7 +285,7 @@ describe("a step that throws", () => {
     const run = await t.pawl.start(wf);
     await t.speedrun(run);
     const failed = (await run.history()).find((event) => event.type === "step.failed");
-    expect(failed?.data["error"]).toMatchObject({
+    expect(failed?.data.error).toMatchObject({
       name: "TypeError",
       message: "outer",
       code: "E_OUTER",
