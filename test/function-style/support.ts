@@ -3,7 +3,7 @@
 import { type Logger, Pawl, type RunHandle, type Worker, type WorkerOptions, type WorkflowDefinition } from "pawl";
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
 import { onTestFinished } from "vitest";
-import type { Fence, Store } from "../../src/store/store.js";
+import type { Fence, Store, StoreTransaction } from "../../src/store/store.js";
 import { openStore, type StoreKind } from "../stores/harness.js";
 
 export type Workflows = readonly WorkflowDefinition<any, any>[];
@@ -107,8 +107,22 @@ class MortalStore {
       if (!(result instanceof Promise)) return result;
       return result.then((answer) => {
         if (name === "enlist") this.#fence = answer as Fence;
-        return this.#dead ? new Promise(() => {}) : answer;
+        if (this.#dead) return new Promise(() => {});
+        return name === "begin" ? this.#mortal(answer as StoreTransaction) : answer;
       });
+    };
+  }
+
+  /** What a dead process had open is rolled back. */
+  #mortal(transaction: StoreTransaction): StoreTransaction {
+    return {
+      handle: transaction.handle,
+      rollback: () => transaction.rollback(),
+      commit: async (batch) => {
+        if (!this.#dead) return transaction.commit(batch);
+        await transaction.rollback();
+        return new Promise(() => {});
+      },
     };
   }
 

@@ -115,7 +115,7 @@ forEachStore(
       expect(await table.written()).toEqual(["attempt 2"]);
     });
 
-    test("a worker that died in the middle leaves nothing; the next one writes once", async () => {
+    test("a worker that is declared dead in the middle: one of the two writes, once", async () => {
       const { table, w } = await prepared();
       const begun = gate();
       const release = gate();
@@ -139,7 +139,9 @@ forEachStore(
       const second = await w.worker([wf]);
       await second.settle();
       expect(await run.status()).toBe("completed");
-      expect(await table.written()).toEqual(["execution 2"]);
+      // Which one depends on who had the lock first; that there is one effect and one record does not.
+      const written = await table.written();
+      expect([["execution 1"], ["execution 2"]]).toContainEqual(written);
       expect((await logOf(run)).filter((line) => line === "step.completed write")).toHaveLength(1);
     });
 

@@ -2,9 +2,9 @@
  * The connection breaks after the server has carried out a request and before its answer arrives. Whoever asked must find
  * out what became of it: nothing is done twice, and nothing is given up.
  */
-import { connect, type Pawl, type WorkerOptions, workflow } from "pawl";
+import { connect, Pawl, StoreError, type WorkerOptions, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, openStore, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { CuttingProxy } from "./cutting-proxy.js";
 import { type RawSql, rawSql } from "./raw-sql.js";
 import { Gate } from "./waiting.js";
@@ -120,6 +120,17 @@ forEachStore(
       expect(await count("pawl_runs")).toBe(1);
       await work([marked]);
       expect(await run.result()).toBe("newborn-last-end");
+    });
+
+    test("a start that is written is acknowledged, although the question who will execute it gets no answer", async () => {
+      const store = await openStore(kind, database.url);
+      store.workers = () => Promise.reject(new StoreError("The database is away.", { transient: true }));
+      const far = new Pawl(store, silent);
+      const run = await far.start(marked, "unserved");
+      expect(await count("pawl_runs")).toBe(1);
+      await far.close();
+      await work([marked]);
+      expect(await pawl.run(run.id).result()).toBe("unserved-last-end");
     });
 
     test("a start that a worker adopts is acknowledged, and executed once, when its first answer is lost", async () => {
