@@ -1,13 +1,30 @@
 /** What the tests of the examples share. */
-import { connect, type Pawl, type RunHandle, type Verification, type WorkflowDefinition } from "pawl";
+import {
+  connect,
+  type HistoryEvent,
+  type Pawl,
+  type RunHandle,
+  type Verification,
+  type WorkflowDefinition,
+} from "pawl";
 import { type CrashTestOptions, type CrashTestReport, crashTest } from "pawl/testing";
+
+/** All of it, page by page. */
+export async function historyOf(run: RunHandle<any, any>): Promise<HistoryEvent[]> {
+  const history: HistoryEvent[] = [];
+  for (;;) {
+    const page = await run.history({ after: history.length });
+    if (page.length === 0) return history;
+    history.push(...page);
+  }
+}
 
 /**
  * The run's history in short, for reading and comparing. Without the starts of steps: they are recorded only for those
  * that take longer than a moment, which depends on the machine.
  */
 export async function storyOf(run: RunHandle<any, any>): Promise<string[]> {
-  const history = await run.history();
+  const history = await historyOf(run);
   return history
     .filter(({ type }) => type !== "step.started")
     .map(({ type, node }) => (node === null ? type : `${type} ${node}`));

@@ -6,24 +6,23 @@
  * a run that sleeps for a month is one row.
  */
 import { decode, encode } from "../core/codec.js";
-import { decide, type Received } from "../core/decide.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
-import { dataOf, event, type NewEvent } from "../core/event.js";
+import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
-import { mailToParent, readMail } from "../core/mail.js";
+import { mailToParent } from "../core/mail.js";
 import { evolve, fold, nextDueAt, type Op, parkingNote, type RunState, statusOf } from "../core/state.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
-import { childrenToCancel, dismissFailedMaps, releaseChildren, settleMap } from "./children.js";
+import { Attention } from "./attention.js";
+import { childrenToCancel, releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
-import { type Execution, maxTimerMs } from "./execution.js";
+import type { Execution } from "./execution.js";
 import type { FlowSignal } from "./flow-control.js";
-import { insist } from "./insist.js";
 import { Journal, type Parting } from "./journal.js";
 import type { Outbox } from "./outbox.js";
 import { settleCall } from "./settle.js";
@@ -67,7 +66,7 @@ export class Turn {
   readonly #opening: Opening;
   readonly #names = new Map<string, number>();
   readonly #executions = new Set<TurnExecution>();
-  readonly #retries = new Map<string, (op: Op | undefined) => void>();
+  readonly #attention = new Attention(this);
   /** Flow control that user code raised and nobody has honoured yet, when it is not known in which step. */
   #raised: FlowSignal | null = null;
   /** Whose body runs right now, synchronously. */
@@ -80,15 +79,12 @@ export class Turn {
   /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
   #busy = 0;
   #stirred = false;
-  #pumping = false;
-  #pumpAgain = false;
   #codeRuns = false;
   #stopping = false;
   /** Something only a person can solve has come up; the pause is on its way into the log. */
   #holding = false;
   /** The run is being parked or finished: it is only a matter of the commit. */
   #leaving = false;
-  #alarm: NodeJS.Timeout | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
@@ -118,6 +114,11 @@ export class Turn {
 
   get runId(): string {
     return this.run.id;
+  }
+
+  /** Whether the handler has been called in this turn. */
+  get codeRuns(): boolean {
+    return this.#codeRuns;
   }
 
   get over(): boolean {
@@ -162,7 +163,7 @@ export class Turn {
 
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
   async #wake(): Promise<void> {
-    await this.#pump(this.#opening.inbox, this.#opening.at);
+    await this.#attention.pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
     this.#settle();
   }
@@ -197,7 +198,7 @@ export class Turn {
 
   #runCode(): void {
     this.#codeRuns = true;
-    if (this.definition.timeoutMs !== null) this.#setAlarm();
+    if (this.definition.timeoutMs !== null) this.#attention.setAlarm();
     const { inputSchema, name } = this.definition;
     let given: unknown;
     try {
@@ -332,7 +333,7 @@ export class Turn {
 
   /** A step waits for its next attempt: `begin` is called when it is due, if the turn lives that long. */
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
-    this.#retries.set(key, begin);
+    this.#attention.retryLater(key, begin);
     this.stir();
   }
 
@@ -369,14 +370,14 @@ export class Turn {
     if (events.some((one) => one.type === "map.settled" || one.type === "map.spawned")) releaseChildren(this);
     if (this.#codeRuns && events.some((one) => one.type === "run.resumed")) this.#startOver = true;
     const listens = events.some((one) => one.type === "wait.started" || one.type === "run.paused");
-    if (listens && this.state.signals.length > 0) void this.#pump([], at);
-    if (this.halted) this.#halt();
+    if (listens && this.state.signals.length > 0) void this.#attention.pump([], at);
+    if (this.halted) this.halt();
     else if (!this.outbox.empty) this.stir();
   }
 
   #parted(parting: Parting): void {
     this.answers.close();
-    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    this.#attention.stop();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     for (const execution of this.#executions) this.host.executing.delete(execution);
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
@@ -390,75 +391,12 @@ export class Turn {
   // ── Messages and time ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Mail came, or time passed: look. */
-  async poke(): Promise<void> {
-    if (this.over) return;
-    if (this.#pumping) {
-      this.#pumpAgain = true;
-      return;
-    }
-    await this.busy(async () => {
-      const inbox = await insist(
-        () => this.host.readInbox(this.runId),
-        () => this.over,
-      );
-      const now = await insist(
-        () => this.host.store.now(),
-        () => this.over,
-      );
-      await this.#pump(inbox, now);
-    });
-  }
-
-  /** Decides about messages and about what is due, and commits that before any code acts on it. One at a time. */
-  async #pump(inbox: readonly InboxRow[], now: number): Promise<void> {
-    if (this.over) return;
-    if (this.#pumping) {
-      this.#pumpAgain = true;
-      return;
-    }
-    this.#pumping = true;
-    try {
-      await this.#decideAndCommit(inbox, now);
-    } catch (error) {
-      this.host.log.error(`Run ${this.runId}: a message could not be dealt with.`, error);
-    } finally {
-      this.#pumping = false;
-      this.stir();
-    }
-    if (this.#pumpAgain) {
-      this.#pumpAgain = false;
-      await this.poke();
-    }
-  }
-
-  async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
-    const received = inbox.flatMap((row) => this.#receive(row));
-    const events = decide(this.state, received, now, this.journal.nextSeq);
-    if (events.length > 0 || inbox.length > 0) {
-      for (const row of inbox) this.outbox.drained.push(row.id);
-      const failed = events.find((one) => one.type === "run.failed");
-      if (failed !== undefined) return this.#overdue(events, dataOf(failed, "run.failed").error);
-      dismissFailedMaps(this, events);
-      if (!(await this.submit(events))) return;
-    }
-    this.#beginDueRetries(now);
-    if (this.#codeRuns) this.#setAlarm();
-    if (this.halted) this.#halt();
-  }
-
-  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
-  #receive(row: InboxRow): Received[] {
-    try {
-      const command = readMail(row);
-      return command === null ? [] : [{ command, at: row.at, strict: false }];
-    } catch (error) {
-      this.host.log.error(`Run ${this.runId}: a message of kind "${row.kind}" cannot be read and is dropped.`, error);
-      return [];
-    }
+  poke(): Promise<void> {
+    return this.#attention.poke();
   }
 
   /** The time limit of the run has passed. */
-  async #overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
+  async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
     if (this.definition.onFailure === null) return this.conclude("failed", events, null, error);
     if (!(await this.submit(events.filter((one) => one.type !== "run.failed")))) return;
     this.abort(reviveFailure(error));
@@ -467,42 +405,8 @@ export class Turn {
     await fail(this, reviveFailure(error));
   }
 
-  #beginDueRetries(now: number): void {
-    for (const [key, begin] of this.#retries) {
-      if (!this.mayBegin(key)) continue;
-      const op = this.state.ops.get(key);
-      if (op?.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) > now) continue;
-      this.#retries.delete(key);
-      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
-      if (op?.kind === "step" && op.phase === "again") begin(op);
-    }
-  }
-
-  /** While code runs on, the run is not parked: its timers are ours to watch. */
-  #setAlarm(): void {
-    if (this.#alarm !== null) clearTimeout(this.#alarm);
-    this.#alarm = null;
-    const due = nextDueAt(this.state, (key) => this.answers.pending.has(key));
-    const timeout =
-      this.state.startedAt === null && this.definition.timeoutMs !== null
-        ? this.storeNow() + this.definition.timeoutMs
-        : null;
-    const at = due === null ? timeout : timeout === null ? due : Math.min(due, timeout);
-    if (at === null) return;
-    const wait = Math.min(Math.max(0, at - this.storeNow()) + 1, maxTimerMs);
-    this.#alarm = setTimeout(() => void this.#onAlarm(), wait);
-    this.#alarm.unref();
-  }
-
-  async #onAlarm(): Promise<void> {
-    // Without its start in the log the deadline is not known there yet.
-    if (this.state.startedAt === null && !(await this.submit([]))) return;
-    await this.poke();
-    if (!this.over) this.#setAlarm();
-  }
-
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
-  #halt(): void {
+  halt(): void {
     this.stir();
     if (this.state.cancel === null || this.#cancelTimer !== null) return;
     this.abort(new RunCanceledError(this.runId, this.state.cancel.reason ?? undefined));
@@ -530,9 +434,9 @@ export class Turn {
   /** The code has had its say for now. Write what it left, and park the run if nothing but waiting is left to do. */
   #settle(): void {
     if (this.over || this.#leaving) return;
-    if (this.#busy > 0 || this.#pumping) {
+    if (this.#busy > 0 || this.#attention.busy) {
       if (!this.outbox.empty && !this.journal.unsettled) void this.submit([]);
-      if (this.answers.pending.size > 0) this.#setAlarm();
+      if (this.answers.pending.size > 0) this.#attention.setAlarm();
       return;
     }
     // Its receipt stirs again, and then the state knows what is in it.
@@ -555,7 +459,7 @@ export class Turn {
     if (this.#leaving) return;
     this.#leaving = true;
     if (last !== undefined) this.outbox.events.push(last);
-    if (this.journal.unsettled) await this.journal.settled();
+    while (this.journal.unsettled) await this.journal.settled();
     if (!this.over) await this.journal.submit([], this.#parking());
   }
 
@@ -583,7 +487,7 @@ export class Turn {
   async conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null, error: Failure | null) {
     if (this.#leaving) return;
     this.#leaving = true;
-    if (this.journal.unsettled) await this.journal.settled();
+    while (this.journal.unsettled) await this.journal.settled();
     await this.#sendChildrenHome();
     const mail = mailToParent(this.run, status, output, error);
     if (mail !== null) this.outbox.mail.push(mail);

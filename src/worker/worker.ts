@@ -285,11 +285,7 @@ export class Worker {
   }
 
   #mailFor(runIds: readonly string[]): void {
-    for (const runId of runIds)
-      void this.#session?.turns
-        .get(runId)
-        ?.poke()
-        .catch((error) => this.#services.log.warn(`Run ${runId}: its mail could not be read yet.`, error));
+    for (const runId of runIds) void this.#session?.turns.get(runId)?.poke();
   }
 
   #schedulePoll(): void {

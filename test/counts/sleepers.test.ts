@@ -15,7 +15,7 @@ forEachStore(
     afterEach(() => database?.drop());
 
     test("10,000 sleeping runs leave no activation in the worker and one task row each", {
-      timeout: 120_000,
+      timeout: 60_000,
     }, async () => {
       database = await testDatabase(kind);
       let activations = 0;

@@ -1,0 +1,314 @@
+import { describe, expect, test } from "vitest";
+import { event, type NewEvent, type StoredEvent } from "./event.js";
+import { evolve, fold, nextDueAt, statusOf, waitingFor } from "./state.js";
+
+const started = event("run.started", {});
+const failure = { name: "E", message: "m" };
+const completed = (node: string, output = "1") =>
+  event("step.completed", { node, attempt: 1, outcome: "success" }, {}, { output });
+const retry = (node: string, attempt: number, retryMs: number, transient?: true) =>
+  event(
+    "step.failed",
+    { node, attempt },
+    { error: failure, retryMs, ...(transient === undefined ? {} : { transient }) },
+  );
+
+/** Each event one second after the one before, the first at 1,000. */
+function log(...events: NewEvent[]): StoredEvent[] {
+  return events.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 1_000 }));
+}
+const stateAfter = (...events: NewEvent[]) => fold(log(...events));
+const op = (state: ReturnType<typeof fold>, key: string) => state.ops.get(key);
+
+describe("the log", () => {
+  test("has no gaps, no repeats and no other order", () => {
+    const [first, second, third] = log(started, completed("a"), completed("b")) as [
+      StoredEvent,
+      StoredEvent,
+      StoredEvent,
+    ];
+    expect(() => fold([first, third])).toThrow(/gap/);
+    expect(() => fold([first, first])).toThrow(/gap/);
+    expect(() => fold([second])).toThrow(/gap/);
+    expect(fold([first, second, third]).seq).toBe(3);
+  });
+
+  test("may be folded in parts", () => {
+    const events = log(started, completed("a"), event("timer.started", { node: "t" }, { ms: 5 }));
+    const parts = fold(events.slice(0, 2));
+    expect(fold(events.slice(2), parts)).toEqual(fold(events));
+  });
+
+  test("may hold events that a newer version wrote", () => {
+    const state = stateAfter(
+      started,
+      { type: "future.thing", node: "x", attempt: null, outcome: null, data: "not even json" },
+      completed("a"),
+    );
+    expect(state.seq).toBe(3);
+    expect(op(state, "a")).toMatchObject({ kind: "step", phase: "completed" });
+  });
+
+  test("with data that cannot be read is refused, not guessed at", () => {
+    expect(() => stateAfter(started, { ...event("timer.started", { node: "t" }, { ms: 1 }), data: "{" })).toThrow();
+  });
+});
+
+describe("a run's status", () => {
+  test("follows its events", () => {
+    expect(statusOf(stateAfter())).toBe("pending");
+    expect(statusOf(stateAfter(started))).toBe("waiting");
+    expect(statusOf(stateAfter(started, event("run.paused", {}, { reason: "r" })))).toBe("paused");
+    expect(statusOf(stateAfter(event("run.paused", {}, { reason: "r" })))).toBe("paused");
+    expect(
+      statusOf(
+        stateAfter(started, event("run.paused", {}, { reason: "r" }), event("run.resumed", {}, { by: "operator" })),
+      ),
+    ).toBe("waiting");
+    expect(statusOf(stateAfter(started, event("run.completed", {}, {})))).toBe("completed");
+    expect(statusOf(stateAfter(started, event("run.failed", {}, { error: failure })))).toBe("failed");
+    expect(statusOf(stateAfter(started, event("run.canceled", {}, {})))).toBe("canceled");
+  });
+
+  test("has one ending: whatever comes second is none", () => {
+    const state = stateAfter(started, event("run.completed", {}, {}), event("run.failed", {}, { error: failure }));
+    expect(state.ending).toMatchObject({ status: "completed", at: 2_000 });
+  });
+});
+
+describe("a step", () => {
+  test("has one result: the first stands", () => {
+    const state = stateAfter(
+      started,
+      completed("a", '"first"'),
+      completed("a", '"second"'),
+      event("step.failed", { node: "a", attempt: 2 }, { error: failure }),
+    );
+    expect(op(state, "a")).toMatchObject({ phase: "completed", data: expect.stringContaining("first") });
+    expect(state.answered.map(({ key }) => key)).toEqual(["a"]);
+  });
+
+  test.each([
+    ["another start", event("step.started", { node: "a", attempt: 2 })],
+    ["a late failure", retry("a", 2, 1_000)],
+    ["a late reattempt", event("step.reattempted", { node: "a", attempt: 2 }, { waitMs: 5 })],
+    ["a late failure for good", event("step.failed", { node: "a", attempt: 2 }, { error: failure })],
+    ["a late skip", event("step.skipped", { node: "a", attempt: 2 })],
+  ])("that has ended is not changed by %s", (_what, late) => {
+    for (const end of [
+      completed("a"),
+      event("step.skipped", { node: "a", attempt: 1 }),
+      event("step.failed", { node: "a", attempt: 1 }, { error: failure }),
+    ]) {
+      const before = op(stateAfter(started, end), "a");
+      const state = stateAfter(started, end, late);
+      expect(op(state, "a")).toMatchObject({ kind: "step", phase: (before as { phase: string }).phase, dueAt: null });
+      expect(nextDueAt(state)).toBeNull();
+      expect(state.answered).toHaveLength(1);
+    }
+  });
+
+  test("counts its failures, and apart from them those that do not count", () => {
+    const state = stateAfter(started, retry("a", 1, 100), retry("a", 2, 100, true), retry("a", 3, 500));
+    expect(op(state, "a")).toMatchObject({ attempt: 3, failures: 2, setbacks: 3, phase: "again", dueAt: 4_500 });
+  });
+
+  test("that was held because its worker died may run again once the run is resumed", () => {
+    const held = [
+      started,
+      event("step.started", { node: "a", attempt: 1 }),
+      event("run.paused", { node: "a" }, { reason: "r" }),
+    ];
+    expect(op(stateAfter(...held), "a")).toMatchObject({ phase: "started" });
+    expect(op(stateAfter(...held, event("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
+      phase: "again",
+      dueAt: 4_000,
+    });
+  });
+
+  test("is forgotten by a rewind, but its attempts go on counting", () => {
+    const state = stateAfter(
+      started,
+      retry("a", 1, 0),
+      completed("b"),
+      event("run.reattempted", {}, { waitMs: 10, rewind: true }),
+    );
+    expect(state.ops.size).toBe(0);
+    expect(state.answered).toEqual([]);
+    expect(state.generation).toBe(1);
+    expect(state.rewound.get("a")).toBe(1);
+  });
+});
+
+describe("answers", () => {
+  test("are in the order of the log, not of the questions", () => {
+    const state = stateAfter(
+      started,
+      event("timer.started", { node: "t" }, { ms: 1 }),
+      event("wait.started", { node: "w" }, { names: ["go"], mode: "any" }),
+      completed("b"),
+      event("signal.received", {}, { name: "go" }, { payload: "1" }),
+      event("wait.completed", { node: "w" }, { signals: [5] }),
+      event("timer.fired", { node: "t" }),
+      completed("a"),
+      event("branch.chosen", { node: "x" }, { choice: "left" }),
+    );
+    expect(state.answered).toEqual([
+      { key: "b", at: 4_000 },
+      { key: "w", at: 6_000 },
+      { key: "t", at: 7_000 },
+      { key: "a", at: 8_000 },
+      { key: "x", at: 9_000 },
+    ]);
+  });
+
+  test("are news for the code; what gives it nothing to do is none", () => {
+    const state = stateAfter(started);
+    const news = state.news;
+    evolve(state, { ...event("signal.received", {}, { name: "n" }, { payload: "1" }), seq: 2, at: 0 });
+    evolve(state, {
+      ...event(
+        "map.started",
+        { node: "m" },
+        { workflow: "c", count: 2, concurrency: 2, tolerate: 0, spawned: 2, released: 2 },
+      ),
+      seq: 3,
+      at: 0,
+    });
+    evolve(state, { ...event("map.settled", { node: "m" }, { completed: [[0, 0]], failed: [] }), seq: 4, at: 0 });
+    expect(state.news).toBe(news);
+    evolve(state, { ...event("map.settled", { node: "m" }, { completed: [[1, 1]], failed: [] }), seq: 5, at: 0 });
+    expect(state.news).toBe(news + 1);
+  });
+});
+
+describe("signals", () => {
+  const received = (name: string, key?: string) =>
+    event("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: '"p"' });
+
+  test("wait in order until they are consumed, once", () => {
+    const state = stateAfter(
+      started,
+      received("a"),
+      received("b", "k"),
+      received("a"),
+      event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+      event("wait.completed", { node: "w" }, { signals: [2] }),
+    );
+    expect(state.signals.map(({ seq, name }) => [seq, name])).toEqual([
+      [3, "b"],
+      [4, "a"],
+    ]);
+    expect([...state.signalKeys]).toEqual(["k"]);
+    expect(() =>
+      stateAfter(
+        started,
+        received("a"),
+        event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+        event("wait.completed", { node: "w" }, { signals: [2] }),
+        event("wait.completed", { node: "w" }, { signals: [2] }),
+      ),
+    ).toThrow(/never received/);
+  });
+
+  test("of a wait that lost its race before anybody saw them are there again, in their old place", () => {
+    const state = stateAfter(
+      started,
+      received("a"),
+      received("b"),
+      event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+      event("wait.completed", { node: "w" }, { signals: [2] }),
+      event("wait.withdrawn", { node: "w" }),
+    );
+    expect(state.signals.map(({ seq }) => seq)).toEqual([2, 3]);
+  });
+});
+
+describe("a map", () => {
+  const mapOf = (count: number, tolerate = 0) =>
+    event(
+      "map.started",
+      { node: "m" },
+      { workflow: "c", count, concurrency: count, tolerate, spawned: count, released: count },
+    );
+  const settled = (completedRanges: [number, number][], failedRanges: [number, number][] = []) =>
+    event("map.settled", { node: "m" }, { completed: completedRanges, failed: failedRanges });
+
+  test("of nothing is settled at once", () => {
+    expect(stateAfter(started, mapOf(0)).answered).toEqual([{ key: "m", at: 2_000 }]);
+  });
+
+  test("is settled when all have ended, and failed as soon as too many failed", () => {
+    expect(op(stateAfter(started, mapOf(4), settled([[0, 2]])), "m")).toMatchObject({ phase: "open", settled: 3 });
+    expect(op(stateAfter(started, mapOf(4), settled([[0, 2]]), settled([[3, 3]])), "m")).toMatchObject({
+      phase: "settled",
+    });
+    expect(op(stateAfter(started, mapOf(4, 1), settled([], [[0, 0]])), "m")).toMatchObject({ phase: "open" });
+    const failed = stateAfter(started, mapOf(4, 1), settled([], [[0, 1]]), settled([[2, 3]]));
+    expect(op(failed, "m")).toMatchObject({ phase: "failed", failed: [0, 1] });
+    expect(failed.answered).toHaveLength(1);
+  });
+
+  test("counts a child once, however often it is reported", () => {
+    expect(op(stateAfter(started, mapOf(3), settled([[0, 1]]), settled([[1, 1]])), "m")).toMatchObject({
+      settled: 2,
+      phase: "open",
+    });
+    expect(op(stateAfter(started, mapOf(3, 1), settled([], [[0, 0]]), settled([], [[0, 0]])), "m")).toMatchObject({
+      settled: 1,
+      phase: "open",
+    });
+  });
+});
+
+describe("what a run waits for", () => {
+  test("is told in words of its user", () => {
+    const state = stateAfter(
+      started,
+      event("timer.started", { node: "nap" }, { ms: 10 }),
+      event("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any", timeoutMs: 50_000 }),
+      retry("pay", 1, 700),
+      event("child.started", { node: "c" }, { runId: "r", workflow: "w" }),
+      event("run.reattempted", {}, { waitMs: 5, rewind: false }),
+    );
+    expect(waitingFor(state)).toEqual([
+      { kind: "reattempt" },
+      { kind: "sleep", name: "nap" },
+      { kind: "signal", names: ["go"] },
+      { kind: "retry", step: "pay", attempt: 2 },
+      { kind: "child", name: "c", runId: "r", workflow: "w" },
+    ]);
+  });
+
+  test("is due at the earliest of its times", () => {
+    const timers = [
+      started,
+      event("timer.started", { node: "a" }, { ms: 9_000 }),
+      event("timer.started", { node: "b" }, { until: 5_000 }),
+      retry("s", 1, 100),
+    ];
+    expect(nextDueAt(stateAfter(...timers))).toBe(4_100);
+    expect(nextDueAt(stateAfter(...timers), (key) => key === "a")).toBe(11_000);
+    expect(
+      nextDueAt(stateAfter(started, event("wait.started", { node: "w" }, { names: ["x"], mode: "any" }))),
+    ).toBeNull();
+    expect(
+      nextDueAt(
+        stateAfter(event("run.started", {}, { timeoutMs: 50 }), event("timer.started", { node: "a" }, { ms: 10 })),
+      ),
+    ).toBe(1_050);
+  });
+
+  test("is due at its recheck alone while it is paused", () => {
+    expect(
+      nextDueAt(
+        stateAfter(
+          started,
+          event("timer.started", { node: "a" }, { ms: 10 }),
+          event("run.paused", {}, { reason: "r" }),
+        ),
+      ),
+    ).toBeNull();
+    expect(nextDueAt(stateAfter(started, event("run.paused", {}, { reason: "r", recheckMs: 500 })))).toBe(2_500);
+  });
+});

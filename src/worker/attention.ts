@@ -1,0 +1,142 @@
+/**
+ * What comes to a run from outside while a worker has it: messages, and time. Everything is decided by the pure
+ * `decide`, and committed before any code acts on it; one decision at a time.
+ */
+import { decide, type Received } from "../core/decide.js";
+import { dataOf } from "../core/event.js";
+import { readMail } from "../core/mail.js";
+import { nextDueAt, type Op } from "../core/state.js";
+import type { InboxRow } from "../store/store.js";
+import { dismissFailedMaps } from "./children.js";
+import { maxTimerMs } from "./execution.js";
+import { insist } from "./insist.js";
+import type { Turn } from "./turn.js";
+
+export class Attention {
+  readonly #turn: Turn;
+  /** Steps that wait for their next attempt, and how to begin it. */
+  readonly #retries = new Map<string, (op: Op | undefined) => void>();
+  #deciding = false;
+  #again = false;
+  #alarm: NodeJS.Timeout | null = null;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  get busy(): boolean {
+    return this.#deciding;
+  }
+
+  retryLater(key: string, begin: (op: Op | undefined) => void): void {
+    this.#retries.set(key, begin);
+  }
+
+  stop(): void {
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+  }
+
+  /** Mail came, or time passed: look. */
+  async poke(): Promise<void> {
+    const turn = this.#turn;
+    if (turn.over) return;
+    if (this.#deciding) {
+      this.#again = true;
+      return;
+    }
+    const isOver = () => turn.over;
+    try {
+      await turn.busy(async () => {
+        const inbox = await insist(() => turn.host.readInbox(turn.runId), isOver);
+        const now = await insist(() => turn.host.store.now(), isOver);
+        await this.pump(inbox, now);
+      });
+    } catch (error) {
+      if (!turn.over) turn.host.log.warn(`Run ${turn.runId}: its inbox could not be read.`, error);
+    }
+  }
+
+  async pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+    const turn = this.#turn;
+    if (turn.over) return;
+    if (this.#deciding) {
+      this.#again = true;
+      return;
+    }
+    this.#deciding = true;
+    try {
+      await this.#decideAndCommit(inbox, now);
+    } catch (error) {
+      turn.host.log.error(`Run ${turn.runId}: a message could not be dealt with.`, error);
+    } finally {
+      this.#deciding = false;
+      turn.stir();
+    }
+    if (!this.#again) return;
+    this.#again = false;
+    await this.poke();
+  }
+
+  async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
+    const turn = this.#turn;
+    const received = inbox.flatMap((row) => this.#receive(row));
+    const events = decide(turn.state, received, now, turn.journal.nextSeq);
+    if (events.length > 0 || inbox.length > 0) {
+      for (const row of inbox) turn.outbox.drained.push(row.id);
+      const failed = events.find((one) => one.type === "run.failed");
+      if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
+      dismissFailedMaps(turn, events);
+      if (!(await turn.submit(events))) return;
+    }
+    this.#beginDueRetries(now);
+    if (turn.codeRuns) this.setAlarm();
+    if (turn.halted) turn.halt();
+  }
+
+  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
+  #receive(row: InboxRow): Received[] {
+    try {
+      const command = readMail(row);
+      return command === null ? [] : [{ command, at: row.at, strict: false }];
+    } catch (error) {
+      const { host, runId } = this.#turn;
+      host.log.error(`Run ${runId}: a message of kind "${row.kind}" cannot be read and is dropped.`, error);
+      return [];
+    }
+  }
+
+  #beginDueRetries(now: number): void {
+    for (const [key, begin] of this.#retries) {
+      if (!this.#turn.mayBegin(key)) continue;
+      const op = this.#turn.state.ops.get(key);
+      const again = op?.kind === "step" && op.phase === "again" ? op : null;
+      if (again !== null && (again.dueAt ?? 0) > now) continue;
+      this.#retries.delete(key);
+      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
+      if (again !== null) begin(again);
+    }
+  }
+
+  /** While code runs on, the run is not parked: its timers are ours to watch. */
+  setAlarm(): void {
+    this.stop();
+    this.#alarm = null;
+    const turn = this.#turn;
+    const now = turn.storeNow();
+    const due = nextDueAt(turn.state, (key) => turn.answers.pending.has(key));
+    // Until its start is in the log, the deadline counts from now.
+    const { timeoutMs } = turn.definition;
+    const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
+    if (due === null && deadline === null) return;
+    const at = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
+    this.#alarm = setTimeout(() => void this.#onAlarm(), Math.min(Math.max(0, at - now) + 1, maxTimerMs));
+    this.#alarm.unref();
+  }
+
+  async #onAlarm(): Promise<void> {
+    const turn = this.#turn;
+    if (turn.state.startedAt === null && !(await turn.submit([]))) return;
+    await this.poke();
+    if (!turn.over) this.setAlarm();
+  }
+}
