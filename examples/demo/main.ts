@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { connect, type Pawl, type RunHandle } from "pawl";
+import { connect, type Logger, type Pawl, type RunHandle } from "pawl";
 import { Ledger } from "./ledger.js";
 import { orderWorkflow, stepNames } from "./order.js";
 import { progressOf, type RunProgress } from "./progress.js";
@@ -24,7 +24,14 @@ const ledger = new Ledger(places.ledger);
 const screen = new Screen();
 const giveUpAt = performance.now() + patienceMs;
 
-const pawl = await connect(places.database);
+/** That nobody works on the orders for a while is the story, not something to warn of. */
+const logger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: (...args) => screen.say(args.join(" ")),
+};
+const pawl = await connect(places.database, { logger });
 let isRight = false;
 try {
   const rows = await tellStory(pawl);
@@ -51,6 +58,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
   screen.say(`${bold("Worker 1")} starts, process ${first.pid}. Six orders at a time.`);
   await watch(runs, first, (now) => stepsOf(now) >= steps / 2);
   const killedBy = await first.kill();
+  if (killedBy !== "SIGKILL") throw new Error(`${first.name} ended before it could be killed.`);
   const atDeath = await Promise.all(runs.map(progressOf));
   const inFlight = ledger.read().length - stepsOf(atDeath);
   screen.show(atDeath, { keep: true });
@@ -64,7 +72,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
 
   const second = new WorkerProcess("worker 2", places);
   screen.say(
-    `${bold("Worker 2")} starts, process ${second.pid}. Worker 1's orders are its own once their lease of 2 s is over.`,
+    `${bold("Worker 2")} starts, process ${second.pid}. What worker 1 had is free once its lease of 2 s has run out.`,
   );
   await watch(runs, second, (now) => now.every(({ status }) => status === "completed"));
   const atEnd = await Promise.all(runs.map(progressOf));

@@ -271,13 +271,21 @@ export class Client {
     return refusal;
   }
 
-  /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
-  async #warnIfUnserved(workflow: string, version: string): Promise<void> {
-    if (Date.now() > this.#servedUntil) {
+  /** False when the database does not say: that is no reason to let a start fail that has been made. */
+  async #readServed(): Promise<boolean> {
+    try {
       const live = (await this.store.workers()).filter((worker) => worker.live);
       this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
       this.#servedUntil = Date.now() + servedForMs;
+      return true;
+    } catch {
+      return false;
     }
+  }
+
+  /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
+  async #warnIfUnserved(workflow: string, version: string): Promise<void> {
+    if (Date.now() > this.#servedUntil && !(await this.#readServed())) return;
     if (this.#served.has(`${workflow}@${version}`)) return;
     this.log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
     this.#served.add(`${workflow}@${version}`);

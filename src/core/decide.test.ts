@@ -65,6 +65,7 @@ function log(events: readonly Given[]): StoredEvent[] {
 function given(...events: Given[]) {
   const state = () => fold(log(events));
   const judge = (received: readonly Received[], now: number) => ({
+    // biome-ignore lint/suspicious/noThenProperty: given, when, then; nobody awaits it
     then: (...lines: string[]) => expect(decide(state(), received, now).map(show)).toEqual(lines),
     thenRefused: () => {
       const before = state();

@@ -184,6 +184,7 @@ class Decision {
 
   #pause(reason: string | null): void {
     if (this.#paused !== null) throw new InvalidStateError("The run is paused already.");
+    if (this.#cancelRequested) throw new InvalidStateError("The run is being canceled and cannot be paused any more.");
     this.#paused = { resumeOn: null, recheckAt: null, node: null };
     this.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
   }

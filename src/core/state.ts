@@ -217,7 +217,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
 
   "step.started": (state, event) => {
     const op = stepOf(state, event);
-    if (op.phase === "completed" || op.phase === "failed" || op.phase === "skipped") return;
+    if (hasEnded(op)) return;
     op.phase = "started";
     op.dueAt = null;
   },
@@ -227,6 +227,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "step.failed": (state, event) => {
     const { retryMs, transient } = dataOf(event, "step.failed");
     const op = stepOf(state, event);
+    if (hasEnded(op)) return;
     op.setbacks += 1;
     if (transient !== true) op.failures += 1;
     if (retryMs === undefined) return endStep(state, event, "failed");
@@ -235,6 +236,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   },
   "step.reattempted": (state, event) => {
     const op = stepOf(state, event);
+    if (hasEnded(op)) return;
     op.phase = "again";
     op.dueAt = event.at + dataOf(event, "step.reattempted").waitMs;
   },
@@ -308,6 +310,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     const { completed, failed } = dataOf(event, "map.settled");
     for (const index of indexes(completed)) op.ended.add(index);
     for (const index of indexes(failed)) {
+      if (op.ended.has(index)) continue;
       op.ended.add(index);
       op.failed.push(index);
     }
@@ -358,10 +361,12 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
   return op;
 }
 
+/** At most one recorded result per step: the first stands. */
+const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
+
 function endStep(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "skipped"): void {
   const op = stepOf(state, event);
-  // At most one recorded result per step: the first stands.
-  if (op.phase === "completed" || op.phase === "failed" || op.phase === "skipped") return;
+  if (hasEnded(op)) return;
   op.phase = phase;
   op.dueAt = null;
   op.data = event.data;

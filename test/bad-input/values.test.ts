@@ -109,6 +109,17 @@ forEachStore((kind) => {
     expect(await largest.status()).toBe("waiting");
   });
 
+  test("forty starts with a megabyte each are all made", async () => {
+    const { w } = await fresh(kind);
+    const runs = await w.pawl.startMany(
+      everywhere,
+      Array.from({ length: 40 }, (_, n) => `${n}`.padEnd(1_000_000, "x")),
+    );
+    expect((await w.pawl.runs({ workflow: everywhere, limit: 100 })).runs).toHaveLength(40);
+    const last = await (runs[39] as (typeof runs)[number]).get();
+    expect((last.input as string).slice(0, 3)).toBe("39x");
+  });
+
   test("forty runs with a megabyte each in one flush are all written", async () => {
     const { w } = await fresh(kind);
     const big = workflow("big", (ctx, n: number) =>

@@ -2,7 +2,7 @@
 
 import { PauseError, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, type World, world } from "../function-style/support.js";
+import { errorOf, gate, logOf, until, type World, world } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 
 const sleeper = workflow("sleeper", async (ctx) => {
@@ -240,5 +240,52 @@ describe("many commands at once", () => {
       if (!canceled) expect(endings).toEqual(["run.completed"]);
     }
     expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+describe("commands that cross what the worker is doing", () => {
+  test("a skip during an attempt that then fails passes over the step for good", async () => {
+    const begun = gate();
+    const finish = gate();
+    let executions = 0;
+    const crossing = workflow("crossing", async (ctx) => {
+      const value = await ctx.step("call", async ({ attempt }) => {
+        executions += 1;
+        if (attempt === 1) throw new Error("again");
+        begun.open();
+        await finish.opened;
+        throw new Error("and again");
+      });
+      await ctx.sleep("replay", "1h");
+      return [value];
+    });
+    const w = await world();
+    const worker = await w.worker([crossing]);
+    const run = await w.pawl.start(crossing);
+    w.clock.moveTo((await worker.settle()) as number);
+    const settled = worker.settle();
+    await begun.opened;
+    await run.skip();
+    await until(async () => (await logOf(run)).includes("step.skipped call"));
+    finish.open();
+    await settled;
+    for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+    expect(await run.result({ timeout: "10s" })).toEqual([undefined]);
+    expect(executions).toBe(2);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("a pause cannot hold up a cancellation that is on its way to the children", async () => {
+    const child = workflow("child", (ctx) => ctx.sleep("nap", "1 day"));
+    const parent = workflow("parent", (ctx) => ctx.run(child, undefined));
+    const w = await world();
+    const first = await w.worker([parent, child]);
+    const run = await w.pawl.start(parent);
+    await first.settle();
+    await first.worker.stop();
+    await run.cancel();
+    expect(await errorOf(run.pause())).toMatchObject({ code: "INVALID_STATE" });
+    await (await w.worker([parent, child])).settle();
+    expect((await w.pawl.runs()).runs.map(({ status }) => status)).toEqual(["canceled", "canceled"]);
   });
 });
