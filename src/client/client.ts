@@ -87,6 +87,7 @@ export class Client {
   /** Routes that have a live worker, as of a moment ago (or were warned about). */
   #served = new Set<string>();
   #servedUntil = 0;
+  #asked: Promise<void> = Promise.resolve();
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -271,21 +272,23 @@ export class Client {
     return refusal;
   }
 
-  /** False when the database does not say: that is no reason to let a start fail that has been made. */
-  async #readServed(): Promise<boolean> {
+  /** When the database does not say, that is no reason to let a start fail that has been made. */
+  async #readServed(): Promise<void> {
     try {
       const live = (await this.store.workers()).filter((worker) => worker.live);
       this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
-      this.#servedUntil = Date.now() + servedForMs;
-      return true;
     } catch {
-      return false;
+      this.#servedUntil = 0;
     }
   }
 
   /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
   async #warnIfUnserved(workflow: string, version: string): Promise<void> {
-    if (Date.now() > this.#servedUntil && !(await this.#readServed())) return;
+    if (Date.now() > this.#servedUntil) {
+      this.#servedUntil = Date.now() + servedForMs;
+      this.#asked = this.#readServed();
+    }
+    await this.#asked;
     if (this.#served.has(`${workflow}@${version}`)) return;
     this.log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
     this.#served.add(`${workflow}@${version}`);

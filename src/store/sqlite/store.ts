@@ -29,7 +29,7 @@ import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
 import { type OpenTransaction, SqliteTransaction, startWithin } from "./transaction.js";
 import { FileWatch } from "./watch.js";
-import { beat, enlist, retire } from "./workers.js";
+import { beat, enlist, reap, retire } from "./workers.js";
 
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
@@ -114,9 +114,10 @@ export class SqliteStore extends SqlReads implements Store {
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
-    const result = await this.#access.write((db) => beat(db, fence, this.#clock()));
-    if (result.reaped.length > 0) this.#tellToLook();
-    return result;
+    const { alive, mail, someSilent } = await this.#access.writeEach((db) => beat(db, fence));
+    const reaped = someSilent ? await this.#access.write((db) => reap(db, this.#clock())) : [];
+    if (reaped.length > 0) this.#tellToLook();
+    return { alive, mail, reaped };
   }
 
   async retire(fence: Fence): Promise<void> {

@@ -1,6 +1,6 @@
 /** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always. */
 import { taskState } from "../sql/records.js";
-import type { BeatResult, Fence, WorkerInfo } from "../store.js";
+import type { Fence, WorkerInfo } from "../store.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
@@ -20,7 +20,10 @@ const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
   WHERE owner = ?`;
 
-const selectMail = "SELECT run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND mail > 0 ORDER BY run_id";
+/** Both in one statement: an idle worker asks all day. */
+const selectNews = `SELECT 0 AS silent, run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND mail > 0
+  UNION ALL SELECT 1, NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND beat_at + lease_ms < ?)
+  ORDER BY run_id`;
 
 /** Inside a transaction this holds until its end: whoever marks a worker dead needs the same write lock. */
 export function holds(db: Connection, { workerId, epoch }: Fence): boolean {
@@ -45,12 +48,18 @@ export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted
   return { fence: { workerId: id, epoch }, freed: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
-export function beat(db: Connection, fence: Fence, at: number): BeatResult {
-  if (!renew(db, fence)) return { alive: false, mail: [], reaped: [] };
+/** Two statements, each by itself; only a death, which is rare, needs a transaction (`reap`). */
+export function beat(db: Connection, fence: Fence): { alive: boolean; mail: string[]; someSilent: boolean } {
+  if (!renew(db, fence)) return { alive: false, mail: [], someSilent: false };
+  const news = db.all(selectNews, fence.workerId, Date.now());
+  const mail = news.filter((row) => row.silent === 0).map((row) => row.run_id as string);
+  return { alive: true, mail, someSilent: news.length > mail.length };
+}
+
+export function reap(db: Connection, at: number): string[] {
   const reaped = db.all(selectSilent, Date.now()).map((row) => row.id as string);
   for (const id of reaped) bury(db, id, at);
-  const mail = db.all(selectMail, fence.workerId).map((row) => row.run_id as string);
-  return { alive: true, mail, reaped };
+  return reaped;
 }
 
 export function retire(db: Connection, fence: Fence, at: number): void {
