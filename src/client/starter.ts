@@ -14,6 +14,7 @@ interface Pending {
 }
 
 const maxBatch = 250;
+const maxBytes = 4 * 1024 * 1024;
 /** The database may be away for about 25 seconds, a restart, before a start fails. */
 const longestWaitMs = 12_800;
 
@@ -39,10 +40,17 @@ export class Starter {
 
   async #flush(): Promise<void> {
     while (this.#pending.length > 0) {
-      const batch = this.#pending.splice(0, maxBatch);
-      await this.#write(batch);
+      await this.#write(this.#take());
     }
     this.#flushing = false;
+  }
+
+  #take(): Pending[] {
+    let count = 0;
+    for (let bytes = 0; count < this.#pending.length && count < maxBatch && bytes < maxBytes; count += 1) {
+      bytes += 200 + (this.#pending[count] as Pending).run.input.length;
+    }
+    return this.#pending.splice(0, count);
   }
 
   async #write(batch: readonly Pending[], waitMs = 50): Promise<void> {

@@ -30,15 +30,19 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const store = await openStore(options.store ?? "memory:", { clock: clock.read });
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? silent);
-  const worker = pawl.worker({ workflows: options.workflows, concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
-  await worker.start();
+  const worker = await testWorker(pawl, options.workflows);
   return new TestPawl(pawl, worker, store, clock, options);
+}
+
+/** It looks for work only when the test says so. */
+function testWorker(pawl: Pawl, workflows: TestPawlOptions["workflows"]): Promise<Worker> {
+  return pawl.worker({ workflows, concurrency: 1_000, poll: Number.POSITIVE_INFINITY }).start();
 }
 
 export class TestPawl {
   readonly pawl: Pawl;
   readonly clock: VirtualClock;
-  readonly #worker: Worker;
+  #worker: Worker;
   readonly #store: Store;
   readonly #options: TestPawlOptions;
 
@@ -96,17 +100,20 @@ export class TestPawl {
   }
 
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
-  crashTest<I, O>(
+  async crashTest<I, O>(
     definition: WorkflowDefinition<I, O>,
     input: I,
     options: CrashTestOptions<I, O> = {},
   ): Promise<CrashTestReport<O>> {
     const store = options.store ?? this.#options.store;
-    return crashTest(definition, input, {
-      workflows: this.#options.workflows,
-      ...(store === undefined ? {} : { store }),
-      ...options,
-    });
+    const { workflows } = this.#options;
+    // On a shared database our own worker would take the runs that are to be crashed.
+    await this.#worker.stop();
+    try {
+      return await crashTest(definition, input, { workflows, ...(store === undefined ? {} : { store }), ...options });
+    } finally {
+      this.#worker = await testWorker(this.pawl, workflows);
+    }
   }
 
   close(): Promise<void> {

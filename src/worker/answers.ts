@@ -129,7 +129,8 @@ export class Answers {
         void later.then(() => this.#schedule());
         return;
       }
-      if (this.#cursor < answered.length) return this.#schedule();
+      // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
+      if (this.#cursor < answered.length || this.pending.size > 0) return this.#schedule();
     }
     this.#onIdle();
   }

@@ -37,26 +37,23 @@ export class Attention {
   }
 
   /** Mail came, or time passed: look. */
-  async poke(): Promise<void> {
-    const turn = this.#turn;
-    if (turn.over) return;
-    if (this.#deciding) {
-      this.#again = true;
-      return;
-    }
-    const isOver = () => turn.over;
-    try {
-      await turn.busy(async () => {
-        const inbox = await insist(() => turn.host.readInbox(turn.runId), isOver);
-        const now = await insist(() => turn.host.store.now(), isOver);
-        await this.pump(inbox, now);
-      });
-    } catch (error) {
-      if (!turn.over) turn.host.log.warn(`Run ${turn.runId}: its inbox could not be read.`, error);
-    }
+  poke(): Promise<void> {
+    return this.#oneAtATime(async () => {
+      const { host, runId } = this.#turn;
+      const isOver = () => this.#turn.over;
+      const inbox = await insist(() => host.readInbox(runId), isOver);
+      const now = await insist(() => host.store.now(), isOver);
+      await this.#decideAndCommit(inbox, now);
+    });
   }
 
-  async pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+  /** The same about an inbox that was read already, with the claim. */
+  pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+    return this.#oneAtATime(() => this.#decideAndCommit(inbox, now));
+  }
+
+  /** From reading to commit: an inbox that was read while another decision about it was on its way would count twice. */
+  async #oneAtATime(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.over) return;
     if (this.#deciding) {
@@ -65,9 +62,9 @@ export class Attention {
     }
     this.#deciding = true;
     try {
-      await this.#decideAndCommit(inbox, now);
+      await work();
     } catch (error) {
-      turn.host.log.error(`Run ${turn.runId}: a message could not be dealt with.`, error);
+      if (!turn.over) turn.host.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
     } finally {
       this.#deciding = false;
       turn.stir();

@@ -100,7 +100,7 @@ export class Committer {
     try {
       while (!this.#fenced && (this.#queue.size > 0 || this.#starts.length > 0)) {
         const entries = this.#take();
-        const starts = this.#starts.splice(0, maxTransitions);
+        const starts = this.#takeStarts();
         await this.#write(entries, starts);
       }
     } finally {
@@ -130,6 +130,14 @@ export class Committer {
       this.#queue.delete(runId);
     }
     return taken;
+  }
+
+  #takeStarts(): Start[] {
+    let count = 0;
+    for (let bytes = 0; count < this.#starts.length && count < maxTransitions && bytes < maxBytes; count += 1) {
+      bytes += 200 + (this.#starts[count] as Start).run.input.length;
+    }
+    return this.#starts.splice(0, count);
   }
 
   async #write(entries: Entry[], starts: Start[]): Promise<void> {

@@ -23,7 +23,7 @@ export class Lease {
     this.#log = log;
     this.#events = events;
     // Three beats to a lease: one may be lost, and one late.
-    this.#timer = setInterval(() => void this.beatNow(), Math.max(10, leaseMs / 3));
+    this.#timer = setInterval(() => void this.beatNow(), Math.max(10, leaseMs / 3)).unref();
   }
 
   beatNow(): Promise<void> {
