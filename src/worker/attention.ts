@@ -71,19 +71,23 @@ export class Attention {
     }
     if (!this.#again) return;
     this.#again = false;
-    await this.poke();
+    // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
+    setImmediate(() => void this.poke());
   }
 
   async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
-    const received = inbox.flatMap((row) => this.#receive(row));
-    const events = decide(turn.state, received, now, turn.journal.nextSeq);
-    if (events.length > 0 || inbox.length > 0) {
-      for (const row of inbox) turn.outbox.drained.push(row.id);
+    for (const row of inbox) turn.outbox.drained.push(row.id);
+    let received = inbox.flatMap((row) => this.#receive(row));
+    for (let first = true; ; first = false) {
+      const events = decide(turn.state, received, now, turn.journal.nextSeq);
+      if (events.length === 0 && !(first && inbox.length > 0)) break;
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
       dismissFailedMaps(turn, events);
       if (!(await turn.submit(events))) return;
+      // Again: a wait that the code began meanwhile may be for a signal that came just now.
+      received = [];
     }
     this.#beginDueRetries(now);
     if (turn.codeRuns) this.setAlarm();
