@@ -312,7 +312,8 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     for (const index of indexes(failed)) {
       if (op.ended.has(index)) continue;
       op.ended.add(index);
-      op.failed.push(index);
+      // Those that are canceled because it has failed are not why it did.
+      if (op.phase === "open") op.failed.push(index);
     }
     op.settled = op.ended.size;
     settleMap(state, event, op);
