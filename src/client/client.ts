@@ -87,7 +87,7 @@ export class Client {
   /** Routes that have a live worker, as of a moment ago (or were warned about). */
   #served = new Set<string>();
   #servedUntil = 0;
-  #asked: Promise<void> = Promise.resolve();
+  #asked: Promise<void> | null = null;
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -277,6 +277,7 @@ export class Client {
     try {
       const live = (await this.store.workers()).filter((worker) => worker.live);
       this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
+      this.#servedUntil = Date.now() + servedForMs;
     } catch {
       this.#servedUntil = 0;
     }
@@ -284,14 +285,16 @@ export class Client {
 
   /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
   async #warnIfUnserved(workflow: string, version: string): Promise<void> {
-    if (Date.now() > this.#servedUntil) {
-      this.#servedUntil = Date.now() + servedForMs;
-      this.#asked = this.#readServed();
-    }
+    const route = `${workflow}@${version}`;
+    if (this.#served.has(route) && Date.now() < this.#servedUntil) return;
+    // Its worker may be new: asked again, but once for all who start it now.
+    this.#asked ??= this.#readServed().finally(() => {
+      this.#asked = null;
+    });
     await this.#asked;
-    if (this.#served.has(`${workflow}@${version}`)) return;
+    if (this.#served.has(route)) return;
     this.log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
-    this.#served.add(`${workflow}@${version}`);
+    this.#served.add(route);
   }
 }
 

@@ -27,6 +27,8 @@ export interface JournalOptions {
   readonly onParted: (parting: Parting) => void;
 }
 
+const refused = Promise.resolve(false);
+
 export class Journal {
   readonly outbox = new Outbox();
   readonly #options: JournalOptions;
@@ -69,32 +71,38 @@ export class Journal {
   }
 
   /** Commits the outbox and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
-  async submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
-    while (this.#gate !== null) await this.#gate;
-    if (this.#closed) return false;
+  submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
+    return this.#gate === null ? this.#submit(events, next) : this.#submitBehind(this.#gate, events, next);
+  }
+
+  async #submitBehind(gate: Promise<void>, events: readonly NewEvent[], next: Next): Promise<boolean> {
+    await gate;
+    return this.submit(events, next);
+  }
+
+  /** Not async: this is once per step, and three promises less are 1 kB less for the garbage collector. */
+  #submit(events: readonly NewEvent[], next: Next): Promise<boolean> {
+    if (this.#closed) return refused;
     for (const one of events) this.outbox.events.push(one);
     const transition = this.outbox.take(this.#options.runId, this.#nextSeq - 1, next);
     this.#nextSeq += transition.events.length;
     if (next.kind !== "keep") this.#closed = true;
-    const receipt = await this.#commit(transition);
-    // Rejected only when the fence is gone: nothing of this worker counts any more, and it knows by itself.
+    this.#submitting += 1;
+    return this.#options.committer.submit(transition).then(
+      (receipt) => this.#received(transition, receipt),
+      // Rejected only when the fence is gone: nothing of this worker counts any more, and it knows by itself.
+      () => this.#received(transition, null),
+    );
+  }
+
+  #received({ next, events, after }: Transition, receipt: Receipt | null): boolean {
+    this.#submitting -= 1;
     if (receipt === null) return this.#part({ how: "lost" });
     if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
     this.#heard(receipt.at);
-    if (next.kind === "keep") this.#absorb(transition.events, transition.after, receipt.at);
+    if (next.kind === "keep") this.#absorb(events, after, receipt.at);
     else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
     return true;
-  }
-
-  async #commit(transition: Transition): Promise<Receipt | null> {
-    this.#submitting += 1;
-    try {
-      return await this.#options.committer.submit(transition);
-    } catch {
-      return null;
-    } finally {
-      this.#submitting -= 1;
-    }
   }
 
   /**

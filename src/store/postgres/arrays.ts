@@ -11,14 +11,13 @@ export function plainArray(items: readonly (string | number | boolean | null)[])
 
 export function textArray(items: readonly (string | null)[]): string | null {
   if (items.every(isNull)) return items.length === 0 ? "{}" : null;
-  let literal = "{";
-  for (const item of items) {
-    if (literal.length > 1) literal += ",";
-    literal += item === null ? "NULL" : `"${special.test(item) ? item.replace(eachSpecial, "\\$&") : item}"`;
-  }
-  return `${literal}}`;
+  if (!items.some(isEscapedOtherwise)) return `{${JSON.stringify(items).slice(1, -1)}}`;
+  return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(eachSpecial, "\\$&")}"`)).join(",")}}`;
 }
 
-const special = /["\\]/;
+/** JSON writes a quote and a backslash as an array literal does, and null as well; these it writes in ways of its own. */
+const escapedOtherwise = /[\p{Cc}\p{Cs}]/u;
+const isEscapedOtherwise = (item: string | null) => item !== null && escapedOtherwise.test(item);
+
 const eachSpecial = /["\\]/g;
 const isNull = (item: unknown) => item === null;

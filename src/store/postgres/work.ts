@@ -123,7 +123,9 @@ const blank = (runId: string, kind: number): Move => ({
 function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
   const rows: NewEventRow[] = [];
   for (const { runId, after, events } of transitions) {
-    if (events.length > 0) rows.push({ ...packEvents(events), runId, seq: after + 1 });
+    if (events.length === 0) continue;
+    const { type, node, attempt, outcome, data, span } = packEvents(events);
+    rows.push({ runId, seq: after + 1, span, type, node, attempt, outcome, data });
   }
   return rows.sort((a, b) => compare(a.runId, b.runId));
 }
