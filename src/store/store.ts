@@ -8,25 +8,15 @@
  * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
  */
 
+import type { NewEvent, StoredEvent } from "../core/event.js";
+
+export type { NewEvent, StoredEvent };
+
 /** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */
 export interface Fence {
   readonly workerId: string;
   readonly epoch: number;
 }
-
-/** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
-export interface StoredEvent {
-  readonly seq: number;
-  readonly type: string;
-  readonly node: string | null;
-  readonly attempt: number | null;
-  readonly outcome: string | null;
-  readonly data: string | null;
-  readonly at: number;
-}
-
-/** An event before the store has given it its number and stamped it. */
-export type NewEvent = Omit<StoredEvent, "seq" | "at">;
 
 export type RunStatus = "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "canceled";
 export type ActiveStatus = "pending" | "waiting" | "paused";
@@ -48,7 +38,7 @@ export interface Birth {
   /** Idempotency key, unique per workflow for as long as the run's row exists. */
   readonly startKey: string | null;
   readonly parentId: string | null;
-  /** The parent's log key of the call that started this run, and the index among its siblings (0 unless a map). */
+  /** The parent's log key of the call that started this run, and the index among its siblings (null unless of a map). */
   readonly parentNode: string | null;
   readonly parentIndex: number | null;
 }
