@@ -86,8 +86,8 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
         workers.map(() => ({ code: 0, signal: null })),
       );
       expect(workers.map(({ output }) => output).join("")).toBe("");
-      // Every one of them noticed, or the crashes came while nobody wanted anything.
-      expect(workers.every(({ complaints }) => complaints.length > 0)).toBe(true);
+      // Somebody noticed, or the crashes came while nobody wanted anything. (One worker may be between two statements.)
+      expect(workers.some(({ complaints }) => complaints.length > 0)).toBe(true);
 
       const sql = await rawSql(url);
       const { problems, results: recorded } = await checkDatabase(sql, { runIds: handles.map(({ id }) => id) });
