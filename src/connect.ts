@@ -1,8 +1,7 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
-import { randomFillSync } from "node:crypto";
 import { Client } from "./client/client.js";
+import { newId } from "./client/new-id.js";
 import { InvalidInputError, MigrationError } from "./core/errors.js";
-import { uuidv7 } from "./core/ids.js";
 import type { Logger } from "./define/context.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
@@ -40,14 +39,14 @@ export class Pawl extends Client {
       {
         store: this.store,
         log: this.log,
-        newId: () => uuidv7(Date.now(), randomFillSync(new Uint8Array(10))),
+        newId,
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
       },
       options,
     );
     this.#workers.add(worker);
-    this.adopters.add(worker);
+    this.addAdopter(worker);
     return worker;
   }
 

@@ -1,5 +1,6 @@
 /** The public names of Pawl. */
-export type { Hero, RunsFilter, StartOptions } from "./client/client.js";
+export type { Hero, StartOptions } from "./client/birth.js";
+export type { RunsFilter } from "./client/client.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { RunHandle } from "./client/handle.js";
 export type { HistoryEvent } from "./client/history.js";

@@ -1,46 +1,19 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
-import { randomFillSync } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { decode, encode } from "../core/codec.js";
-import { type Duration, parseDuration } from "../core/duration.js";
-import {
-  AlreadyActiveError,
-  FencedError,
-  InvalidInputError,
-  RunNotFoundError,
-  WorkflowNotFoundError,
-} from "../core/errors.js";
-import { isUuid, uuidv7 } from "../core/ids.js";
+import { decode } from "../core/codec.js";
+import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
+import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import type { Logger } from "../define/context.js";
 import { isDefinition, type WorkflowDefinition } from "../define/definition.js";
-import { checkPriority } from "../define/function.js";
 import { validate } from "../define/standard-schema.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
+import { birthOf, type Hero, instant, type Origin, type StartOptions } from "./birth.js";
 import { RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
+import { type Adopter, Launcher } from "./launcher.js";
 import { Results } from "./results.js";
-import { Starter } from "./starter.js";
 import { type Verification, verify } from "./verify.js";
-
-export interface Hero {
-  readonly type: string;
-  readonly id: string;
-}
-
-export interface StartOptions {
-  /** The same key starts a workflow once; later starts with it get the first run. */
-  readonly idempotencyKey?: string;
-  /** Who the run is about. One active run per workflow and hero, unless `allowMultiple`. */
-  readonly hero?: Hero;
-  readonly allowMultiple?: boolean;
-  readonly delay?: Duration;
-  readonly startAt?: Date | number;
-  readonly priority?: number;
-  readonly tags?: readonly string[];
-  /** The caller's own open transaction: the run exists if and when it commits. */
-  readonly tx?: unknown;
-}
 
 export interface RunsFilter {
   readonly workflow?: WorkflowDefinition | string;
@@ -56,12 +29,6 @@ export interface RunsFilter {
   readonly cursor?: string;
 }
 
-/** A way to start a run that begins in this very process, when a worker of it has room. */
-export interface Adopter {
-  canAdopt(workflow: string, version: string): boolean;
-  adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: Refusal | null }>;
-}
-
 /** What the registry knows of a workflow. */
 interface Registration {
   readonly queue: string;
@@ -75,24 +42,18 @@ type InputArgs<Input> = [Input] extends [void]
   : [input: Input, options?: StartOptions];
 
 const maxPage = 1_000;
-const servedForMs = 10_000;
 
 export class Client {
   protected readonly store: Store;
   protected readonly log: Logger;
-  protected readonly adopters = new Set<Adopter>();
-  readonly #starter: Starter;
+  readonly #launcher: Launcher;
   readonly #results: Results;
   readonly #definitions = new Set<WorkflowDefinition>();
-  /** Routes that have a live worker, as of a moment ago (or were warned about). */
-  #served = new Set<string>();
-  #servedUntil = 0;
-  #asked: Promise<void> | null = null;
 
   constructor(store: Store, log: Logger) {
     this.store = store;
     this.log = log;
-    this.#starter = new Starter(store);
+    this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
   }
 
@@ -103,7 +64,8 @@ export class Client {
   ): Promise<RunHandle<Input, Output>> {
     checkDefinition(definition);
     await this.#registerFor(definition, options);
-    return this.#launch(await this.#born(definition, input, options), options);
+    const [handle] = await this.#launch<Input, Output>(definition, [input as Input], options);
+    return handle as RunHandle<Input, Output>;
   }
 
   /** Starts many runs of one workflow, all in few commits. */
@@ -114,8 +76,7 @@ export class Client {
   ): Promise<RunHandle<Input, Output>[]> {
     checkDefinition(definition);
     await this.#registerFor(definition, options);
-    const runs = await Promise.all(inputs.map((input) => this.#born(definition, input, options)));
-    return Promise.all(runs.map((run) => this.#launch<Input, Output>(run, options)));
+    return this.#launch<Input, Output>(definition, inputs, options);
   }
 
   /** A workflow that is known by its name only. */
@@ -128,7 +89,9 @@ export class Client {
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
-        return this.#launch(await this.#born({ name, ...known, inputSchema: null }, input, options), options);
+        const nameOnly = { name, ...known, inputSchema: null };
+        const [handle] = await this.#launch<Input, Output>(nameOnly, [input as Input], options);
+        return handle as RunHandle<Input, Output>;
       },
       run: (id: string): RunHandle<Input, Output> => this.#handle(id),
     };
@@ -180,6 +143,11 @@ export class Client {
     return verify(this.store, runId);
   }
 
+  /** A worker of this process: it takes what is started here, as long as it has room. */
+  protected addAdopter(worker: Adopter): void {
+    this.#launcher.adopters.add(worker);
+  }
+
   protected closeClient(): void {
     this.#results.close();
   }
@@ -216,85 +184,27 @@ export class Client {
     return new RunHandle(id, this.store, this.#results);
   }
 
-  async #born(
-    definition: Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "inputSchema">,
-    input: unknown,
+  async #launch<Input, Output>(
+    definition: Origin & Pick<WorkflowDefinition, "inputSchema">,
+    inputs: readonly Input[],
     options: StartOptions = {},
-  ): Promise<NewRun> {
+  ): Promise<RunHandle<Input, Output>[]> {
     const { name, inputSchema } = definition;
-    if (inputSchema !== null) await validate(inputSchema, input, `input of workflow "${name}"`);
-    const hero =
-      options.hero === undefined
-        ? null
-        : { type: checkName("hero type", options.hero.type), id: checkName("hero id", options.hero.id) };
-    return {
-      id: uuidv7(Date.now(), randomBytes()),
-      workflow: name,
-      version: definition.version,
-      queue: definition.queue ?? name,
-      priority: checkPriority(options.priority ?? definition.priority),
-      input: encode(input, { what: `the input of workflow "${name}"` }),
-      heroType: hero?.type ?? null,
-      heroId: hero?.id ?? null,
-      heroKey: hero === null || options.allowMultiple === true ? null : JSON.stringify([name, hero.type, hero.id]),
-      tags: [...definition.tags, ...(options.tags ?? []).map((tag) => checkName("tag", tag))],
-      startKey: options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey),
-      parentId: null,
-      parentNode: null,
-      parentIndex: null,
-      due: dueOf(options),
-    };
-  }
-
-  async #launch<Input, Output>(run: NewRun, options: StartOptions = {}): Promise<RunHandle<Input, Output>> {
-    const refusal =
-      options.tx === undefined
-        ? await this.#commit(run)
-        : ((await this.store.startInTransaction(options.tx, [run])).refused[0] ?? null);
-    return this.#handle(refusal === null ? run.id : existing(run, refusal));
-  }
-
-  /** A worker of this process that has room takes the run from birth; otherwise it waits for whoever claims it. */
-  async #commit(run: NewRun): Promise<Refusal | null> {
-    if (run.due.kind === "now") {
-      for (const adopter of this.adopters) {
-        if (!adopter.canAdopt(run.workflow, run.version)) continue;
-        try {
-          return (await adopter.adopt(run)).refusal;
-        } catch (error) {
-          // The worker lost its lease: nothing was written, anybody may have the run.
-          if (!(error instanceof FencedError)) throw error;
-        }
-      }
+    if (inputSchema !== null) {
+      await Promise.all(inputs.map((input) => validate(inputSchema, input, `input of workflow "${name}"`)));
     }
-    const { refusal } = await this.#starter.start(run);
-    await this.#warnIfUnserved(run.workflow, run.version);
-    return refusal;
-  }
-
-  /** When the database does not say, that is no reason to let a start fail that has been made. */
-  async #readServed(): Promise<void> {
-    try {
-      const live = (await this.store.workers()).filter((worker) => worker.live);
-      this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
-      this.#servedUntil = Date.now() + servedForMs;
-    } catch {
-      this.#servedUntil = 0;
-    }
-  }
-
-  /** A start without a worker is accepted and waits; whoever started it should know. Asked at most every few seconds. */
-  async #warnIfUnserved(workflow: string, version: string): Promise<void> {
-    const route = `${workflow}@${version}`;
-    if (this.#served.has(route) && Date.now() < this.#servedUntil) return;
-    // Its worker may be new: asked again, but once for all who start it now.
-    this.#asked ??= this.#readServed().finally(() => {
-      this.#asked = null;
+    const runs = inputs.map(birthOf(definition, options));
+    const refusals =
+      options.tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(options.tx, runs);
+    return runs.map((run, index) => {
+      const refusal = refusals[index] ?? null;
+      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.store, this.#results);
     });
-    await this.#asked;
-    if (this.#served.has(route)) return;
-    this.log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
-    this.#served.add(route);
+  }
+
+  async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly (Refusal | null)[]> {
+    const { refused } = await this.store.startInTransaction(tx, runs);
+    return runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
   }
 }
 
@@ -320,20 +230,6 @@ function existing(run: NewRun, refusal: Refusal): string {
   );
 }
 
-function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {
-  if (delay !== undefined && startAt !== undefined)
-    throw new InvalidInputError("Give either `delay` or `startAt`, not both.");
-  if (delay !== undefined) return { kind: "in", ms: parseDuration(delay, "delay") };
-  if (startAt !== undefined) return { kind: "at", ms: instant("startAt", startAt) };
-  return { kind: "now" };
-}
-
-function instant(what: string, value: Date | number): number {
-  const ms = Number(value);
-  if (Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
-  throw new InvalidInputError(`${what} is not a valid date.`);
-}
-
 const statuses = new Set<RunStatus>(["pending", "running", "waiting", "paused", "completed", "failed", "canceled"]);
 
 function checkStatus(status: RunStatus): RunStatus {
@@ -348,8 +244,4 @@ function readCursor(cursor: string): { readonly createdAt: number; readonly id: 
   const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");
   if (id !== undefined && isUuid(id) && Number.isFinite(Number(createdAt))) return { createdAt: Number(createdAt), id };
   throw new InvalidInputError("runs({ cursor }) takes the `next` of another page, nothing else.");
-}
-
-function randomBytes(): Uint8Array {
-  return randomFillSync(new Uint8Array(10));
 }

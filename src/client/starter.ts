@@ -2,15 +2,18 @@
 import { StoreError } from "../core/errors.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
 
-export interface Started {
-  readonly at: number;
-  readonly refusal: Refusal | null;
+/** The starts of one call: it has its answer when all of them do. */
+interface Group {
+  readonly refusals: (Refusal | null)[];
+  open: number;
+  readonly resolve: (refusals: readonly (Refusal | null)[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 interface Pending {
   readonly run: NewRun;
-  readonly resolve: (started: Started) => void;
-  readonly reject: (error: unknown) => void;
+  readonly group: Group;
+  readonly index: number;
 }
 
 const maxBatch = 250;
@@ -29,9 +32,13 @@ export class Starter {
     this.#store = store;
   }
 
-  start(run: NewRun): Promise<Started> {
+  /** For each run, in their order, whether a key kept it out. */
+  start(runs: readonly NewRun[]): Promise<readonly (Refusal | null)[]> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ run, resolve, reject });
+      const group: Group = { refusals: new Array(runs.length).fill(null), open: runs.length, resolve, reject };
+      for (let index = 0; index < runs.length; index += 1) {
+        this.#pending.push({ run: runs[index] as NewRun, group, index });
+      }
       if (this.#flushing) return;
       this.#flushing = true;
       queueMicrotask(() => void this.#flush());
@@ -57,9 +64,7 @@ export class Starter {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
       if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
-      for (const { run, resolve } of batch) {
-        resolve({ at: result.at, refusal: result.refused.find((refusal) => refusal.runId === run.id) ?? null });
-      }
+      for (const one of batch) settle(one, result.refused);
     } catch (error) {
       if (isTransient(error) && waitMs <= longestWaitMs) {
         // Written or not, the ids are ours: a start that is there already is not made again.
@@ -67,8 +72,14 @@ export class Starter {
         return this.#write(batch, waitMs * 2);
       }
       // One start that cannot be written must not take the others with it.
-      if (batch.length === 1) return batch[0]?.reject(error);
+      if (batch.length === 1) return batch[0]?.group.reject(error);
       for (const one of batch) await this.#write([one]);
     }
   }
+}
+
+function settle({ run, group, index }: Pending, refused: readonly Refusal[]): void {
+  if (refused.length > 0) group.refusals[index] = refused.find(({ runId }) => runId === run.id) ?? null;
+  group.open -= 1;
+  if (group.open === 0) group.resolve(group.refusals);
 }

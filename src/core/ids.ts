@@ -11,19 +11,22 @@ export function isUuid(text: string): boolean {
 /**
  * A UUID of version 7: the time first, so that new rows land at the end of an index.
  *
- * @param random ten random bytes, or what makes them
+ * @param random at least ten random bytes, from `at` on
  */
-export function uuidv7(nowMs: number, random: Uint8Array | (() => Uint8Array)): string {
+export function uuidv7(nowMs: number, random: Uint8Array, at = 0): string {
   if (!(nowMs >= 0 && nowMs < 2 ** 48)) throw new InvalidInputError(`The time ${nowMs} does not fit into a UUID.`);
-  const noise = typeof random === "function" ? random() : random;
-  if (noise.length < 10) throw new InvalidInputError(`A UUID needs 10 random bytes, not ${noise.length}.`);
-  const bytes = new Uint8Array(16);
+  const count = random.length - at;
+  if (count < 10) throw new InvalidInputError(`A UUID needs 10 random bytes, not ${count}.`);
+  const hex = (offset: number) => HEX[random[at + offset] as number] as string;
   const milliseconds = Math.floor(nowMs);
-  writeUint32(bytes, 0, Math.floor(milliseconds / 2 ** 16));
-  bytes[4] = milliseconds >>> 8;
-  bytes[5] = milliseconds;
-  bytes.set(noise.length === 10 ? noise : noise.subarray(0, 10), 6);
-  return format(bytes, 7);
+  const high = Math.floor(milliseconds / 2 ** 16);
+  const version = HEX[0x70 | ((random[at] as number) & 0x0f)] as string;
+  const variant = HEX[0x80 | ((random[at + 2] as number) & 0x3f)] as string;
+  return (
+    `${HEX[high >>> 24]}${HEX[(high >>> 16) & 255]}${HEX[(high >>> 8) & 255]}${HEX[high & 255]}-` +
+    `${HEX[(milliseconds >>> 8) & 255]}${HEX[milliseconds & 255]}-${version}${hex(1)}-${variant}${hex(3)}-` +
+    `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`
+  );
 }
 
 /**

@@ -6,7 +6,7 @@
  * ended the way the reaper would, and a second worker carries on.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Hero } from "../client/client.js";
+import type { Hero } from "../client/birth.js";
 import type { RunHandle } from "../client/handle.js";
 import { openStore, Pawl } from "../connect.js";
 import { seededRandom } from "../core/ids.js";

@@ -5,29 +5,25 @@
  */
 import type { RunState } from "../core/state.js";
 
-export interface Deferred {
-  readonly promise: Promise<unknown>;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
+export class Deferred {
+  resolve: (value: unknown) => void = nobody;
+  #refuse: (error: unknown) => void = nobody;
+  readonly promise = new Promise<unknown>((resolve, reject) => {
+    this.resolve = resolve;
+    this.#refuse = reject;
+  });
+
+  /** A step that nobody awaits may fail all the same; that must not take the worker's process down. */
+  reject(error: unknown): void {
+    this.promise.catch(nobody);
+    this.#refuse(error);
+  }
 }
+
+const nobody = (): void => {};
 
 /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
 export type Settle = (key: string, call: Deferred) => void | Promise<void>;
-
-/** A step that nobody awaits may fail all the same; that must not take the worker's process down. */
-function defer(): Deferred {
-  let resolve: (value: unknown) => void = () => {};
-  let refuse: (error: unknown) => void = () => {};
-  const promise = new Promise<unknown>((yes, no) => {
-    resolve = yes;
-    refuse = no;
-  });
-  const reject = (error: unknown) => {
-    promise.catch(() => {});
-    refuse(error);
-  };
-  return { promise, resolve, reject };
-}
 
 export class Answers {
   /** Calls without an answer yet. */
@@ -69,7 +65,7 @@ export class Answers {
   ask(key: string): Promise<unknown> {
     this.asked.add(key);
     this.#recorded.delete(key);
-    const call = defer();
+    const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
     if (this.#passed.delete(key)) void this.#settle(key, call);
     else this.pending.set(key, call);

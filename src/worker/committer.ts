@@ -8,6 +8,7 @@ import { FencedError } from "../core/errors.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
 import { isTransient } from "./insist.js";
+import { Receipts } from "./receipts.js";
 
 export type Receipt =
   | { readonly kind: "committed"; readonly at: number; readonly kept: boolean }
@@ -17,16 +18,16 @@ export type Receipt =
 /** What is known of the fate of a start. */
 export type StartReceipt = { readonly at: number; readonly refusal: Refusal | null };
 
-interface Waiter<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-}
+/** Is told what became of a transition; null when the fence is gone and nothing of this worker counts any more. */
+export type Receiver = (receipt: Receipt | null) => void;
 
 interface Entry {
   transition: Transition;
   /** The same, once it is ours to add to. */
   gathered: Gathered | null;
-  readonly waiters: Waiter<Receipt>[];
+  readonly receiver: Receiver;
+  /** Of what was added since. */
+  others: Receiver[] | null;
 }
 
 type Gathered = {
@@ -35,8 +36,11 @@ type Gathered = {
 
 interface Start {
   readonly run: NewRun;
-  readonly waiter: Waiter<StartReceipt>;
+  readonly resolve: (receipt: StartReceipt) => void;
+  readonly reject: (error: unknown) => void;
 }
+
+type Committed = Extract<CommitResult, { kind: "committed" }>;
 
 /** Above this a flush takes longer without getting more done per second. */
 const maxTransitions = 250;
@@ -56,6 +60,7 @@ export class Committer {
   readonly #store: Store;
   readonly #fence: Fence;
   readonly #options: CommitterOptions;
+  readonly #receipts = new Receipts();
   #queue = new Map<string, Entry>();
   #starts: Start[] = [];
   #flushing = false;
@@ -74,23 +79,29 @@ export class Committer {
   /** Resolves when the transition is durable (or the run must be let go of); rejects with FencedError when nothing of this worker counts any more. */
   submit(transition: Transition): Promise<Receipt> {
     return new Promise((resolve, reject) => {
-      if (this.#fenced) return reject(this.#fencedError());
-      const entry = this.#queue.get(transition.runId);
-      if (entry === undefined) {
-        this.#queue.set(transition.runId, { transition, gathered: null, waiters: [{ resolve, reject }] });
-      } else {
-        coalesce(entry, transition);
-        entry.waiters.push({ resolve, reject });
-      }
-      this.#kick();
+      this.post(transition, (receipt) => (receipt === null ? reject(this.#fencedError()) : resolve(receipt)));
     });
+  }
+
+  /** The same without a promise: this is once per step, and promises are what the garbage collector is busy with. */
+  post(transition: Transition, receiver: Receiver): void {
+    if (this.#fenced) return receiver(null);
+    const entry = this.#queue.get(transition.runId);
+    if (entry === undefined) {
+      this.#queue.set(transition.runId, { transition, gathered: null, receiver, others: null });
+    } else {
+      coalesce(entry, transition);
+      if (entry.others === null) entry.others = [receiver];
+      else entry.others.push(receiver);
+    }
+    this.#kick();
   }
 
   /** Makes a run that this worker owns from birth. */
   start(run: NewRun): Promise<StartReceipt> {
     return new Promise((resolve, reject) => {
       if (this.#fenced) return reject(this.#fencedError());
-      this.#starts.push({ run, waiter: { resolve, reject } });
+      this.#starts.push({ run, resolve, reject });
       this.#kick();
     });
   }
@@ -105,9 +116,7 @@ export class Committer {
   async #flushAll(): Promise<void> {
     try {
       while (!this.#fenced && (this.#queue.size > 0 || this.#starts.length > 0)) {
-        const entries = this.#take();
-        const starts = this.#takeStarts();
-        await this.#write(entries, starts);
+        await this.#write(this.#take(), this.#takeStarts());
       }
     } finally {
       this.#flushing = false;
@@ -168,14 +177,29 @@ export class Committer {
       if (result.kind === "fenced") return this.#lose(entries, starts);
       if (result.kind === "committed" && result.found && starts.length > 0) {
         // What became of the starts is asked again: those that were made are known by their ids.
-        acknowledge(entries, [], result);
+        this.#acknowledge(entries, [], result);
         entries = [];
         continue;
       }
-      if (result.kind === "committed") return acknowledge(entries, starts, result);
+      if (result.kind === "committed") return this.#acknowledge(entries, starts, result);
       entries = evict(entries, result.runId);
       uncertain = false;
     }
+  }
+
+  #acknowledge(entries: readonly Entry[], starts: readonly Start[], { at, kept, refused }: Committed): void {
+    const usual: Receipt = { kind: "committed", at, kept: false };
+    for (const { transition, receiver, others } of entries) {
+      const isKept = kept.length > 0 && kept.includes(transition.runId);
+      const receipt = isKept ? { ...usual, kept: true } : usual;
+      this.#receipts.add(receiver, receipt);
+      if (others !== null) for (const other of others) this.#receipts.add(other, receipt);
+    }
+    for (const { run, resolve } of starts) {
+      const refusal = refused.length === 0 ? null : (refused.find(({ runId }) => runId === run.id) ?? null);
+      this.#receipts.add(resolve, { at, refusal });
+    }
+    this.#receipts.handOut(this.#queue.size > 0 || this.#starts.length > 0);
   }
 
   #batch(entries: readonly Entry[], starts: readonly Start[]): Batch {
@@ -204,8 +228,8 @@ export class Committer {
   /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */
   async #isolate(entries: Entry[], starts: Start[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
-      for (const entry of entries) for (const waiter of entry.waiters) waiter.resolve({ kind: "evicted", error });
-      for (const start of starts) start.waiter.reject(error);
+      for (const entry of entries) tell(entry, { kind: "evicted", error });
+      for (const start of starts) start.reject(error);
       return;
     }
     const middle = entries.length >> 1;
@@ -226,9 +250,9 @@ export class Committer {
 
   #rejectAll(entries: readonly Entry[], starts: readonly Start[]): void {
     const error = this.#fencedError();
-    for (const entry of entries) for (const waiter of entry.waiters) waiter.reject(error);
-    for (const start of starts) start.waiter.reject(error);
     this.#queue = new Map();
+    for (const entry of entries) tell(entry, null);
+    for (const start of starts) start.reject(error);
   }
 
   #fencedError(): FencedError {
@@ -270,26 +294,16 @@ function mergeCursors(first: Transition["cursors"], second: Transition["cursors"
   return [...merged.values()];
 }
 
-function acknowledge(
-  entries: readonly Entry[],
-  starts: readonly Start[],
-  result: CommitResult & { kind: "committed" },
-): void {
-  const { at } = result;
-  for (const { transition, waiters } of entries) {
-    const kept = result.kept.length > 0 && result.kept.includes(transition.runId);
-    for (const waiter of waiters) waiter.resolve({ kind: "committed", at, kept });
-  }
-  for (const { run, waiter } of starts) {
-    waiter.resolve({ at, refusal: result.refused.find((refusal) => refusal.runId === run.id) ?? null });
-  }
+function tell({ receiver, others }: Entry, receipt: Receipt | null): void {
+  receiver(receipt);
+  if (others !== null) for (const other of others) other(receipt);
 }
 
 function evict(entries: readonly Entry[], runId: string): Entry[] {
   for (const entry of entries) {
     if (entry.transition.runId !== runId) continue;
     const error = new RangeError(`Run ${runId} was written to by somebody else.`);
-    for (const waiter of entry.waiters) waiter.resolve({ kind: "evicted", error });
+    tell(entry, { kind: "evicted", error });
   }
   return entries.filter((entry) => entry.transition.runId !== runId);
 }

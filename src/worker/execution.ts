@@ -5,11 +5,13 @@ import type { FlowSignal } from "./flow-control.js";
 
 export interface ExecutionHost {
   readonly runId: string;
-  /** Says whose code runs, until the returned function is called. */
-  enter(execution: Execution): () => void;
-  logFor(step: string, attempt: number): Logger;
+  readonly log: Logger;
+  /** Calls it, and knows meanwhile whose code runs. */
+  callBody(execution: Execution, body: Body): unknown;
   progress(node: string, done: number, total?: number, message?: string): void;
 }
+
+export type Body = (step: StepContext) => unknown;
 
 export class Execution implements StepContext {
   readonly key: string;
@@ -48,13 +50,13 @@ export class Execution implements StepContext {
   }
 
   get log(): Logger {
-    return this.#host.logFor(this.key, this.attempt);
+    return this.#host.log;
   }
 
   /** Bound, because code takes it out by name: `({ progress }) => …`. */
-  readonly progress = (done: number, total?: number, message?: string): void => {
-    this.#host.progress(this.key, done, total, message);
-  };
+  get progress(): StepContext["progress"] {
+    return (done, total, message) => this.#host.progress(this.key, done, total, message);
+  }
 
   get elapsedMs(): number {
     return Math.max(0, Math.round(performance.now() - this.startedMs));
@@ -67,19 +69,26 @@ export class Execution implements StepContext {
     this.#controller?.abort(reason);
   }
 
-  #call<T>(body: (step: StepContext) => T | Promise<T>): T | Promise<T> {
-    const leave = this.#host.enter(this);
+  /**
+   * Runs the body; after the time limit it is aborted and given up on, whatever it still does. Not async, and it calls
+   * back at once when the body does: most steps have no use for the two kilobytes of promises that would cost.
+   */
+  run(body: Body, timeoutMs: number | null, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+    let value: unknown;
+    let settled: Promise<unknown> | null;
     try {
-      return body(this);
-    } finally {
-      leave();
+      value = this.#host.callBody(this, body);
+      settled = isThenable(value) ? Promise.resolve(value) : null;
+    } catch (error) {
+      return threw(error);
     }
+    if (settled === null) return returned(value);
+    // A limit beyond what a timer can count is no limit: it must not fire early.
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return void settled.then(returned, threw);
+    this.#within(settled, timeoutMs).then(returned, threw);
   }
 
-  /** Runs the body; after the time limit it is aborted and given up on, whatever it still does. */
-  async run<T>(body: (step: StepContext) => T | Promise<T>, timeoutMs: number | null): Promise<T> {
-    // A limit beyond what a timer can count is no limit: it must not fire early.
-    if (timeoutMs === null || timeoutMs > maxTimerMs) return this.#call(body);
+  async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
     let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -88,15 +97,19 @@ export class Execution implements StepContext {
         reject(error);
       }, timeoutMs);
     });
+    // Whoever loses the race below may still reject later; that is nobody's problem then.
+    value.catch(() => {});
     try {
-      const value = Promise.resolve(this.#call(body));
-      // Whoever loses the race below may still reject later; that is nobody's problem then.
-      value.catch(() => {});
       return await Promise.race([value, expired]);
     } finally {
       clearTimeout(timer);
     }
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  return typeof (value as { then?: unknown }).then === "function";
 }
 
 /** setTimeout overflows beyond 24.8 days and would fire at once. */

@@ -15,15 +15,13 @@ import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { nextDelay, type RetryPolicy, resolveRetry, shouldRetry } from "../core/retry.js";
 import type { Op, StepOp } from "../core/state.js";
-import type { StepContext, StepOptions } from "../define/context.js";
-import { Execution } from "./execution.js";
+import type { StepOptions } from "../define/context.js";
+import { type Body, Execution } from "./execution.js";
 import { FlowSignal } from "./flow-control.js";
 import { pausedBy } from "./paused-by.js";
 import { presentable } from "./presentable.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
-
-export type Body = (step: StepContext) => unknown;
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -63,16 +61,7 @@ export class TurnExecution extends Execution {
   readonly turn: Turn;
 
   constructor(turn: Turn, key: string, attempt: number) {
-    super(
-      {
-        runId: turn.runId,
-        enter: (execution) => turn.enter(execution),
-        logFor: () => turn.host.log,
-        progress: (node, done, total, message) => turn.progress(node, done, total, message),
-      },
-      key,
-      attempt,
-    );
+    super(turn, key, attempt);
     this.turn = turn;
   }
 
@@ -116,45 +105,75 @@ class Step {
       (op?.attempt ?? this.#turn.state.rewound.get(this.#key) ?? 0) + 1,
     );
     this.#turn.began(execution);
-    void this.#perform(execution, op);
+    const { kind, options, timeoutMs } = this.#settings;
+    if (kind === "transaction" || options.onCrash === "pause") return void this.#executeCarefully(execution, op);
+    execution.run(
+      this.#body,
+      timeoutMs,
+      (output) => this.#returned(execution, op, output),
+      (thrown) => this.#threw(execution, op, thrown),
+    );
   }
 
-  async #perform(execution: TurnExecution, op: StepOp | undefined): Promise<void> {
+  /** What must be in the log before the body runs, or together with what the body writes. */
+  async #executeCarefully(execution: TurnExecution, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, options, timeoutMs } = this.#settings;
     if (options.onCrash === "pause" && !(await execution.recordStart())) return;
-    let events: NewEvent[];
-    let signal: FlowSignal | null = null;
-    try {
-      if (kind === "transaction") {
-        const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, (output) =>
-          this.#completed(execution, output),
-        );
-        turn.ended(execution);
-        if (done) turn.settled();
-        return;
-      }
-      const output = await execution.run(this.#body, timeoutMs);
-      // Swallowed by a catch in user code: still honoured.
-      const swallowed = turn.takeRaised(execution);
-      if (swallowed !== null) throw swallowed;
-      events = [this.#completed(execution, output)];
-    } catch (thrown) {
-      const error = presentable(thrown);
-      signal = error instanceof FlowSignal ? error : turn.takeRaised(execution);
-      events = signal === null ? this.#failed(execution, error, op) : this.#flow(execution, signal);
+    if (kind === "plain") {
+      return execution.run(
+        this.#body,
+        timeoutMs,
+        (output) => this.#returned(execution, op, output),
+        (thrown) => this.#threw(execution, op, thrown),
+      );
     }
+    try {
+      const record = (output: unknown) => this.#completed(execution, output);
+      const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
+      turn.ended(execution);
+      if (done) turn.settled();
+    } catch (thrown) {
+      this.#threw(execution, op, thrown);
+    }
+  }
+
+  #returned(execution: TurnExecution, op: StepOp | undefined, output: unknown): void {
+    let completed: NewEvent;
+    try {
+      // Swallowed by a catch in user code: still honoured.
+      const swallowed = this.#turn.takeRaised(execution);
+      if (swallowed !== null) throw swallowed;
+      completed = this.#completed(execution, output);
+    } catch (thrown) {
+      return this.#threw(execution, op, thrown);
+    }
+    this.#record(execution, [completed], null);
+  }
+
+  #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
+    const error = presentable(thrown);
+    const signal = error instanceof FlowSignal ? error : this.#turn.takeRaised(execution);
+    const events = signal === null ? this.#failed(execution, error, op) : this.#flow(execution, signal);
+    this.#record(execution, events, signal);
+  }
+
+  #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
+    const turn = this.#turn;
     turn.ended(execution);
     if (turn.over) return;
     if (signal !== null && isRunLevel(signal)) {
       turn.settled();
       return turn.obeyFromStep(signal, events);
     }
-    const again = events.some((one) => one.type === "step.failed" || one.type === "step.reattempted");
-    if (!(await turn.submit(events))) return;
-    // Not before the state knows of the failure: until then it shows the attempt before as due.
-    if (again) turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
-    turn.settled();
+    turn.post(events, (written) => {
+      if (!written) return;
+      // Not before the state knows of the failure: until then it shows the attempt before as due.
+      if (events.some(leadsToAnother)) {
+        turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
+      }
+      turn.settled();
+    });
   }
 
   #completed(execution: Execution, output: unknown): NewEvent {
@@ -247,6 +266,8 @@ class Step {
 function isPassing(error: unknown): boolean {
   return error instanceof TransientError || (error instanceof StoreError && error.transient);
 }
+
+const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 
 function isRunLevel({ action }: FlowSignal): boolean {
   return action.kind === "cancel" || action.kind === "finish";

@@ -26,7 +26,9 @@ export async function inTransaction(
   const recorded = await turn.journal.exclusively(async (after) => {
     const transaction = await turn.host.store.begin();
     try {
-      const output = await execution.run((step) => body(transaction.handle, step), timeoutMs);
+      const output = await new Promise((resolve, reject) => {
+        execution.run((step) => body(transaction.handle, step), timeoutMs, resolve, reject);
+      });
       const swallowed = turn.takeRaised(execution);
       if (swallowed !== null) throw swallowed;
       const event = record(output);

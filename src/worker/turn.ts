@@ -21,10 +21,10 @@ import { childrenToCancel, releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
-import type { Execution } from "./execution.js";
+import type { Body, Execution } from "./execution.js";
 import type { FlowSignal } from "./flow-control.js";
 import { Journal, type Parting } from "./journal.js";
-import type { Outbox } from "./outbox.js";
+import { keep, type Outbox } from "./outbox.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 
@@ -114,6 +114,10 @@ export class Turn {
 
   get runId(): string {
     return this.run.id;
+  }
+
+  get log(): Logger {
+    return this.host.log;
   }
 
   /** Whether the handler has been called in this turn. */
@@ -231,12 +235,15 @@ export class Turn {
 
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
 
-  enter(execution: Execution): () => void {
+  /** Calls the body of a step, and knows meanwhile whose code runs. */
+  callBody(execution: Execution, body: Body): unknown {
     const outer = this.#current;
     this.#current = execution;
-    return () => {
+    try {
+      return body(execution);
+    } finally {
       this.#current = outer;
-    };
+    }
   }
 
   /** Noted before it is thrown: a `catch` in user code cannot make it unsaid. */
@@ -363,13 +370,21 @@ export class Turn {
     return this.journal.submit(events);
   }
 
+  /** Calls back when it is written, or with false when the run is not ours any more. */
+  post(events: readonly NewEvent[], done: (written: boolean) => void): void {
+    this.journal.post(events, keep, done);
+  }
+
   // ── What became of what was written ────────────────────────────────────────────────────────────────────────────────
 
   #written(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
-    if (events.some((one) => one.type === "map.settled" || one.type === "map.spawned")) releaseChildren(this);
-    if (this.#codeRuns && events.some((one) => one.type === "run.resumed")) this.#startOver = true;
-    const listens = events.some((one) => one.type === "wait.started" || one.type === "run.paused");
+    let listens = false;
+    for (const { type } of events) {
+      if (type === "map.settled" || type === "map.spawned") releaseChildren(this);
+      else if (type === "run.resumed" && this.#codeRuns) this.#startOver = true;
+      else if (type === "wait.started" || type === "run.paused") listens = true;
+    }
     if (listens && this.state.signals.length > 0) void this.#attention.pump([], at);
     if (this.halted) this.halt();
     else if (!this.outbox.empty) this.stir();

@@ -53,34 +53,54 @@ export interface Work {
 
 export function workOf(batch: Batch): Work {
   const { transitions, fence } = batch;
-  const born = new Set(transitions.flatMap((transition) => transition.starts.map((run) => run.id)));
-  const letters = transitions.flatMap((transition) => transition.mail).filter(({ to }) => isRunId(to));
-  const mail = born.size === 0 ? letters : letters.filter(({ to }) => !born.has(to));
-  const release = new Set(transitions.flatMap((transition) => transition.release).filter(isRunId));
-  const moves = new Map<string, Move>();
+  // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
+  const born = new Set<string>();
+  const letters: Mail[] = [];
+  const release = new Set<string>();
+  const own: Move[] = [];
   const keeps: string[] = [];
+  const drained: { runId: string; id: number }[] = [];
   for (const transition of transitions) {
-    const { runId, next, drained } = transition;
+    const { runId, next } = transition;
+    for (const { id } of transition.starts) born.add(id);
+    for (const mail of transition.mail) if (isRunId(mail.to)) letters.push(mail);
+    for (const id of transition.release) if (isRunId(id)) release.add(id);
+    for (const id of transition.drained) drained.push({ runId, id });
     // A client's commit takes the run's lock whatever it does: nobody else guards it.
-    if (next.kind === "keep" && drained.length === 0 && fence !== null) keeps.push(runId);
-    else moves.set(runId, moveOf(transition));
+    if (next.kind === "keep" && transition.drained.length === 0 && fence !== null) keeps.push(runId);
+    else own.push(moveOf(transition));
   }
-  for (const runId of release) if (!born.has(runId)) moves.set(runId, blank(runId, move.release));
-  // Mail makes a parked run ready too, so it takes the place of a release.
-  for (const { to } of mail) moves.set(to, { ...blank(to, move.mail), letters: (moves.get(to)?.letters ?? 0) + 1 });
+  const mail = born.size === 0 ? letters : letters.filter(({ to }) => !born.has(to));
   return {
     fence,
     keeps,
-    moves: [...moves.values()].sort((a, b) => compare(a.runId, b.runId)),
+    moves: withAddressees(own, mail, release, born).sort(byRunId),
     events: eventsOf(transitions),
-    drained: transitions.flatMap(({ runId, drained }) => drained.map((id) => ({ runId, id }))),
+    drained,
     mail,
     starts: inKeyOrder(batch.starts),
-    children: inKeyOrder(transitions.flatMap((transition) => transition.starts.map((run) => released(run, release)))),
+    children: born.size === 0 ? [] : inKeyOrder(childrenOf(transitions, release)),
     cursors: cursorsOf(transitions),
     late: born.size === 0 ? [] : letters.filter(({ to }) => born.has(to)),
   };
 }
+
+function withAddressees(
+  own: Move[],
+  mail: readonly Mail[],
+  release: ReadonlySet<string>,
+  born: ReadonlySet<string>,
+): Move[] {
+  if (mail.length === 0 && release.size === 0) return own;
+  const moves = new Map(own.map((one) => [one.runId, one]));
+  for (const runId of release) if (!born.has(runId)) moves.set(runId, blank(runId, move.release));
+  // Mail makes a parked run ready too, so it takes the place of a release.
+  for (const { to } of mail) moves.set(to, { ...blank(to, move.mail), letters: (moves.get(to)?.letters ?? 0) + 1 });
+  return [...moves.values()];
+}
+
+const childrenOf = (transitions: readonly Transition[], release: ReadonlySet<string>): NewRun[] =>
+  transitions.flatMap((transition) => transition.starts.map((run) => released(run, release)));
 
 /** The work of messages alone. */
 export function mailWork(mail: readonly Mail[]): Work {
@@ -124,14 +144,14 @@ function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
   const rows: NewEventRow[] = [];
   for (const { runId, after, events } of transitions) {
     if (events.length === 0) continue;
-    const { type, node, attempt, outcome, data, span } = packEvents(events);
-    rows.push({ runId, seq: after + 1, span, type, node, attempt, outcome, data });
+    rows.push(Object.assign(packEvents(events), { runId, seq: after + 1 }));
   }
-  return rows.sort((a, b) => compare(a.runId, b.runId));
+  return rows.sort(byRunId);
 }
 
 /** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
 function inKeyOrder(runs: readonly NewRun[]): readonly NewRun[] {
+  if (runs.every(({ startKey, heroKey }) => startKey === null && heroKey === null)) return runs;
   // Of two with the same key the first is to win: then the order is the caller's.
   if (runs.length < 2 || hasTwice(runs.map(startKeyOf)) || hasTwice(runs.map(({ heroKey }) => heroKey))) return runs;
   return runs.toSorted(
@@ -166,4 +186,5 @@ function definedOf({ node, cursor, progress }: CursorWrite): CursorWrite {
   return { node, ...(cursor === undefined ? {} : { cursor }), ...(progress === undefined ? {} : { progress }) };
 }
 
+const byRunId = (a: { readonly runId: string }, b: { readonly runId: string }) => compare(a.runId, b.runId);
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
