@@ -4,6 +4,7 @@
  */
 import { encode } from "../core/codec.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
+import { isEnding } from "../core/ending.js";
 import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
@@ -74,11 +75,12 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
   const { next, toParent } = consequences(run, task, state, events);
+  const written = events.filter((one) => !isEnding(one));
   const none: readonly never[] = [];
   const transition = {
     runId: run.id,
     after,
-    events,
+    events: written,
     next,
     drained: none,
     starts: none,
@@ -89,7 +91,7 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   try {
     return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";
   } catch (error) {
-    if (await wasWritten(store, run.id, after, events)) return true;
+    if (await wasWritten(store, run.id, after, written)) return true;
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import { commandRun } from "./command.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, runInfo } from "./info.js";
+import { readLog } from "./log.js";
 import type { Results } from "./results.js";
 
 /** setTimeout overflows beyond 24.8 days. */
@@ -101,15 +102,12 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** The log, a page at a time. */
   async history(page: { readonly after?: number; readonly limit?: number } = {}): Promise<HistoryEvent[]> {
-    const events = await readHistory(this.#store, this.id, page);
-    if (events.length === 0) await this.#record();
-    return events;
+    return readHistory(this.#store, await this.#record(), page);
   }
 
   /** Every attempt at every step, in the order in which they began to be known. */
   async executions(): Promise<ExecutionInfo[]> {
-    await this.#record();
-    return executionsOf(this.id, (await this.#store.logs([this.id])).get(this.id) ?? []);
+    return executionsOf(this.id, await readLog(this.#store, await this.#record()));
   }
 
   /** How far the run and its steps say they are. */

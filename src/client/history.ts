@@ -1,6 +1,7 @@
 import { decode } from "../core/codec.js";
 import { InvalidInputError } from "../core/errors.js";
-import type { Store } from "../store/store.js";
+import type { RunRecord, Store } from "../store/store.js";
+import { readPage } from "./log.js";
 
 /** One event of a run's log, for people and programs that read it. */
 export interface HistoryEvent {
@@ -18,7 +19,7 @@ const pageLimit = 1_000;
 
 export async function readHistory(
   store: Store,
-  runId: string,
+  run: RunRecord,
   page: { readonly after?: number; readonly limit?: number },
 ): Promise<HistoryEvent[]> {
   const { after = 0, limit = pageLimit } = page;
@@ -26,7 +27,7 @@ export async function readHistory(
     throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);
   if (!Number.isInteger(limit) || limit < 1 || limit > pageLimit)
     throw new InvalidInputError(`history({ limit }) is between 1 and ${pageLimit}, not ${limit}.`);
-  const events = await store.log(runId, { after, limit });
+  const events = await readPage(store, run, { after, limit });
   return events.map(({ at, data, ...rest }) => ({
     ...rest,
     at: new Date(at),

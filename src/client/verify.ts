@@ -1,9 +1,9 @@
 /** Folds every log and compares what it says with the tables. The log is the truth; a difference is a bug or a hand. */
 import { decode, encode } from "../core/codec.js";
-import { dataOf } from "../core/event.js";
 import { fold, nextDueAt, type RunState, statusOf, waitingFor } from "../core/state.js";
 import type { RunRecord, Store, StoredEvent, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
+import { withEnding } from "./log.js";
 
 export interface Difference {
   readonly runId: string;
@@ -31,7 +31,7 @@ export async function verify(store: Store, onlyRun?: string): Promise<Verificati
     // Read again: what changed while we looked is compared the next time.
     const again = new Map((await store.runsById(ids)).map((run) => [run.id, run]));
     for (const run of page) {
-      const log = logs.get(run.id) ?? [];
+      const log = withEnding(run, logs.get(run.id) ?? []);
       const task = tasks.find((one) => one.runId === run.id);
       runs += 1;
       events += log.length;
@@ -69,6 +69,7 @@ function compare(run: RunRecord, task: TaskRecord | undefined, log: readonly Sto
   const found: Difference[] = [];
   try {
     compareRow(run, task, state, found);
+    if (run.finishedAt !== null) checkEnding(run, log, found);
   } catch (error) {
     found.push({
       runId: run.id,
@@ -86,18 +87,25 @@ function compareRow(run: RunRecord, task: TaskRecord | undefined, state: RunStat
   };
   check("status", statusOf(state), run.status);
   check("startedAt", state.startedAt, run.startedAt);
-  check("finishedAt", state.ending?.at ?? null, run.finishedAt);
   check("task", state.ending === null, task !== undefined);
-  if (state.ending !== null) checkEnding(state, run, check);
-  else if (task !== undefined) checkTask(state, run, task, check);
+  if (state.ending === null && task !== undefined) checkTask(state, run, task, check);
 }
 
 type Check = (what: string, expected: unknown, actual: unknown) => void;
 
-function checkEnding(state: RunState, run: RunRecord, check: Check): void {
-  const ending = state.ending as NonNullable<RunState["ending"]>;
-  if (ending.status === "completed") check("output", dataOf(ending, "run.completed").output, readable(run.output));
-  if (ending.status === "failed") check("error", dataOf(ending, "run.failed").error, readable(run.error));
+/** The end of a run is in its row alone. It must be readable, and nothing may have happened after it. */
+function checkEnding(run: RunRecord, log: readonly StoredEvent[], found: Difference[]): void {
+  const lastAt = log.at(-2)?.at ?? run.createdAt;
+  if ((run.finishedAt as number) < lastAt) {
+    found.push({ runId: run.id, what: "finishedAt", log: lastAt, table: run.finishedAt });
+  }
+  for (const what of ["output", "error"] as const) {
+    const problem = damageOf(run[what]);
+    if (problem !== null) found.push({ runId: run.id, what, log: null, table: problem });
+  }
+  if (run.status === "completed" && run.output === null) {
+    found.push({ runId: run.id, what: "output", log: run.status, table: null });
+  }
 }
 
 function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Check): void {
@@ -108,12 +116,13 @@ function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Che
   if (run.waiting !== null) check("waiting", waitingFor(state), note.for);
 }
 
-/** What a column says; a damaged one says so. */
-function readable(text: string | null): unknown {
+/** What is wrong with a column, if anything. */
+function damageOf(text: string | null): string | null {
   try {
-    return text === null ? undefined : decode(text);
+    if (text !== null) decode(text);
+    return null;
   } catch (error) {
-    return { damaged: error instanceof Error ? error.message : String(error) };
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

@@ -211,18 +211,32 @@ export class Committer {
   }
 
   /**
-   * After a lost answer: if an event of the batch is in the log and the fence still holds, the batch was written, all of
-   * it, by us. Batches without events are safe to repeat (starts are known by their id, cursors overwrite).
+   * After a lost answer: a batch is written whole or not at all, so one run of it tells, as long as the fence holds. A
+   * batch of which nothing can be told is safe to repeat (starts are known by their id, cursors overwrite).
    */
   async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
-    const probe = batch.transitions.find((transition) => transition.events.length > 0);
+    const probe =
+      batch.transitions.find(({ events }) => events.length > 0) ??
+      batch.transitions.find(({ next }) => next.kind !== "keep");
     if (probe === undefined) return null;
     const { alive } = await this.#store.beat(this.#fence);
     if (!alive) return { kind: "fenced" };
-    const [event] = await this.#store.log(probe.runId, { after: probe.after, limit: 1 });
-    if (event === undefined) return null;
+    const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#letGoAt(probe);
+    if (at === null) return null;
     this.#options.onUncertain();
-    return { kind: "committed", at: event.at, kept: [], refused: [], found: true };
+    return { kind: "committed", at, kept: [], refused: [], found: true };
+  }
+
+  async #writtenAt({ runId, after }: Transition): Promise<number | null> {
+    const [event] = await this.#store.log(runId, { after, limit: 1 });
+    return event?.at ?? null;
+  }
+
+  /** Nobody but its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
+  async #letGoAt({ runId }: Transition): Promise<number | null> {
+    const [task] = await this.#store.tasks([runId]);
+    const { workerId, epoch } = this.#fence;
+    return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
   /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */

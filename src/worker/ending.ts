@@ -86,14 +86,14 @@ async function complete(turn: Turn, output: unknown): Promise<void> {
   } catch (error) {
     return fail(turn, error);
   }
-  await turn.conclude("completed", [event("run.completed", {}, undefined, { output: text })], text, null);
+  await turn.conclude("completed", [], text, null);
 }
 
 export async function fail(turn: Turn, error: unknown): Promise<void> {
   if (!turn.halted) await callOnFailure(turn, error);
   if (turn.over) return;
   const failure = toFailure(error);
-  await turn.conclude("failed", [event("run.failed", {}, { error: failure })], null, failure);
+  await turn.conclude("failed", [], null, failure);
 }
 
 /** A last, recorded step. Whatever it does, the run has failed. */
@@ -112,5 +112,5 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
 
 export function cancel(turn: Turn, reason: string | null): Promise<void> {
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
-  return turn.conclude("canceled", [event("run.canceled", {}, reason === null ? {} : { reason })], null, error);
+  return turn.conclude("canceled", [], null, error);
 }

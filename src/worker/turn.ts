@@ -6,6 +6,7 @@
  * a run that sleeps for a month is one row.
  */
 import { decode, encode } from "../core/codec.js";
+import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
@@ -412,8 +413,9 @@ export class Turn {
 
   /** The time limit of the run has passed. */
   async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
-    if (this.definition.onFailure === null) return this.conclude("failed", events, null, error);
-    if (!(await this.submit(events.filter((one) => one.type !== "run.failed")))) return;
+    const before = events.filter((one) => !isEnding(one));
+    if (this.definition.onFailure === null) return this.conclude("failed", before, null, error);
+    if (!(await this.submit(before))) return;
     this.abort(reviveFailure(error));
     this.#codeRuns = true;
     this.answers.open();
@@ -498,7 +500,7 @@ export class Turn {
     };
   }
 
-  /** Ends the run: the terminal event, the children it still waits for, its parent, all in one commit. */
+  /** Ends the run: its row gets its end, its children are sent home, its parent is told, all in one commit. */
   async conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null, error: Failure | null) {
     if (this.#leaving) return;
     this.#leaving = true;

@@ -66,7 +66,8 @@ forEachStore((kind) => {
     const { runs, events, differences } = await w.pawl.verify();
     expect(differences).toEqual([]);
     expect(runs).toBe(7);
-    expect(events).toBeGreaterThan(20);
+    const logs = await Promise.all((await w.pawl.runs()).runs.map(({ id }) => w.pawl.run(id).history()));
+    expect(events).toBe(logs.flat().length);
     expect(await w.pawl.verify(done.id)).toMatchObject({ runs: 1, differences: [] });
   });
 });
@@ -80,16 +81,17 @@ forEachStore(
         return (await w.pawl.verify()).differences.map(({ runId, what }) => ({ runId, what }));
       };
       const found: { runId: string; what: string }[] = [];
-      expect(
-        await differencesAfter(`UPDATE pawl_runs SET output = '{"n":7,"sum":61}' WHERE id = '${done.id}'`),
-      ).toContainEqual({ runId: done.id, what: "output" });
+      expect(await differencesAfter(`UPDATE pawl_runs SET output = NULL WHERE id = '${done.id}'`)).toContainEqual({
+        runId: done.id,
+        what: "output",
+      });
       expect(await differencesAfter(`UPDATE pawl_runs SET output = 'not json' WHERE id = '${done.id}'`)).toContainEqual(
         { runId: done.id, what: "output" },
       );
       found.push(...(await differencesAfter(`DELETE FROM pawl_tasks WHERE run_id = '${parked.id}'`)));
       expect(found.filter(({ runId }) => runId === parked.id)).toContainEqual({ runId: parked.id, what: "task" });
       expect(
-        await differencesAfter(`UPDATE pawl_runs SET finished_at = finished_at + 1 WHERE id = '${failed.id}'`),
+        await differencesAfter(`UPDATE pawl_runs SET finished_at = created_at - 1 WHERE id = '${failed.id}'`),
       ).toContainEqual({ runId: failed.id, what: "finishedAt" });
       expect(await differencesAfter(`DELETE FROM pawl_events WHERE run_id = '${failed.id}'`)).toEqual(
         expect.arrayContaining([expect.objectContaining({ runId: failed.id })]),

@@ -54,7 +54,7 @@ describe("the checker of databases", () => {
     const { problems: found, results, events } = await checkDatabase(sql, { runIds });
     expect(found).toEqual([]);
     expect(results.size).toBe(9);
-    expect(events).toBe(15);
+    expect(events).toBe(12);
   });
 
   const damages: [string, () => Promise<unknown>, RegExp][] = [
@@ -62,7 +62,7 @@ describe("the checker of databases", () => {
     [
       "the end of a log that is gone",
       () => sql.query(`DELETE FROM pawl_events WHERE run_id = '${victim}' AND seq > 1`),
-      /0 terminal events/,
+      /its steps \["one"\]/,
     ],
     ["a log that is gone", () => sql.query(`DELETE FROM pawl_events WHERE run_id = '${victim}'`), /did not start once/],
     [
@@ -72,13 +72,13 @@ describe("the checker of databases", () => {
     ],
     [
       "something that happened after the end",
-      () => copy("pawl_events", stepTwo(), { seq: lastSeq(), type: "'step.started'" }),
+      () => copy("pawl_events", stepTwo(), { seq: lastSeq(), type: "'step.started'", at: "at + 60000" }),
       /after its end/,
     ],
     [
       "two ends",
       () => copy("pawl_events", stepTwo(), { seq: lastSeq(), type: "'run.failed'", node: "NULL" }),
-      /2 terminal events/,
+      /a second end/,
     ],
     [
       "a result that was changed",
@@ -90,7 +90,7 @@ describe("the checker of databases", () => {
     ["a run that is gone", () => sql.query(`DELETE FROM pawl_runs WHERE id = '${victim}'`), /is not there/],
     ["the log of no run", () => copy("pawl_events", stepTwo(), { run_id: `'${newId}'` }), /which does not exist/],
     ["a run that nobody started", () => copy("pawl_runs", `id = '${victim}'`, { id: `'${newId}'` }), /4 runs, not 3/],
-    ["a status that the log contradicts", () => put("status", "'failed'"), /is failed, but its log ends with/],
+    ["another end than the one it had", () => put("status", "'failed'"), /is failed/],
     ["a run that never ended", () => put("status", "'waiting'"), /is waiting/],
     ["a run without its end", () => put("finished_at", "NULL"), /lacks its start or its end/],
     [

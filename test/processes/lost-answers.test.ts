@@ -39,7 +39,9 @@ forEachStore(
     const count = async (from: string) => Number((await sql.query(`SELECT count(*) AS n FROM ${from}`))[0]?.n);
     const isLogged = (mark: string) => async () => (await count(`pawl_events WHERE data LIKE '%${mark}%'`)) > 0;
     const isNamed = (mark: string) => async () =>
-      (await count(`pawl_events WHERE node LIKE '%${mark}%' OR data LIKE '%${mark}%'`)) > 0;
+      (await count(`pawl_events WHERE node LIKE '%${mark}%' OR data LIKE '%${mark}%'`)) +
+        (await count(`pawl_runs WHERE output LIKE '%${mark}%'`)) >
+      0;
     const loseAnswer = (mark: string, isDone: () => Promise<boolean>) =>
       proxy.cut({ marks: [mark], lose: "answer", isDone });
     const work = (workflows: WorkerOptions["workflows"], options: Partial<WorkerOptions> = {}) =>

@@ -11,7 +11,7 @@ import { isRunId } from "./ids.js";
 import { cursors, events } from "./log-sections.js";
 import { OneEvent } from "./one-event.js";
 import { holdersOf } from "./refusals.js";
-import { children, starts } from "./start-sections.js";
+import { children, newChildren, newStarts, starts } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import type { Tables } from "./tables.js";
 import { drained, finishes, keeps, locks, mail, moved, movedAndDrained, parks, releases } from "./task-sections.js";
@@ -35,6 +35,8 @@ const sections: readonly Section[] = [
   finishes,
   mail,
   releases,
+  newStarts,
+  newChildren,
   starts,
   children,
   ...cursors,
@@ -56,12 +58,15 @@ export class Committer {
     this.#oneEvent = new OneEvent(tables, clock);
   }
 
-  /** Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`). */
-  async apply(run: Run, batch: Batch): Promise<Applied> {
+  /**
+   * Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`), and, unless
+   * the runs to be born are `maybeKnown`, an id that is taken.
+   */
+  async apply(run: Run, batch: Batch, maybeKnown = true): Promise<Applied> {
     refuseNonsense(batch);
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
-    const work = workOf(batch);
+    const work = workOf(batch, maybeKnown);
     const alone = this.#oneEvent.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {
@@ -92,7 +97,7 @@ export class Committer {
     const at = Number(row.at);
     const kept = (row.kept ?? []) as readonly string[];
     if (work.late.length > 0) await this.send(run, work.late);
-    const allBorn = work.starts.length === 0 || row.ss === work.starts.length;
+    const allBorn = work.allNew || work.starts.length === 0 || row.ss === work.starts.length;
     const refused = allBorn ? [] : await this.#settleStarts(run, batch);
     const litter = row.litter === true ? batch.transitions.filter(endsIt).map(({ runId }) => runId) : [];
     return { result: { kind: "committed", at, kept, refused } satisfies Committed, litter };

@@ -50,6 +50,11 @@ export function toStoreError(error: unknown): Error {
   return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient, cause: error });
 }
 
+export function isDuplicateRun(error: unknown): boolean {
+  const { code, table } = error as DriverError;
+  return code === "23505" && (table === "pawl_runs" || table === "pawl_tasks");
+}
+
 /** The run whose event number is taken, if that is what the error says. */
 export function runOfDuplicateEvent(error: unknown): string | null {
   const { code, table, detail } = error as DriverError;

@@ -36,7 +36,7 @@ import { type Applied, Committer, needsTransaction, type Run } from "./commit.js
 import type { Database } from "./database.js";
 import { postgresDialect } from "./dialect.js";
 import type { PgModule } from "./driver.js";
-import { runOfDuplicateEvent } from "./errors.js";
+import { isDuplicateRun, runOfDuplicateEvent } from "./errors.js";
 import { Listener } from "./listener.js";
 import { migrationPort } from "./migrate.js";
 import { channelOf, encodeHints, Notifier } from "./notifier.js";
@@ -115,12 +115,22 @@ export class PostgresStore implements Store {
   async #commit(batch: Batch): Promise<CommitResult> {
     if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
     try {
-      const applied = await this.#committer.apply(this.#write, batch);
+      const applied = await this.#apply(batch);
       await this.#committed(batch, applied);
       return applied.result;
     } catch (error) {
       if (runOfDuplicateEvent(error) === null) throw error;
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
+    }
+  }
+
+  async #apply(batch: Batch): Promise<Applied> {
+    try {
+      return await this.#committer.apply(this.#write, batch, false);
+    } catch (error) {
+      // Nothing was written. A run of it was, before: by a commit whose answer was lost.
+      if (!isDuplicateRun(error)) throw error;
+      return this.#committer.apply(this.#write, batch);
     }
   }
 

@@ -46,12 +46,15 @@ export interface Work {
   readonly mail: readonly Mail[];
   readonly starts: readonly NewRun[];
   readonly children: readonly NewRun[];
+  /** None of the runs to be born can exist or be refused, as far as is known. */
+  readonly allNew: boolean;
   readonly cursors: readonly RunCursor[];
   /** Messages to children of this very batch, whose rows no other part of the same statement can see. */
   readonly late: readonly Mail[];
 }
 
-export function workOf(batch: Batch): Work {
+/** @param maybeKnown whether some of the runs may have been born before, by a commit whose answer was lost */
+export function workOf(batch: Batch, maybeKnown = true): Work {
   const { transitions, fence } = batch;
   // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
   const born = new Set<string>();
@@ -71,6 +74,7 @@ export function workOf(batch: Batch): Work {
     else own.push(moveOf(transition));
   }
   const mail = born.size === 0 ? letters : letters.filter(({ to }) => !born.has(to));
+  const children = born.size === 0 ? [] : childrenOf(transitions, release);
   return {
     fence,
     keeps,
@@ -79,7 +83,8 @@ export function workOf(batch: Batch): Work {
     drained,
     mail,
     starts: inKeyOrder(batch.starts),
-    children: born.size === 0 ? [] : inKeyOrder(childrenOf(transitions, release)),
+    children: inKeyOrder(children),
+    allNew: !maybeKnown && batch.starts.every(hasNoKey) && children.every(hasNoKey),
     cursors: cursorsOf(transitions),
     late: born.size === 0 ? [] : letters.filter(({ to }) => born.has(to)),
   };
@@ -151,7 +156,7 @@ function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
 
 /** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
 function inKeyOrder(runs: readonly NewRun[]): readonly NewRun[] {
-  if (runs.every(({ startKey, heroKey }) => startKey === null && heroKey === null)) return runs;
+  if (runs.every(hasNoKey)) return runs;
   // Of two with the same key the first is to win: then the order is the caller's.
   if (runs.length < 2 || hasTwice(runs.map(startKeyOf)) || hasTwice(runs.map(({ heroKey }) => heroKey))) return runs;
   return runs.toSorted(
@@ -161,6 +166,8 @@ function inKeyOrder(runs: readonly NewRun[]): readonly NewRun[] {
       compare(a.id, b.id),
   );
 }
+
+const hasNoKey = ({ startKey, heroKey }: NewRun) => startKey === null && heroKey === null;
 
 const startKeyOf = ({ workflow, startKey }: NewRun) =>
   startKey === null ? null : JSON.stringify([workflow, startKey]);
