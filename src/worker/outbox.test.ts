@@ -53,3 +53,14 @@ test("keeps one write per cursor, the latest of each column", () => {
   outbox.cursor({ node: "n", progress: "2" });
   expect(outbox.take("r", 0, keep).cursors).toEqual([{ node: "n", progress: "2", cursor: "c" }]);
 });
+
+test("what was handed out stays as it is while the outbox fills anew, also what was empty", () => {
+  const outbox = new Outbox();
+  const first = outbox.take("r", 0, keep);
+  outbox.events.push(event("run.started", {}));
+  outbox.starts.push(newRun());
+  outbox.mail.push({ to: "x", kind: "cancel", data: "{}" });
+  outbox.release.push("y");
+  outbox.drained.push(3);
+  expect([first.events, first.starts, first.mail, first.release, first.drained]).toEqual([[], [], [], [], []]);
+});

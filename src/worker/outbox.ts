@@ -37,17 +37,30 @@ export class Outbox {
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
+  /** What is handed out is never written to again: it may wait for its flush while the outbox fills anew. */
   take(runId: string, after: number, next: Next): Transition {
-    const cursors = this.#cursors.size === 0 ? none : [...this.#cursors.values()];
     const { events, starts, mail, release, drained } = this;
-    this.events = [];
-    this.wakeIn = null;
-    this.wakeAt = null;
+    const cursors = this.#cursors.size === 0 ? none : [...this.#cursors.values()];
+    if (events.length > 0) this.events = [];
     if (starts.length > 0) this.starts = [];
     if (mail.length > 0) this.mail = [];
     if (release.length > 0) this.release = [];
     if (drained.length > 0) this.drained = [];
     if (cursors.length > 0) this.#cursors.clear();
-    return { runId, after, events, next, drained, starts, mail, release, cursors };
+    this.wakeIn = null;
+    this.wakeAt = null;
+    return {
+      runId,
+      after,
+      next,
+      cursors,
+      events: filled(events),
+      starts: filled(starts),
+      mail: filled(mail),
+      release: filled(release),
+      drained: filled(drained),
+    };
   }
 }
+
+const filled = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? none : items);

@@ -11,8 +11,9 @@ interface Pending<T> {
   readonly receipt: T;
 }
 
-/** Fewer and larger batches were slower, smaller ones not faster. */
-const batchSize = 32;
+/** Smaller batches make more and smaller flushes, larger ones leave the database waiting. */
+const smallest = 32;
+const largest = 128;
 
 export class Receipts {
   #pending: Pending<any>[] = [];
@@ -31,8 +32,8 @@ export class Receipts {
   }
 
   readonly #next = (): void => {
-    const batch = this.#pending.length <= batchSize ? this.#pending : this.#pending.splice(0, batchSize);
-    if (batch === this.#pending) this.#pending = [];
+    const half = Math.ceil(this.#pending.length / 2);
+    const batch = this.#pending.splice(0, Math.min(Math.max(half, smallest), largest));
     for (const { receive, receipt } of batch) receive(receipt);
     if (this.#pending.length > 0) setImmediate(this.#next);
     else this.#handingOut = false;

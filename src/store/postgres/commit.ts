@@ -14,7 +14,18 @@ import { holdersOf } from "./refusals.js";
 import { children, newChildren, newStarts, starts } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import type { Tables } from "./tables.js";
-import { drained, finishes, keeps, locks, mail, moved, movedAndDrained, parks, releases } from "./task-sections.js";
+import {
+  drained,
+  finishes,
+  keeps,
+  locks,
+  mail,
+  moved,
+  movedAndDrained,
+  parks,
+  plainEnds,
+  releases,
+} from "./task-sections.js";
 import { mailWork, type Work, workOf } from "./work.js";
 
 /** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
@@ -26,6 +37,7 @@ export type Applied = { readonly result: CommitResult; readonly litter: readonly
 
 const sections: readonly Section[] = [
   keeps,
+  plainEnds,
   locks,
   events,
   drained,
@@ -59,14 +71,14 @@ export class Committer {
   }
 
   /**
-   * Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`), and, unless
-   * the runs to be born are `maybeKnown`, an id that is taken.
+   * Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`), and so is,
+   * when it was `optimistic`, that it was mistaken.
    */
-  async apply(run: Run, batch: Batch, maybeKnown = true): Promise<Applied> {
+  async apply(run: Run, batch: Batch, optimistic = false): Promise<Applied> {
     refuseNonsense(batch);
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
-    const work = workOf(batch, maybeKnown);
+    const work = workOf(batch, optimistic);
     const alone = this.#oneEvent.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {

@@ -50,9 +50,10 @@ export function toStoreError(error: unknown): Error {
   return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient, cause: error });
 }
 
-export function isDuplicateRun(error: unknown): boolean {
-  const { code, table } = error as DriverError;
-  return code === "23505" && (table === "pawl_runs" || table === "pawl_tasks");
+/** What an optimistic commit fails with when something was not as usual: an id that is taken, a count that is wrong. */
+export function isTooOptimistic(error: unknown): boolean {
+  const { code, table } = ((error as { cause?: unknown }).cause ?? error) as DriverError;
+  return code === "22012" || (code === "23505" && (table === "pawl_runs" || table === "pawl_tasks"));
 }
 
 /** The run whose event number is taken, if that is what the error says. */

@@ -36,7 +36,7 @@ import { type Applied, Committer, needsTransaction, type Run } from "./commit.js
 import type { Database } from "./database.js";
 import { postgresDialect } from "./dialect.js";
 import type { PgModule } from "./driver.js";
-import { isDuplicateRun, runOfDuplicateEvent } from "./errors.js";
+import { isTooOptimistic, runOfDuplicateEvent } from "./errors.js";
 import { Listener } from "./listener.js";
 import { migrationPort } from "./migrate.js";
 import { channelOf, encodeHints, Notifier } from "./notifier.js";
@@ -126,10 +126,10 @@ export class PostgresStore implements Store {
 
   async #apply(batch: Batch): Promise<Applied> {
     try {
-      return await this.#committer.apply(this.#write, batch, false);
+      return await this.#committer.apply(this.#write, batch, true);
     } catch (error) {
-      // Nothing was written. A run of it was, before: by a commit whose answer was lost.
-      if (!isDuplicateRun(error)) throw error;
+      // Nothing was written: a run of it exists (the answer to its birth was lost), or is not the worker's, or has mail.
+      if (!isTooOptimistic(error)) throw error;
       return this.#committer.apply(this.#write, batch);
     }
   }

@@ -46,6 +46,8 @@ export interface Work {
   readonly mail: readonly Mail[];
   readonly starts: readonly NewRun[];
   readonly children: readonly NewRun[];
+  /** Whether the usual may be taken for granted; if it is not so, the statement fails and is sent again without this. */
+  readonly optimistic: boolean;
   /** None of the runs to be born can exist or be refused, as far as is known. */
   readonly allNew: boolean;
   readonly cursors: readonly RunCursor[];
@@ -53,8 +55,7 @@ export interface Work {
   readonly late: readonly Mail[];
 }
 
-/** @param maybeKnown whether some of the runs may have been born before, by a commit whose answer was lost */
-export function workOf(batch: Batch, maybeKnown = true): Work {
+export function workOf(batch: Batch, optimistic = false): Work {
   const { transitions, fence } = batch;
   // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
   const born = new Set<string>();
@@ -84,7 +85,8 @@ export function workOf(batch: Batch, maybeKnown = true): Work {
     mail,
     starts: inKeyOrder(batch.starts),
     children: inKeyOrder(children),
-    allNew: !maybeKnown && batch.starts.every(hasNoKey) && children.every(hasNoKey),
+    optimistic,
+    allNew: optimistic && batch.starts.every(hasNoKey) && children.every(hasNoKey),
     cursors: cursorsOf(transitions),
     late: born.size === 0 ? [] : letters.filter(({ to }) => born.has(to)),
   };
