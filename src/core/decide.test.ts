@@ -3,6 +3,7 @@ import { encode } from "./codec.js";
 import { type Command, decide, hasOpenChildren, type Received } from "./decide.js";
 import { InvalidStateError } from "./errors.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
+import type { Range } from "./ranges.js";
 import { fold, type RunState } from "./state.js";
 
 const minute = 60_000;
@@ -41,15 +42,21 @@ const child = (
   index: number | null,
   status: "completed" | "failed" | "canceled",
   output: unknown = null,
-): Command => ({
-  type: "child",
-  node,
-  index,
-  status,
-  output: index === null && status === "completed" ? text(output) : null,
-  error: status === "failed" && index === null ? { name: "E", message: "child" } : null,
-  reason: null,
-});
+): Command => {
+  if (index !== null) {
+    const [completed, failed]: [Range[], Range[]] =
+      status === "completed" ? [[[index, index]], []] : [[], [[index, index]]];
+    return { type: "children", node, completed, failed };
+  }
+  return {
+    type: "child",
+    node,
+    status,
+    output: status === "completed" ? text(output) : null,
+    error: status === "failed" ? { name: "E", message: "child" } : null,
+    reason: null,
+  };
+};
 
 type Given = NewEvent | readonly [at: number, event: NewEvent];
 

@@ -7,6 +7,7 @@
 import { InvalidStateError } from "./errors.js";
 import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
+import { indexes, type Range, rangesOf } from "./ranges.js";
 import type { MapOp, Op, RunState, Signal, WaitOp } from "./state.js";
 import { childNode, statusOf } from "./state.js";
 
@@ -21,12 +22,17 @@ export type Command =
   | {
       readonly type: "child";
       readonly node: string;
-      /** Its place in a map; null for a single child. */
-      readonly index: number | null;
       readonly status: "completed" | "failed" | "canceled";
       readonly output: string | null;
       readonly error: Failure | null;
       readonly reason: string | null;
+    }
+  /** Children of a map have ended: ranges [first, last] of their places in it. */
+  | {
+      readonly type: "children";
+      readonly node: string;
+      readonly completed: readonly Range[];
+      readonly failed: readonly Range[];
     };
 
 export interface Received {
@@ -120,6 +126,8 @@ class Decision {
         return this.#cancel(command.reason);
       case "child":
         return this.#childEnded(command);
+      case "children":
+        return this.#childrenEnded(command);
     }
   }
 
@@ -234,10 +242,9 @@ class Decision {
     this.events.push(event("run.cancel_requested", {}, reason === null ? {} : { reason }));
   }
 
-  #childEnded({ node: from, index, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
+  #childEnded({ node: from, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
     const node = this.#keyOfChild(from);
     const op = this.#state.ops.get(node);
-    if (op?.kind === "map" && index !== null) return this.#mapChildEnded(node, op, index, status);
     if (op?.kind !== "child" || op.phase !== "open") return;
     if (status === "completed")
       this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
@@ -250,19 +257,29 @@ class Decision {
     return suffix !== "" && from.endsWith(suffix) ? from.slice(0, -suffix.length) : suffix === "" ? from : "";
   }
 
-  #mapChildEnded(node: string, op: MapOp, index: number, status: "completed" | "failed" | "canceled"): void {
+  #childrenEnded({ node: from, completed, failed }: Extract<Command, { type: "children" }>): void {
+    const node = this.#keyOfChild(from);
+    const op = this.#state.ops.get(node);
+    if (op?.kind !== "map") return;
     let settled = this.#settled.get(node);
     if (settled === undefined) this.#settled.set(node, (settled = { completed: [], failed: [], ended: new Set() }));
-    if (op.ended.has(index) || settled.ended.has(index)) return;
-    settled.ended.add(index);
-    (status === "completed" ? settled.completed : settled.failed).push(index);
+    for (const [numbers, ranges] of [
+      [settled.completed, completed],
+      [settled.failed, failed],
+    ] as const) {
+      for (const index of indexes(ranges)) {
+        if (op.ended.has(index) || settled.ended.has(index)) continue;
+        settled.ended.add(index);
+        numbers.push(index);
+      }
+    }
   }
 
   /** One event per map and decision, however many children have ended. */
   finishMaps(): void {
     for (const [node, { completed, failed }] of this.#settled) {
       if (completed.length + failed.length === 0) continue;
-      this.events.push(event("map.settled", { node }, { completed: ranges(completed), failed: ranges(failed) }));
+      this.events.push(event("map.settled", { node }, { completed: rangesOf(completed), failed: rangesOf(failed) }));
     }
   }
 
@@ -301,17 +318,6 @@ class Decision {
     };
     this.events.push(event("run.failed", {}, { error }));
   }
-}
-
-/** Sorted numbers as ranges: [1,2,3,7] → [[1,3],[7,7]]. */
-function ranges(numbers: number[]): [number, number][] {
-  const found: [number, number][] = [];
-  for (const number of numbers.sort((a, b) => a - b)) {
-    const last = found.at(-1);
-    if (last !== undefined && number === last[1] + 1) last[1] = number;
-    else found.push([number, number]);
-  }
-  return found;
 }
 
 /** Whether cancelling has to reach further than the run itself. */

@@ -2,6 +2,7 @@
 import { decode, encode } from "./codec.js";
 import type { Command } from "./decide.js";
 import type { Failure } from "./failure.js";
+import { rangesOf } from "./ranges.js";
 
 export interface Message {
   readonly to: string;
@@ -20,7 +21,15 @@ export function readMail(row: { readonly kind: string; readonly data: string }):
   return { type: row.kind, ...(decode(row.data) as object) } as Command;
 }
 
-const known = new Set<string>(["signal", "pause", "resume", "skip", "cancel", "child"] satisfies Command["type"][]);
+const known = new Set<string>([
+  "signal",
+  "pause",
+  "resume",
+  "skip",
+  "cancel",
+  "child",
+  "children",
+] satisfies Command["type"][]);
 
 export interface Kin {
   readonly parentId: string | null;
@@ -35,15 +44,72 @@ export function mailToParent(
   output: string | null,
   failure: Failure | null,
 ): Message | null {
-  if (run.parentId === null || run.parentNode === null) return null;
-  const single = run.parentIndex === null;
-  return writeMail(run.parentId, {
+  const { parentId, parentNode, parentIndex } = run;
+  if (parentId === null || parentNode === null) return null;
+  if (parentIndex !== null) {
+    const [completed, failed] = status === "completed" ? [[parentIndex], []] : [[], [parentIndex]];
+    return new ChildrenMail(parentId, parentNode, completed, failed);
+  }
+  return writeMail(parentId, {
     type: "child",
-    node: run.parentNode,
-    index: run.parentIndex,
+    node: parentNode,
     status,
-    output: single ? output : null,
-    error: single && status === "failed" ? failure : null,
-    reason: single && status === "canceled" ? (failure?.message ?? null) : null,
+    output,
+    error: status === "failed" ? failure : null,
+    reason: status === "canceled" ? (failure?.message ?? null) : null,
   });
 }
+
+/** News of a map's children. It is not written out before it is stored, so that several can become one. */
+class ChildrenMail implements Message {
+  readonly kind = "children";
+  readonly to: string;
+  readonly node: string;
+  readonly completed: number[];
+  readonly failed: number[];
+
+  constructor(to: string, node: string, completed: number[], failed: number[]) {
+    this.to = to;
+    this.node = node;
+    this.completed = completed;
+    this.failed = failed;
+  }
+
+  get data(): string {
+    const { node, completed, failed } = this;
+    return writeMail(this.to, {
+      type: "children",
+      node,
+      completed: rangesOf(completed),
+      failed: rangesOf(failed),
+    }).data;
+  }
+}
+
+/** Children of one map that end in the same commit tell their parent in one message: the first one's. */
+export function gatherMail<T extends { readonly mail: readonly Message[] }>(transitions: readonly T[]): readonly T[] {
+  const gathered = new Map<string, ChildrenMail>();
+  const result: T[] = [];
+  for (const transition of transitions) {
+    const [mail] = transition.mail;
+    if (transition.mail.length !== 1 || !(mail instanceof ChildrenMail)) {
+      result.push(transition);
+      continue;
+    }
+    const key = `${mail.to}/${mail.node}`;
+    const first = gathered.get(key);
+    if (first === undefined) {
+      // A copy: when the commit has to be split, each is on its own again.
+      const own = new ChildrenMail(mail.to, mail.node, [...mail.completed], [...mail.failed]);
+      gathered.set(key, own);
+      result.push({ ...transition, mail: [own] });
+    } else {
+      first.completed.push(...mail.completed);
+      first.failed.push(...mail.failed);
+      result.push({ ...transition, mail: none });
+    }
+  }
+  return gathered.size === 0 ? transitions : result;
+}
+
+const none: readonly never[] = [];

@@ -6,6 +6,7 @@
 import type { EventData, StoredEvent } from "./event.js";
 import { dataOf } from "./event.js";
 import type { Failure } from "./failure.js";
+import { indexes } from "./ranges.js";
 
 export interface Signal {
   readonly seq: number;
@@ -395,10 +396,6 @@ function takeSignal(state: RunState, seq: number): Signal {
   const [signal] = index < 0 ? [] : state.signals.splice(index, 1);
   if (signal === undefined) throw new RangeError(`The log consumes signal ${seq}, which it never received.`);
   return signal;
-}
-
-export function* indexes(ranges: readonly (readonly [number, number])[]): Generator<number> {
-  for (const [first, last] of ranges) for (let index = first; index <= last; index += 1) yield index;
 }
 
 /** The name under which children know the call that started them: those of an earlier generation are strangers. */

@@ -5,6 +5,7 @@
  * timer: an idle worker commits at once, a busy one in batches. (Two or four flushers cost 25-40 % more server CPU.)
  */
 import { FencedError } from "../core/errors.js";
+import { gatherMail } from "../core/mail.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
 import { isTransient } from "./insist.js";
@@ -205,7 +206,7 @@ export class Committer {
   #batch(entries: readonly Entry[], starts: readonly Start[]): Batch {
     return {
       fence: this.#fence,
-      transitions: entries.map((entry) => entry.transition),
+      transitions: gatherMail(entries.map((entry) => entry.transition)),
       starts: starts.map((start) => start.run),
     };
   }

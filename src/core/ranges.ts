@@ -1,0 +1,17 @@
+/** Numbers as ranges: of 10,000 children that ended, a log should not name each. */
+export type Range = [first: number, last: number];
+
+/** [3, 1, 2, 7] → [[1, 3], [7, 7]] */
+export function rangesOf(numbers: readonly number[]): Range[] {
+  const found: Range[] = [];
+  for (const number of numbers.toSorted((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last !== undefined && number === last[1] + 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found;
+}
+
+export function* indexes(ranges: readonly (readonly [number, number])[]): Generator<number> {
+  for (const [first, last] of ranges) for (let index = first; index <= last; index += 1) yield index;
+}
