@@ -1,17 +1,16 @@
 /** New ids. Random bytes are fetched in bulk: one call for ten bytes costs more than the rest of a start's id. */
-import { randomFillSync } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { uuidv7 } from "../core/ids.js";
 
-const perId = 10;
-const pool = new Uint8Array(perId * 512);
-let used = pool.length;
+const digitsPerId = 20;
+let pool = "";
+let used = 0;
 
 export function newId(): string {
   if (used === pool.length) {
-    randomFillSync(pool);
+    pool = randomBytes((digitsPerId / 2) * 256).toString("hex");
     used = 0;
   }
-  const id = uuidv7(Date.now(), pool, used);
-  used += perId;
-  return id;
+  used += digitsPerId;
+  return uuidv7(Date.now(), pool.slice(used - digitsPerId, used));
 }

@@ -140,7 +140,7 @@ class Decision {
 
   #signal({ name, payload, key }: Extract<Command, { type: "signal" }>): void {
     if (key !== null) {
-      if (this.#state.signalKeys.has(key) || this.#keys.has(key)) return;
+      if (this.#state.signalKeys?.has(key) || this.#keys.has(key)) return;
       this.#keys.add(key);
     }
     const seq = this.#nextSeq + this.events.length;

@@ -5,20 +5,18 @@ import { InvalidInputError } from "./errors.js";
 import { childRunId, executionId, isUuid, seededRandom, seededUuid, uuidv7 } from "./ids.js";
 
 const PARENT = "0190b8a2-1234-7abc-8def-0123456789ab";
-const bytes = (...values: number[]) => Uint8Array.from({ length: 10 }, (_, index) => values[index] ?? 0);
 
 describe("uuidv7", () => {
   test("matches the example of RFC 9562", () => {
     // 2022-02-22T19:22:22Z, rand_a CC3, rand_b 18C4DC0C0C07398F
-    const random = bytes(0xfc, 0xc3, 0xd8, 0xc4, 0xdc, 0x0c, 0x0c, 0x07, 0x39, 0x8f);
-    expect(uuidv7(0x017f22e279b0, random)).toBe("017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+    expect(uuidv7(0x017f22e279b0, "cc318c4dc0c0c07398f0")).toBe("017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
   });
 
   test("sorts by time, keeps version and variant, and is lowercase", () => {
     const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
-    const random = fc.uint8Array({ minLength: 10, maxLength: 10 });
+    const noise = fc.uint8Array({ minLength: 10, maxLength: 10 }).map((bytes) => Buffer.from(bytes).toString("hex"));
     fc.assert(
-      fc.property(time, time, random, random, (first, second, a, b) => {
+      fc.property(time, time, noise, noise, (first, second, a, b) => {
         const [early, late] = [uuidv7(Math.min(first, second), a), uuidv7(Math.max(first, second), b)];
         expect(early).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
         if (first !== second) expect(early < late).toBe(true);
@@ -27,18 +25,20 @@ describe("uuidv7", () => {
     );
   });
 
-  test("does not change the bytes it is given", () => {
-    const random = bytes(255, 255, 255);
-    uuidv7(1, random);
-    expect(random).toEqual(bytes(255, 255, 255));
+  test("all of the noise but the bits of version and variant is in it", () => {
+    const [zeros, ones] = [uuidv7(0, "0".repeat(20)), uuidv7(0, "f".repeat(20))];
+    expect(zeros).toBe("00000000-0000-7000-8000-000000000000");
+    expect(ones).toBe("00000000-0000-7fff-bfff-ffffffffffff");
   });
 
   test("refuses a time that does not fit and too little randomness", () => {
     for (const time of [-1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 48]) {
-      expect(() => uuidv7(time, bytes())).toThrow(InvalidInputError);
+      expect(() => uuidv7(time, "0".repeat(20))).toThrow(InvalidInputError);
     }
-    expect(() => uuidv7(1, new Uint8Array(9))).toThrow(/10 random bytes, not 9/);
-    expect(uuidv7(1.9, bytes())).toBe(uuidv7(1, bytes()));
+    for (const noise of ["", "0".repeat(19), "0".repeat(21), "g".repeat(20)]) {
+      expect(() => uuidv7(1, noise)).toThrow(/10 random bytes/);
+    }
+    expect(uuidv7(1.9, "0".repeat(20))).toBe(uuidv7(1, "0".repeat(20)));
   });
 });
 

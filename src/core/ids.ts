@@ -11,23 +11,18 @@ export function isUuid(text: string): boolean {
 /**
  * A UUID of version 7: the time first, so that new rows land at the end of an index.
  *
- * @param random at least ten random bytes, from `at` on
+ * @param noise ten random bytes in hexadecimal
  */
-export function uuidv7(nowMs: number, random: Uint8Array, at = 0): string {
+export function uuidv7(nowMs: number, noise: string): string {
   if (!(nowMs >= 0 && nowMs < 2 ** 48)) throw new InvalidInputError(`The time ${nowMs} does not fit into a UUID.`);
-  const count = random.length - at;
-  if (count < 10) throw new InvalidInputError(`A UUID needs 10 random bytes, not ${count}.`);
-  const hex = (offset: number) => HEX[random[at + offset] as number] as string;
-  const milliseconds = Math.floor(nowMs);
-  const high = Math.floor(milliseconds / 2 ** 16);
-  const version = HEX[0x70 | ((random[at] as number) & 0x0f)] as string;
-  const variant = HEX[0x80 | ((random[at + 2] as number) & 0x3f)] as string;
-  return (
-    `${HEX[high >>> 24]}${HEX[(high >>> 16) & 255]}${HEX[(high >>> 8) & 255]}${HEX[high & 255]}-` +
-    `${HEX[(milliseconds >>> 8) & 255]}${HEX[milliseconds & 255]}-${version}${hex(1)}-${variant}${hex(3)}-` +
-    `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`
-  );
+  if (!NOISE.test(noise)) throw new InvalidInputError("A UUID needs 10 random bytes, in hexadecimal.");
+  const time = Math.floor(nowMs).toString(16).padStart(12, "0");
+  const variant = VARIANTS[Number.parseInt(noise[3] as string, 16) & 3];
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${noise.slice(0, 3)}-${variant}${noise.slice(4, 7)}-${noise.slice(7, 19)}`;
 }
+
+const NOISE = /^[0-9a-f]{20}$/;
+const VARIANTS = "89ab";
 
 /**
  * The id of a child run, the same whenever the parent is replayed. It begins with the parent's time, so that a family

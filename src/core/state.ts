@@ -111,7 +111,8 @@ export interface RunState {
   readonly answered: { readonly key: string; readonly at: number }[];
   /** Signals that came and were not consumed, in order. */
   readonly signals: Signal[];
-  readonly signalKeys: Set<string>;
+  /** Of the signals that came with one; none before the first. */
+  signalKeys: Set<string> | null;
   startedAt: number | null;
   deadlineAt: number | null;
   paused: Pause | null;
@@ -121,7 +122,7 @@ export interface RunState {
   ending: Ending | null;
   /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
   generation: number;
-  readonly rewound: Map<string, number>;
+  rewound: Map<string, number> | null;
   /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
   news: number;
 }
@@ -132,7 +133,7 @@ function initialState(): RunState {
     ops: new Map(),
     answered: [],
     signals: [],
-    signalKeys: new Set(),
+    signalKeys: null,
     startedAt: null,
     deadlineAt: null,
     paused: null,
@@ -140,7 +141,7 @@ function initialState(): RunState {
     reattemptAt: null,
     ending: null,
     generation: 0,
-    rewound: new Map(),
+    rewound: null,
     news: 0,
   };
 }
@@ -203,6 +204,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     const { waitMs, rewind } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
     if (!rewind) return;
+    state.rewound ??= new Map();
     for (const [key, op] of state.ops) if (op.kind === "step") state.rewound.set(key, op.attempt);
     state.generation += 1;
     state.ops.clear();
@@ -254,7 +256,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "signal.received": (state, event) => {
     const { name, key } = dataOf(event, "signal.received");
     state.signals.push({ seq: event.seq, name, at: event.at, data: event.data });
-    if (key !== undefined) state.signalKeys.add(key);
+    if (key !== undefined) (state.signalKeys ??= new Set()).add(key);
   },
   "wait.started": (state, event) => {
     const { names, mode, timeoutMs } = dataOf(event, "wait.started");
@@ -350,7 +352,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
   if (op?.kind !== "step") {
     op = {
       kind: "step",
-      attempt: state.rewound.get(key) ?? 0,
+      attempt: state.rewound?.get(key) ?? 0,
       failures: 0,
       setbacks: 0,
       phase: "started",

@@ -17,7 +17,10 @@ const batchType = "batch";
 export function packEvents(events: readonly NewEvent[]): EventRow {
   const first = events[0];
   if (first === undefined) throw new RangeError("There are no events to pack.");
-  if (events.length === 1) return { ...first, span: 1 };
+  if (events.length === 1) {
+    const { type, node, attempt, outcome, data } = first;
+    return { type, node, attempt, outcome, data, span: 1 };
+  }
   const tuples = events.map((event) => [event.type, event.node, event.attempt, event.outcome, event.data]);
   return {
     type: batchType,

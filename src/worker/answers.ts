@@ -36,8 +36,9 @@ export class Answers {
   readonly #settle: Settle;
   readonly #onIdle: () => void;
   /** What the log knew when this activation began: until the code has asked for all of it, it is replaying. */
-  readonly #recorded: Set<string>;
-  readonly #passed = new Set<string>();
+  readonly #recorded: Set<string> | null;
+  /** Those whose turn came before the code asked. */
+  #passed: Set<string> | null = null;
   #cursor = 0;
   #scheduled = false;
   /** Nothing is handed over before there is code that could have asked. */
@@ -48,13 +49,14 @@ export class Answers {
     this.#state = options.state;
     this.#settle = options.settle;
     this.#onIdle = options.onIdle;
-    this.#recorded = new Set(options.state.ops.keys());
+    const { ops } = options.state;
+    this.#recorded = ops.size === 0 ? null : new Set(ops.keys());
     this.now = options.bornAt;
   }
 
   /** True while there is something that this code did before and has not come to yet. */
   get replaying(): boolean {
-    return this.#recorded.size > 0;
+    return this.#recorded !== null && this.#recorded.size > 0;
   }
 
   /** True while an answer is on its way: the code must not be parked now. */
@@ -64,10 +66,10 @@ export class Answers {
 
   ask(key: string): Promise<unknown> {
     this.asked.add(key);
-    this.#recorded.delete(key);
+    this.#recorded?.delete(key);
     const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
-    if (this.#passed.delete(key)) void this.#settle(key, call);
+    if (this.#passed?.delete(key) === true) void this.#settle(key, call);
     else this.pending.set(key, call);
     return call.promise;
   }
@@ -75,7 +77,7 @@ export class Answers {
   /** For what is in the log but has no answer to wait for. */
   note(key: string): void {
     this.asked.add(key);
-    this.#recorded.delete(key);
+    this.#recorded?.delete(key);
   }
 
   /** A call that is not waited for any more. */
@@ -115,7 +117,7 @@ export class Answers {
       this.now = at;
       const call = this.pending.get(key);
       if (call === undefined) {
-        this.#passed.add(key);
+        (this.#passed ??= new Set()).add(key);
         continue;
       }
       this.pending.delete(key);

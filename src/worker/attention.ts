@@ -15,7 +15,7 @@ import type { Turn } from "./turn.js";
 export class Attention {
   readonly #turn: Turn;
   /** Steps that wait for their next attempt, and how to begin it. */
-  readonly #retries = new Map<string, (op: Op | undefined) => void>();
+  #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
   #again = false;
   #alarm: NodeJS.Timeout | null = null;
@@ -29,7 +29,7 @@ export class Attention {
   }
 
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
-    this.#retries.set(key, begin);
+    (this.#retries ??= new Map()).set(key, begin);
   }
 
   stop(): void {
@@ -107,12 +107,14 @@ export class Attention {
   }
 
   #beginDueRetries(now: number): void {
-    for (const [key, begin] of this.#retries) {
+    const retries = this.#retries;
+    if (retries === null) return;
+    for (const [key, begin] of retries) {
       if (!this.#turn.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
       const again = op?.kind === "step" && op.phase === "again" ? op : null;
       if (again !== null && (again.dueAt ?? 0) > now) continue;
-      this.#retries.delete(key);
+      retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
       if (again !== null) begin(again);
     }

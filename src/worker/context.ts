@@ -34,7 +34,8 @@ const longestWaitKey = 200;
 
 class Context implements WorkflowContext<any> {
   readonly #turn: Turn;
-  readonly #keys = new WeakMap<Promise<unknown>, string>();
+  /** The keys of timers and waits, for `race`. */
+  #keys: WeakMap<Promise<unknown>, string> | null = null;
   #random: (() => number) | null = null;
 
   constructor(turn: Turn) {
@@ -149,7 +150,7 @@ class Context implements WorkflowContext<any> {
   }
 
   #remember<T>(promise: Promise<T>, key: string): Promise<T> {
-    this.#keys.set(promise, key);
+    (this.#keys ??= new WeakMap()).set(promise, key);
     return promise;
   }
 
@@ -168,7 +169,7 @@ class Context implements WorkflowContext<any> {
   /** A timer or wait that lost is not waited for any more: it neither wakes the run nor takes a signal. */
   #withdraw(arm: Promise<unknown>): void {
     const turn = this.#turn;
-    const key = this.#keys.get(arm);
+    const key = this.#keys?.get(arm);
     if (key === undefined || !turn.answers.pending.has(key)) return;
     turn.answers.forget(key);
     const op = turn.state.ops.get(key);

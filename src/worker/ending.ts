@@ -4,7 +4,7 @@ import { PauseError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { nextDelay } from "../core/retry.js";
-import { validate } from "../define/standard-schema.js";
+import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
 import { childrenToCancel } from "./children.js";
 import { createContext } from "./context.js";
 import { FlowSignal } from "./flow-control.js";
@@ -12,13 +12,13 @@ import { pausedBy } from "./paused-by.js";
 import { presentable } from "./presentable.js";
 import type { Turn } from "./turn.js";
 
-export async function handlerReturned(turn: Turn, output: unknown): Promise<void> {
+export function handlerReturned(turn: Turn, output: unknown): void {
   if (turn.over) return;
   const swallowed = turn.takeRaised();
-  if (swallowed !== null) return obey(turn, swallowed);
+  if (swallowed !== null) return void obey(turn, swallowed);
   if (turn.halted) return turn.stir();
   const forgotten = forgottenBy(turn);
-  if (forgotten.length === 0) return complete(turn, output);
+  if (forgotten.length === 0) return void complete(turn, output);
   turn.diverge(forgotten, "the log has steps that the code finished without asking for");
 }
 
@@ -76,12 +76,23 @@ function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
   return turn.park();
 }
 
-async function complete(turn: Turn, output: unknown): Promise<void> {
+function complete(turn: Turn, output: unknown): Promise<void> | void {
   const { name, outputSchema } = turn.definition;
+  if (outputSchema !== null) return completeChecked(turn, output, outputSchema);
   let text: string;
   try {
-    const check = outputSchema === null ? null : () => validate(outputSchema, output, `output of workflow "${name}"`);
-    const value = check === null ? output : await turn.busy(check);
+    text = encode(output, { what: `the output of workflow "${name}"` });
+  } catch (error) {
+    return fail(turn, error);
+  }
+  return turn.conclude("completed", [], text, null);
+}
+
+async function completeChecked(turn: Turn, output: unknown, schema: StandardSchemaV1): Promise<void> {
+  const { name } = turn.definition;
+  let text: string;
+  try {
+    const value = await turn.busy(() => validate(schema, output, `output of workflow "${name}"`));
     text = encode(value, { what: `the output of workflow "${name}"` });
   } catch (error) {
     return fail(turn, error);
@@ -110,7 +121,7 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   }
 }
 
-export function cancel(turn: Turn, reason: string | null): Promise<void> {
+export function cancel(turn: Turn, reason: string | null): Promise<void> | void {
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
   return turn.conclude("canceled", [], null, error);
 }

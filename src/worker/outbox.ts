@@ -11,7 +11,7 @@ export class Outbox {
   mail: Mail[] = [];
   release: string[] = [];
   drained: number[] = [];
-  readonly #cursors = new Map<string, CursorWrite>();
+  #cursors: Map<string, CursorWrite> | null = null;
   /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
   wakeIn: number | null = null;
   wakeAt: number | null = null;
@@ -19,7 +19,7 @@ export class Outbox {
   get empty(): boolean {
     return (
       this.events.length === 0 &&
-      this.#cursors.size === 0 &&
+      this.#cursors === null &&
       this.mail.length === 0 &&
       this.release.length === 0 &&
       this.drained.length === 0
@@ -34,19 +34,20 @@ export class Outbox {
   }
 
   cursor(write: CursorWrite): void {
+    this.#cursors ??= new Map();
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
   /** What is handed out is never written to again: it may wait for its flush while the outbox fills anew. */
   take(runId: string, after: number, next: Next): Transition {
     const { events, starts, mail, release, drained } = this;
-    const cursors = this.#cursors.size === 0 ? none : [...this.#cursors.values()];
+    const cursors = this.#cursors === null ? none : [...this.#cursors.values()];
     if (events.length > 0) this.events = [];
     if (starts.length > 0) this.starts = [];
     if (mail.length > 0) this.mail = [];
     if (release.length > 0) this.release = [];
     if (drained.length > 0) this.drained = [];
-    if (cursors.length > 0) this.#cursors.clear();
+    this.#cursors = null;
     this.wakeIn = null;
     this.wakeAt = null;
     return {

@@ -98,7 +98,9 @@ export class Session {
   /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
   async open(tasks: readonly Claimed[], at: number): Promise<void> {
     const isNew = (task: Claimed) => task.fresh && task.mail === 0;
-    for (const task of tasks.filter(isNew)) this.#begin({ ...task, log: none, inbox: none, at });
+    for (const task of tasks) {
+      if (isNew(task)) this.#begin({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
+    }
     const old = tasks.filter((task) => !isNew(task));
     if (old.length === 0) return;
     const { store } = this.#options;

@@ -102,7 +102,7 @@ class Step {
     const execution = new TurnExecution(
       this.#turn,
       this.#key,
-      (op?.attempt ?? this.#turn.state.rewound.get(this.#key) ?? 0) + 1,
+      (op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0) + 1,
     );
     this.#turn.began(execution);
     const { kind, options, timeoutMs } = this.#settings;

@@ -501,22 +501,30 @@ export class Turn {
   }
 
   /** Ends the run: its row gets its end, its children are sent home, its parent is told, all in one commit. */
-  async conclude(status: TerminalStatus, events: readonly NewEvent[], output: string | null, error: Failure | null) {
+  conclude(
+    status: TerminalStatus,
+    events: readonly NewEvent[],
+    output: string | null,
+    error: Failure | null,
+  ): Promise<void> | void {
     if (this.#leaving) return;
     this.#leaving = true;
-    while (this.journal.unsettled) await this.journal.settled();
-    await this.#sendChildrenHome();
-    const mail = mailToParent(this.run, status, output, error);
-    if (mail !== null) this.outbox.mail.push(mail);
-    const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
-    const startedAt = this.state.startedAt ?? "now";
-    await this.journal.submit(events, { kind: "finish", status, output, error: failure, startedAt });
+    const end = () => {
+      for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
+      const mail = mailToParent(this.run, status, output, error);
+      if (mail !== null) this.outbox.mail.push(mail);
+      const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+      const startedAt = this.state.startedAt ?? "now";
+      this.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
+    };
+    if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();
+    return this.#settleFirst().then(end);
   }
 
-  /** No run outlives its parent. Children that are only in the outbox are born first, so that everybody agrees. */
-  async #sendChildrenHome(): Promise<void> {
+  /** No run outlives its parent: children that are only in the outbox are born first, so that everybody agrees. */
+  async #settleFirst(): Promise<void> {
+    while (this.journal.unsettled) await this.journal.settled();
     if (this.outbox.starts.length > 0) await this.submit([]);
-    for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
   }
 
   /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
@@ -559,6 +567,8 @@ export class Turn {
     }
   }
 }
+
+const nothing = (): void => {};
 
 function pauseRecheck(events: readonly NewEvent[]): number | null {
   const paused = events.findLast((one) => one.type === "run.paused");

@@ -1,7 +1,7 @@
 /** The claim: takes due tasks, with all that is needed to run them, in one statement. */
 import type { SqlRow } from "../sql/dialect.js";
-import { decodeRun, runColumns, taskState } from "../sql/records.js";
-import type { Claimed, ClaimRequest, ClaimResult } from "../store.js";
+import { decodeTags, taskState } from "../sql/records.js";
+import type { Claimed, ClaimRequest, ClaimResult, Route, RunRecord } from "../store.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Bounds, type ScanBounds, slowMs } from "./claim-bounds.js";
 import type { SqlClock } from "./clock.js";
@@ -37,7 +37,7 @@ export class Claimer {
     const at = Number(first.at);
     const missed = found.length < request.limit;
     const nextDueAt = first.next_due_at === null ? null : Number(first.next_due_at);
-    const tasks = found.map(decodeClaimed);
+    const tasks = found.map((row) => decodeClaimed(row, request.routes));
     if (bounds === null) {
       const tookMs = performance.now() - began;
       // A virtual clock cannot say when to come back.
@@ -77,12 +77,60 @@ export class Claimer {
 const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
   Number(b.priority) - Number(a.priority) || Number(a.due_at) - Number(b.due_at);
 
-const decodeClaimed = (row: SqlRow): Claimed => ({
-  run: decodeRun(row),
-  deliveries: Number(row.deliveries),
-  mail: Number(row.mail),
-  fresh: row.was_fresh as boolean,
-});
+/**
+ * Most claimed runs are plain: new, of no hero, nobody's child. For them only what differs from run to run is sent; the
+ * route is known by its number, and everything else is in `rest`, which is null then. (Half of the time that Node spends
+ * on a claim is spent on taking fields apart.)
+ */
+const rare =
+  "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, r.started_at";
+const isPlain = ["r.queue = r.workflow", ...rare.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
+
+const claimedColumns = `r.id, r.priority, r.input, r.created_at, t.deliveries, t.mail, c.fresh AS was_fresh, c.due_at, c.route,
+    CASE WHEN NOT (${isPlain}) THEN json_build_array(r.queue, ${rare}) END AS rest`;
+
+type Rest = [
+  queue: string,
+  waiting: string | null,
+  heroType: string | null,
+  heroId: string | null,
+  startKey: string | null,
+  tags: string | null,
+  parentId: string | null,
+  parentNode: string | null,
+  parentIndex: number | null,
+  startedAt: number | null,
+];
+
+function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
+  const { workflow, version } = routes[Number(row.route) - 1] as Route;
+  const rest = row.rest as Rest | null;
+  const [queue, waiting, heroType, heroId, startKey, tags, parentId, parentNode, parentIndex, startedAt] =
+    rest ?? ([workflow, null, null, null, null, null, null, null, null, null] satisfies Rest);
+  const run: RunRecord = {
+    id: row.id as string,
+    workflow,
+    version,
+    queue,
+    priority: Number(row.priority),
+    input: row.input as string,
+    heroType,
+    heroId,
+    tags: decodeTags(tags),
+    startKey,
+    parentId,
+    parentNode,
+    parentIndex,
+    status: "running",
+    output: null,
+    error: null,
+    waiting,
+    createdAt: Number(row.created_at),
+    startedAt,
+    finishedAt: null,
+  };
+  return { run, deliveries: Number(row.deliveries), mail: Number(row.mail), fresh: row.was_fresh as boolean };
+}
 
 /**
  * Per route the ready ones by priority and time, and the parked ones whose time has come; each from the beginning of its
@@ -99,7 +147,7 @@ function claimText(tables: Tables, clock: SqlClock, bounded: boolean): string {
   const bind = () => `$${++bound}`;
   const now = clock.now(bind);
   const [workerId, epoch] = [`${bind()}::text`, `${bind()}::bigint`];
-  const routes = `unnest(${bind()}::text[], ${bind()}::text[]) r(workflow, version)`;
+  const routes = `unnest(${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY r(workflow, version, route)`;
   const [perRoute, limit] = [`${bind()}::int`, `${bind()}::int`];
   const from = `FROM ${tables.tasks} t WHERE t.workflow = r.workflow AND t.version = r.version`;
   const columns = "t.run_id, t.priority, t.due_at, t.fresh";
@@ -112,7 +160,7 @@ function claimText(tables: Tables, clock: SqlClock, bounded: boolean): string {
     : `SELECT q.* FROM (${anyReady} ORDER BY t.priority DESC, t.due_at ${lock}) q`;
   return `WITH f AS MATERIALIZED (${fenceClause(tables, now, workerId, epoch)}),
 c AS MATERIALIZED (
-  SELECT d.* FROM f, ${routes}, LATERAL (
+  SELECT d.*, r.route FROM f, ${routes}, LATERAL (
     SELECT * FROM (
       ${readyOnes}
       UNION ALL
@@ -122,7 +170,7 @@ c AS MATERIALIZED (
 u AS (
   UPDATE ${tables.tasks} t SET state = ${owned}, owner = ${workerId}, epoch = ${epoch}, deliveries = t.deliveries + 1, fresh = false
   FROM c JOIN ${tables.runs} r ON r.id = c.run_id WHERE t.run_id = c.run_id
-  RETURNING ${runColumns}, t.deliveries, t.mail, c.fresh AS was_fresh, c.due_at)
+  RETURNING ${claimedColumns})
 SELECT f.at, CASE WHEN (SELECT count(*) FROM c) < ${limit} THEN (
     SELECT min(n.due_at) FROM f, ${routes}, LATERAL (
       SELECT t.due_at ${from} AND t.state = ${parked} AND t.due_at > f.at ORDER BY t.due_at LIMIT 1) n) END AS next_due_at, u.*

@@ -151,7 +151,8 @@ function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
   const rows: NewEventRow[] = [];
   for (const { runId, after, events } of transitions) {
     if (events.length === 0) continue;
-    rows.push(Object.assign(packEvents(events), { runId, seq: after + 1 }));
+    const { type, node, attempt, outcome, data, span } = packEvents(events);
+    rows.push({ runId, seq: after + 1, span, type, node, attempt, outcome, data });
   }
   return rows.sort(byRunId);
 }

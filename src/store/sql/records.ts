@@ -100,7 +100,7 @@ export function decodeWorkflow(row: SqlRow): WorkflowRecord {
 export const encodeTags = (tags: readonly string[]): string | null => (tags.length === 0 ? null : JSON.stringify(tags));
 
 const noTags: readonly string[] = [];
-const decodeTags = (text: string | null): readonly string[] => (text === null ? noTags : JSON.parse(text));
+export const decodeTags = (text: string | null): readonly string[] => (text === null ? noTags : JSON.parse(text));
 
 const isOwned = (state: unknown) => state !== null && state !== undefined && Number(state) === taskState.owned;
 const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));
