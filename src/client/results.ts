@@ -2,6 +2,7 @@
  * Waiting for runs to end: woken by hints, with one poll for all that are waited for as the backstop. However many wait,
  * a wake-up costs one read.
  */
+import { nextLookIn } from "../core/pace.js";
 import type { Hint, RunRecord, Store } from "../store/store.js";
 
 type Listener = (run: RunRecord | Error) => void;
@@ -15,6 +16,8 @@ export class Results {
   readonly #due = new Set<string>();
   #unwatch: (() => void) | null = null;
   #timer: NodeJS.Timeout | null = null;
+  /** Since when nobody has begun to wait and nothing was found. */
+  #quietSince = Number.NEGATIVE_INFINITY;
   #looking = false;
 
   constructor(store: Store) {
@@ -46,11 +49,22 @@ export class Results {
 
   #listen(): void {
     this.#unwatch ??= this.#store.watch((hint) => this.#onHint(hint));
-    this.#timer ??= setInterval(() => this.#look(this.#waiting.keys()), pollMs);
+    const wasQuiet = performance.now() - this.#quietSince > 1_000;
+    this.#quietSince = performance.now();
+    if (this.#timer === null || (wasQuiet && !this.#store.hearsOthers)) this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const delay = this.#store.hearsOthers ? pollMs : nextLookIn(performance.now() - this.#quietSince, pollMs);
+    this.#timer = setTimeout(() => {
+      this.#look(this.#waiting.keys());
+      this.#schedule();
+    }, delay);
   }
 
   #rest(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
 
@@ -85,6 +99,7 @@ export class Results {
     for (const id of ids) {
       const run = found.get(id) ?? new Error("unknown");
       if (!(run instanceof Error) && run.finishedAt === null) continue;
+      this.#quietSince = performance.now();
       const listeners = this.#waiting.get(id);
       this.#waiting.delete(id);
       for (const listener of listeners ?? []) listener(run);

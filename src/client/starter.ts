@@ -16,7 +16,7 @@ interface Pending {
   readonly index: number;
 }
 
-const maxBatch = 250;
+const maxBatch = 500;
 const maxBytes = 4 * 1024 * 1024;
 /** The database may be away for about 25 seconds, a restart, before a start fails. */
 const longestWaitMs = 12_800;

@@ -77,6 +77,8 @@ const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
 const routeKey = (route: Route) => `${route.workflow}\u0000${route.version}`;
 
 export class MemoryStore implements Store {
+  /** There are no others. */
+  readonly hearsOthers = true;
   readonly description = "memory";
   readonly #clock: () => number;
   readonly #hints = new HintEmitter();

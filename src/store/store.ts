@@ -370,6 +370,8 @@ export interface Store {
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
   workflow(name: string): Promise<WorkflowRecord | null>;
 
+  /** Whether `watch` hears of other processes' commits too. If not, whoever waits for them has to look. */
+  readonly hearsOthers: boolean;
   /** Calls the listener with hints about this and other processes' commits until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;
   close(): Promise<void>;

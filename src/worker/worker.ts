@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { nextLookIn } from "../core/pace.js";
 import type { Logger } from "../define/context.js";
 import { isDefinition, type WorkflowDefinition } from "../define/definition.js";
 import type { Hint, NewRun, Route, Store } from "../store/store.js";
@@ -51,6 +52,8 @@ export class Worker {
   readonly #graceMs: number;
   readonly #maxDeliveries: number;
   readonly #slowSteps = new SlowSteps();
+  /** When it last had something to do; our own monotonic clock. */
+  #busyAt = Number.NEGATIVE_INFINITY;
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Lease | null = null;
@@ -289,11 +292,23 @@ export class Worker {
   }
 
   #schedulePoll(): void {
-    if (this.#pollMs > maxTimerMs) return;
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    if (this.#pollMs > maxTimerMs || this.#phase !== "running") return;
+    const delay = this.#services.store.hearsOthers
+      ? this.#pollMs
+      : nextLookIn(performance.now() - this.#busyAt, this.#pollMs);
     this.#pollTimer = setTimeout(() => {
       this.#claimSoon();
       this.#schedulePoll();
-    }, this.#pollMs);
+    }, delay);
+  }
+
+  /** There was something to do: more may come soon. */
+  #noteBusy(): void {
+    const now = performance.now();
+    const wasQuiet = now - this.#busyAt > 1_000;
+    this.#busyAt = now;
+    if (wasQuiet && !this.#services.store.hearsOthers) this.#schedulePoll();
   }
 
   #claimSoon(): void {
@@ -339,6 +354,7 @@ export class Worker {
       const meanwhile = this.#parkedMeanwhile;
       this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
       this.#claimed += claim.tasks.length;
+      if (claim.tasks.length > 0) this.#noteBusy();
       await session.open(claim.tasks, claim.at);
     } catch (error) {
       this.#services.log.warn(`Worker "${this.name}" could not claim runs.`, error);

@@ -52,6 +52,8 @@ export async function openMysql(url: string, options: StoreOptions = {}): Promis
 }
 
 class MysqlStore extends SqlReads implements Store {
+  /** The server has no way to tell. */
+  readonly hearsOthers = false;
   readonly description: string;
   readonly #db: Database;
   readonly #clock: Clock;

@@ -261,6 +261,10 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.workflow(name));
   }
 
+  get hearsOthers(): boolean {
+    return this.#notifier !== null;
+  }
+
   watch(listener: (hint: Hint) => void): () => void {
     if (this.#notifier !== null && this.#closing === null) this.#listener ??= this.#listen();
     return this.#hints.watch(listener);

@@ -137,6 +137,11 @@ export class SqliteStore extends SqlReads implements Store {
     return this.#registry.registerWorkflows(workflows);
   }
 
+  /** By watching the file; a database in memory has no others. */
+  get hearsOthers(): boolean {
+    return this.#access.location.file === null || this.#options.notify !== false;
+  }
+
   watch(listener: (hint: Hint) => void): () => void {
     const unwatch = this.#hints.watch(listener);
     this.#watchers += 1;
