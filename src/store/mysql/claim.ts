@@ -5,7 +5,7 @@
  * worker does nothing else. Then, per route that has something, locked reads that skip what others hold; then the
  * chosen ones become ours, by primary key.
  */
-import { decodeRun, runColumns, taskState } from "../sql/records.js";
+import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
 import type { Claimed, ClaimRequest, ClaimResult, Fence, Route } from "../store.js";
 import { type Clock, nowOf } from "./clock.js";
 import type { Database } from "./database.js";
@@ -177,6 +177,6 @@ function wakeStatements(runIds: readonly string[]): Sql[] {
 }
 
 function readRuns(runIds: readonly string[]): Sql[] {
-  const columns = runColumns.replace("t.state", String(owned));
+  const columns = runColumnsWith(owned);
   return forKeys(runIds, (part) => sql(`SELECT ${columns} FROM pawl_runs r WHERE r.id IN (${marks(part)})`, part));
 }

@@ -145,8 +145,7 @@ class Taken {
  * read), because workers lock a task before its run, and the other order would be a deadlock.
  */
 async function takenBy(session: Session, runs: readonly NewRun[]) {
-  const taskState = "(SELECT t.state FROM pawl_tasks t WHERE t.run_id = r.id)";
-  const select = `SELECT ${runColumns.replace("t.state", taskState)}, r.hero_key FROM pawl_runs r FORCE INDEX`;
+  const select = `SELECT ${runColumns("pawl_tasks")}, r.hero_key FROM pawl_runs r FORCE INDEX`;
   const lookUps: Sql[] = [];
   for (let from = 0; from < runs.length; from += 500) {
     const part = runs.slice(from, from + 500);

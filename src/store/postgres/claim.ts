@@ -170,6 +170,7 @@ c AS MATERIALIZED (
 u AS (
   UPDATE ${tables.tasks} t SET state = ${owned}, owner = ${workerId}, epoch = ${epoch}, deliveries = t.deliveries + 1, fresh = false
   FROM c JOIN ${tables.runs} r ON r.id = c.run_id WHERE t.run_id = c.run_id
+    AND r.id = ANY (ARRAY(SELECT run_id FROM c)) AND t.run_id = ANY (ARRAY(SELECT run_id FROM c))
   RETURNING ${claimedColumns})
 SELECT f.at, CASE WHEN (SELECT count(*) FROM c) < ${limit} THEN (
     SELECT min(n.due_at) FROM f, ${routes}, LATERAL (

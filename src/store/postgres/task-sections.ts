@@ -29,11 +29,12 @@ export const plainEnds: Section = {
     const began = `CASE u.started_at WHEN ${startedNow} THEN g.at ELSE u.started_at END`;
     return {
       writes: [
-        `zt AS (DELETE FROM ${tables.tasks} t USING g, unnest(${ids}) u(id)
-          WHERE t.run_id = u.id AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.mail = 0 RETURNING 1)`,
+        `zt AS (DELETE FROM ${tables.tasks} t WHERE t.run_id = ANY (${ids}) AND (SELECT g.at FROM g) IS NOT NULL
+          AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.mail = 0 RETURNING 1)`,
         `zr AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = NULL,
             hero_key = NULL, started_at = coalesce(r.started_at, ${began}), finished_at = g.at
-          FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at) WHERE r.id = u.id)`,
+          FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at)
+          WHERE r.id = u.id AND r.id = ANY (${ids}))`,
       ],
       columns: [`1 / ((SELECT count(*) FROM zt) = ${bind()}::int)::int AS ended`],
     };
@@ -107,8 +108,8 @@ export const drained: Section = {
       : [plainArray(drained.map(({ runId }) => runId)), plainArray(drained.map(({ id }) => id))],
   parts: ({ tables, bind }) => ({
     writes: [
-      `dr AS (DELETE FROM ${tables.inbox} i USING g, unnest(${bind()}::uuid[], ${bind()}::int8[]) u(run_id, id)
-        WHERE i.id = u.id AND i.run_id = u.run_id RETURNING i.run_id)`,
+      `dr AS (DELETE FROM ${tables.inbox} i WHERE i.run_id = ANY (${bind()}::uuid[]) AND i.id = ANY (${bind()}::int8[])
+        AND (SELECT g.at FROM g) IS NOT NULL RETURNING i.run_id)`,
     ],
   }),
 };
@@ -132,7 +133,7 @@ export const movedAndDrained: Section = {
       movedWith("CASE WHEN lk.letters = 0 THEN 0 ELSE (SELECT count(*)::int FROM dr WHERE dr.run_id = lk.id) END"),
       // Those that stay with their owner; the others' rows are written, or deleted, by their own sections.
       `dm AS (UPDATE ${tables.tasks} t SET mail = t.mail - mv.drained FROM mv
-        WHERE t.run_id = mv.id AND mv.drained > 0 AND (mv.kind = ${move.drain} OR mv.kind = ${move.park} AND mv.mail > mv.drained))`,
+        WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.drained > 0 AND (mv.kind = ${move.drain} OR mv.kind = ${move.park} AND mv.mail > mv.drained))`,
     ],
   }),
 };
@@ -146,9 +147,9 @@ export const parks: Section = {
       `pt AS (UPDATE ${tables.tasks} t SET state = CASE WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END, due_at = d.due_at,
           owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false
         FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d
-        WHERE t.run_id = d.id AND d.kind = ${move.park} AND d.mail = d.drained)`,
+        WHERE t.run_id = d.id AND ${isMoved("t.run_id")} AND d.kind = ${move.park} AND d.mail = d.drained)`,
       `pr AS (UPDATE ${tables.runs} r SET status = mv.status, waiting = mv.text, started_at = coalesce(r.started_at, mv.began)
-        FROM mv WHERE r.id = mv.id AND mv.kind = ${move.park} AND mv.mail = mv.drained)`,
+        FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.park} AND mv.mail = mv.drained)`,
     ],
     columns: [`ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${move.park} AND mv.mail > mv.drained) AS kept`],
   }),
@@ -161,10 +162,10 @@ export const finishes: Section = {
     writes: [
       `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = NULL,
           hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
-        FROM mv WHERE r.id = mv.id AND mv.kind = ${move.finish})`,
-      `ft AS (DELETE FROM ${tables.tasks} t USING mv WHERE t.run_id = mv.id AND mv.kind = ${move.finish})`,
-      `fi AS (DELETE FROM ${tables.inbox} i USING mv WHERE i.run_id = mv.id AND mv.kind = ${move.finish}
-          AND mv.mail > mv.drained RETURNING i.run_id)`,
+        FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.finish})`,
+      `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isMoved("t.run_id", `mv.kind = ${move.finish}`)})`,
+      `fi AS (DELETE FROM ${tables.inbox} i
+        WHERE ${isMoved("i.run_id", `mv.kind = ${move.finish} AND mv.mail > mv.drained`)} RETURNING i.run_id)`,
     ],
     // Messages that were committed after this statement's snapshot but before its lock: counted, but out of its sight.
     columns: [
@@ -192,7 +193,7 @@ export const mail: Section = {
       `mt AS (UPDATE ${tables.tasks} t SET mail = t.mail + mv.letters,
           state = CASE t.state WHEN ${parked} THEN ${ready} ELSE t.state END,
           due_at = CASE t.state WHEN ${parked} THEN mv.at ELSE t.due_at END
-        FROM mv WHERE t.run_id = mv.id AND mv.kind = ${move.mail} RETURNING t.run_id)`,
+        FROM mv WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.kind = ${move.mail} RETURNING t.run_id)`,
       `mi AS (INSERT INTO ${tables.inbox} (run_id, kind, data, at) SELECT u.run_id, u.kind, u.data, g.at
         FROM g, unnest(${bind()}::uuid[], ${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY u(run_id, kind, data, n)
         WHERE u.run_id = ANY (ARRAY(SELECT mt.run_id FROM mt)) ORDER BY u.n)`,
@@ -207,9 +208,15 @@ export const releases: Section = {
   parts: ({ tables }) => ({
     writes: [
       `rt AS (UPDATE ${tables.tasks} t SET state = ${ready}, due_at = mv.at
-        FROM mv WHERE t.run_id = mv.id AND mv.kind = ${move.release} AND t.state = ${parked})`,
+        FROM mv WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.kind = ${move.release} AND t.state = ${parked})`,
     ],
   }),
 };
+
+/**
+ * Said of every table that is joined with the moved rows, although the join implies it: this way it is searched by its
+ * key whatever the plan begins with. See `sessionSettings`.
+ */
+const isMoved = (key: string, condition = "true") => `${key} = ANY (ARRAY(SELECT mv.id FROM mv WHERE ${condition}))`;
 
 const has = (moves: Work["moves"], kind: number) => moves.some((one) => one.kind === kind);

@@ -27,6 +27,7 @@ import {
   decodeWorkflow,
   runColumns,
   taskState,
+  taskStateOf,
 } from "./records.js";
 
 /** Lists longer than this are read in parts: databases limit the number of bound values (SQLite 32,766). */
@@ -65,7 +66,7 @@ export class SqlReads implements ReadSide {
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
     const rows = await this.#byId(
       ids,
-      (oneOf) => `SELECT ${runColumns} FROM ${this.#runsAndTasks()} WHERE ${oneOf("r.id")}`,
+      (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`,
     );
     return inOrderOf(ids, rows.map(decodeRun), (run) => run.id);
   }
@@ -76,7 +77,7 @@ export class SqlReads implements ReadSide {
     const conditions = this.#conditions(filter, bind);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const order = `ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(filter.limit)}`;
-    const rows = await this.#db.query(`SELECT ${runColumns} FROM ${this.#runsAndTasks()} ${where} ${order}`, values);
+    const rows = await this.#db.query(`${this.#selectRuns()} ${where} ${order}`, values);
     return rows.map(decodeRun);
   }
 
@@ -87,10 +88,10 @@ export class SqlReads implements ReadSide {
     };
     equal("r.workflow", filter.workflow);
     if (filter.status === "running") {
-      conditions.push(`t.state = ${taskState.owned}`);
+      conditions.push(`${this.#taskState()} = ${taskState.owned}`);
     } else if (filter.status !== undefined) {
       conditions.push(`r.status = ${statusNames.has(filter.status) ? `'${filter.status}'` : bind(filter.status)}`);
-      conditions.push(`(t.state IS NULL OR t.state <> ${taskState.owned})`);
+      conditions.push(`coalesce(${this.#taskState()}, ${taskState.parked}) <> ${taskState.owned}`);
     }
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
     equal("r.hero_type", filter.heroType);
@@ -216,10 +217,13 @@ export class SqlReads implements ReadSide {
     }
   }
 
-  /** "running" is in no column of a run: it is derived from its task's owner. */
-  #runsAndTasks(): string {
+  #selectRuns(): string {
     const { table } = this.#dialect;
-    return `${table("runs")} r LEFT JOIN ${table("tasks")} t ON t.run_id = r.id`;
+    return `SELECT ${runColumns(table("tasks"))} FROM ${table("runs")} r`;
+  }
+
+  #taskState(): string {
+    return taskStateOf(this.#dialect.table("tasks"));
   }
 
   async #byId(ids: readonly string[], sql: (oneOf: (column: string) => string) => string): Promise<readonly SqlRow[]> {

@@ -8,11 +8,21 @@ export const taskState = { parked: 0, ready: 1, owned: 2 } as const;
 
 const stateNames = ["parked", "ready", "owned"] as const;
 
-/** The columns of a run as `decodeRun` wants them, from `runs r LEFT JOIN tasks t`. */
-export const runColumns = [
+/**
+ * The columns of a run as `decodeRun` wants them, from `runs r`. "running" is in no column of a run, it is derived from
+ * its task. That is looked up run by run: a join could be planned the other way round, beginning with all tasks.
+ */
+export const runColumns = (tasks: string): string => runColumnsWith(taskStateOf(tasks));
+
+export const taskStateOf = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
+
+/** The same when the state of the task is at hand. */
+export const runColumnsWith = (state: string | number): string => `${ownColumns}, ${state} AS task_state`;
+
+const ownColumns = [
   "r.id, r.workflow, r.version, r.queue, r.priority, r.status, r.input, r.output, r.error, r.waiting",
   "r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index",
-  "r.created_at, r.started_at, r.finished_at, t.state AS task_state",
+  "r.created_at, r.started_at, r.finished_at",
 ].join(", ");
 
 export function decodeRun(row: SqlRow): RunRecord {

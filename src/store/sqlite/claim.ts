@@ -1,6 +1,6 @@
 /** Taking due tasks. */
 import type { SqlRow } from "../sql/dialect.js";
-import { decodeRun, runColumns, taskState } from "../sql/records.js";
+import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
 import type { Claimed, ClaimRequest, ClaimResult, Route } from "../store.js";
 import type { Connection } from "./connection.js";
 import { holds } from "./workers.js";
@@ -27,7 +27,7 @@ const look = `SELECT
 const ownTask = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner = ?, epoch = ?, deliveries = deliveries + 1,
   fresh = 0 WHERE run_id = ?`;
 const readyTask = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE run_id = ?`;
-const selectRun = `SELECT ${runColumns} FROM pawl_runs r JOIN pawl_tasks t ON t.run_id = r.id WHERE r.id = ?`;
+const selectRun = `SELECT ${runColumnsWith(taskState.owned)} FROM pawl_runs r WHERE r.id = ?`;
 
 /**
  * A look without a lock, so that a worker that finds nothing (most polls) does not stand in the way of those that

@@ -17,7 +17,7 @@ const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
 const insertTask = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
   deliveries, mail, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 
-const selectRun = `SELECT ${runColumns} FROM pawl_runs r LEFT JOIN pawl_tasks t ON t.run_id = r.id WHERE`;
+const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
 const selectByStartKey = `${selectRun} r.workflow = ? AND r.start_key = ?`;
 const selectByHeroKey = `${selectRun} r.hero_key = ?`;

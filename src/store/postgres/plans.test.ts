@@ -1,0 +1,117 @@
+/**
+ * The plans of our statements are made once and kept, at a time when the tables may be empty or full, known to the
+ * planner or not. None of them may ever read a whole table: a plan that starts from the tasks, because there are none,
+ * reads a hundred thousand sleeping ones for every run that ends later on.
+ */
+import { connect, workflow } from "pawl";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { sessionSettings } from "./database.js";
+
+type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+
+const child = workflow("child", (ctx, n: number) => ctx.step("part", () => n));
+/** Something of everything, so that every kind of statement is sent. */
+const busy = workflow("busy", async (ctx) => {
+  await ctx.step("one", (step) => step.progress(1, 2));
+  await ctx.sleep("nap", 5);
+  await ctx.map(child, [1, 2, 3, 4], { concurrency: 2 });
+  await ctx.run(child, 5);
+  return ctx.waitForSignal("go");
+});
+
+describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  const sent = new Map<string, Sent>();
+
+  beforeAll(async () => {
+    database = await testDatabase("postgres");
+    const { query } = pg.Client.prototype;
+    vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+      const [first] = args as [Partial<Sent> | undefined];
+      if (first?.name?.startsWith("pawl_")) sent.set(first.name, { values: [], ...first } as Sent);
+      return (query as (...rest: unknown[]) => unknown).apply(this, args) as never;
+    });
+    await live(database.url);
+    vi.restoreAllMocks();
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    for (const setting of sessionSettings) await client.query(`SET ${setting}`);
+  }, 60_000);
+
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  test("the workload sent every kind of statement", () => {
+    const letters = new Set([...sent.keys()].filter((name) => name.startsWith("pawl_worker_")).join(""));
+    for (const letter of "kzedpflmrnbw") expect([...letters]).toContain(letter);
+    expect([...sent.keys()]).toEqual(expect.arrayContaining(["pawl_claim", "pawl_client_n", "pawl_worker_one_event"]));
+  });
+
+  test("no plan reads a whole table that was never analyzed", () => expectSearches());
+
+  test("no plan reads a whole table that is full of ended runs, with no task", async () => {
+    await client.query("ANALYZE");
+    await expectSearches();
+  });
+
+  test("no plan reads a whole table that was empty when it was analyzed", async () => {
+    await client.query("TRUNCATE pawl_runs, pawl_tasks, pawl_events, pawl_inbox, pawl_cursors");
+    await client.query("ANALYZE");
+    await expectSearches();
+  });
+
+  async function expectSearches(): Promise<void> {
+    const found: string[] = [];
+    for (const { name, text, values } of sent.values()) {
+      await client.query("DEALLOCATE ALL");
+      await client.query(`PREPARE planned AS ${text}`);
+      const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE planned(${values.map(literal).join(", ")})`);
+      for (const node of troubles(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
+    }
+    expect(found).toEqual([]);
+  }
+});
+
+/** The life of some runs, and everything a client can do to one. */
+async function live(url: string): Promise<void> {
+  const pawl = await connect(url);
+  const worker = await pawl.worker({ workflows: [busy, child] }).start();
+  const runs = [...(await pawl.startMany(busy, [undefined, undefined])), await pawl.start(busy, undefined)];
+  for (const run of runs) await run.signal("go", 1);
+  await Promise.all(runs.map((run) => run.result()));
+  await Promise.all((await pawl.startMany(child, Array(50).fill(1))).map((run) => run.result()));
+  await worker.stop();
+  await pawl.startMany(child, [1, 2]);
+  const waiting = await pawl.start(busy, undefined, { idempotencyKey: "once" });
+  await waiting.cancel();
+  await pawl.close();
+}
+
+function literal(value: unknown): string {
+  return value === null || value === undefined ? "NULL" : `'${String(value).replaceAll("'", "''")}'`;
+}
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Cond"?: string;
+  readonly "Join Filter"?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+/**
+ * What grows with a table or with the square of a batch: scans of our large tables that are no searches (the workers are
+ * few, and every commit begins with one of them), and loops that compare each row with each.
+ */
+function* troubles(plan: Plan): Generator<string> {
+  const { "Node Type": type, "Relation Name": table } = plan;
+  const reads = type.endsWith("Scan") && table !== undefined && table !== "pawl_workers";
+  if (reads && plan["Index Cond"] === undefined) yield `${type} of ${table}`;
+  if (plan["Join Filter"] !== undefined) yield `${type} with ${plan["Join Filter"]}`;
+  for (const inner of plan.Plans ?? []) yield* troubles(inner);
+}
