@@ -4,6 +4,9 @@ import { once } from "node:events";
 import { connect } from "pawl";
 import { latencyThere } from "./start-latency.mjs";
 
+// Whoever forked us is gone, however it ended.
+process.on("disconnect", () => process.exit());
+
 const pawl = await connect(process.argv[2]);
 await pawl.worker({ workflows: [latencyThere] }).start();
 process.send("ready");

@@ -31,15 +31,20 @@ export const startLatency = {
     const here = await withWorker(pawl, [latencyHere], () => latencies(pawl, latencyHere, count));
     const figures = percentiles(names.here, here);
     if (database.url === "memory:") return { figures };
-    const stop = await startSecondProcess(database.url);
-    try {
-      const there = await latencies(pawl, latencyThere, count);
-      return { figures: { ...figures, ...percentiles(names.there, there) } };
-    } finally {
-      await stop();
-    }
+    const there = await latenciesElsewhere(pawl, database.url, count);
+    return { figures: { ...figures, ...percentiles(names.there, there) } };
   },
 };
+
+/** Milliseconds from each start here until its step is entered in a worker that is another process. */
+export async function latenciesElsewhere(pawl, url, count) {
+  const stop = await startSecondProcess(url);
+  try {
+    return await latencies(pawl, latencyThere, count);
+  } finally {
+    await stop();
+  }
+}
 
 /** Where every start waits for a poll, this would take minutes; fewer tell the same. */
 const longestMs = 5_000;

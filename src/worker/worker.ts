@@ -65,6 +65,8 @@ export class Worker {
   #nextDueAt: number | null = null;
   #claiming: Promise<void> | null = null;
   #claimAgain = false;
+  /** How many of our workflows the last claim found runs of. */
+  #busyRoutes = 1;
   #claimed = 0;
   /** The answer to a claim or commit was lost: there may be runs that are ours without our knowing. */
   #uncertain = false;
@@ -340,7 +342,8 @@ export class Worker {
         this.#uncertain = false;
         await session.reconcile();
       }
-      const limitPerRoute = Math.max(1, Math.ceil(limit / Math.max(1, this.#routes.length)), Math.min(limit, 20));
+      // A share for each workflow that had something lately. What is found beyond the limit was locked for nothing.
+      const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRoutes), Math.min(limit, 20));
       const claim = await this.#services.store.claim({
         fence: session.committer.fence,
         routes: this.#rotatedRoutes(),
@@ -354,7 +357,10 @@ export class Worker {
       const meanwhile = this.#parkedMeanwhile;
       this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
       this.#claimed += claim.tasks.length;
-      if (claim.tasks.length > 0) this.#noteBusy();
+      if (claim.tasks.length > 0) {
+        this.#busyRoutes = new Set(claim.tasks.map(({ run }) => routeKey(run.workflow, run.version))).size;
+        this.#noteBusy();
+      }
       await session.open(claim.tasks, claim.at);
     } catch (error) {
       this.#services.log.warn(`Worker "${this.name}" could not claim runs.`, error);
