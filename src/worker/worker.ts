@@ -262,7 +262,7 @@ export class Worker {
 
   /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
   #fillUp(): void {
-    if (this.#free() >= this.#concurrency >> 2) return this.#claimSoon();
+    if (this.#free() >= this.#concurrency >> 1) return this.#claimSoon();
     this.#fillTimer ??= setTimeout(() => {
       this.#fillTimer = null;
       this.#claimSoon();

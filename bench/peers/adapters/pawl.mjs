@@ -7,7 +7,7 @@ import { latenciesElsewhere } from "../../workloads/start-latency.mjs";
 import { handlers, seen } from "../handlers.mjs";
 import { countStatements } from "../statements.mjs";
 
-const concurrency = 500;
+const concurrency = 1000;
 
 // The driver that the library finds is the repository's, not this folder's.
 const statements = countStatements(createRequire(new URL("../../../package.json", import.meta.url))("pg"));

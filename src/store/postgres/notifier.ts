@@ -44,6 +44,8 @@ export class Notifier {
   readonly #onTrouble: (what: string, error: unknown) => void;
   #gathered = new Gathered();
   #sending: Promise<void> | null = null;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #later: NodeJS.Timeout | null = null;
 
   constructor(run: Run, channel: string, sender: string, onTrouble: (what: string, error: unknown) => void) {
     this.#run = run;
@@ -56,18 +58,29 @@ export class Notifier {
   tell(hints: readonly Hint[]): void {
     if (hints.length === 0) return;
     this.#gathered.add(hints);
-    this.#sending ??= this.#send();
+    if (this.#sending !== null) return;
+    const waitMs = hints.every(isCrowd) ? this.#sentAt + crowdEveryMs - performance.now() : 0;
+    if (waitMs <= 0) this.#sendNow();
+    else this.#later ??= setTimeout(() => this.#sendNow(), waitMs);
   }
 
   /** When everything told so far has been sent, or given up. */
   async settled(): Promise<void> {
+    if (this.#later !== null) this.#sendNow();
     await this.#sending;
+  }
+
+  #sendNow(): void {
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#later = null;
+    this.#sending ??= this.#send();
   }
 
   async #send(): Promise<void> {
     while (!this.#gathered.isEmpty) {
       const payload = encodeHints(this.#gathered.hints(), this.#sender);
       this.#gathered = new Gathered();
+      this.#sentAt = performance.now();
       await this.#run({
         name: "pawl_notify",
         text: "SELECT pg_notify($1, $2)",
@@ -77,6 +90,14 @@ export class Notifier {
     this.#sending = null;
   }
 }
+
+/**
+ * Where runs end by the dozen, whoever waits for one of them can wait a moment longer: a notification for every commit
+ * would be a third of all statements. Work to do and messages are always told at once.
+ */
+const crowdSize = 16;
+const crowdEveryMs = 50;
+const isCrowd = (hint: Hint): boolean => hint.kind === "done" && hint.runIds.length >= crowdSize;
 
 /** Hints, merged as they come. */
 class Gathered {
