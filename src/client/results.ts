@@ -15,7 +15,7 @@ export class Results {
   readonly #waiting = new Map<string, Set<Listener>>();
   readonly #due = new Set<string>();
   #unwatch: (() => void) | null = null;
-  #timer: NodeJS.Timeout | null = null;
+  #stopLooking: (() => void) | null = null;
   /** Since when nobody has begun to wait and nothing was found. */
   #quietSince = Number.NEGATIVE_INFINITY;
   #looking = false;
@@ -51,21 +51,27 @@ export class Results {
     this.#unwatch ??= this.#store.watch((hint) => this.#onHint(hint));
     const wasQuiet = performance.now() - this.#quietSince > 1_000;
     this.#quietSince = performance.now();
-    if (this.#timer === null || (wasQuiet && !this.#store.hearsOthers)) this.#schedule();
+    if (this.#stopLooking === null || (wasQuiet && !this.#store.hearsOthers)) this.#keepLooking();
   }
 
-  #schedule(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    const delay = this.#store.hearsOthers ? pollMs : nextLookIn(performance.now() - this.#quietSince, pollMs);
-    this.#timer = setTimeout(() => {
+  #keepLooking(): void {
+    this.#rest();
+    if (this.#store.hearsOthers) {
+      const timer = setInterval(() => this.#look(this.#waiting.keys()), pollMs);
+      this.#stopLooking = () => clearInterval(timer);
+      return;
+    }
+    const delay = nextLookIn(performance.now() - this.#quietSince, pollMs);
+    const timer = setTimeout(() => {
       this.#look(this.#waiting.keys());
-      this.#schedule();
+      this.#keepLooking();
     }, delay);
+    this.#stopLooking = () => clearTimeout(timer);
   }
 
   #rest(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#stopLooking?.();
+    this.#stopLooking = null;
   }
 
   #onHint(hint: Hint): void {

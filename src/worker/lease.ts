@@ -15,6 +15,7 @@ export class Lease {
   readonly #events: LeaseEvents;
   readonly #timer: NodeJS.Timeout;
   #beating: Promise<void> | null = null;
+  #again = false;
   #stopped = false;
 
   constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents) {
@@ -26,11 +27,23 @@ export class Lease {
     this.#timer = setInterval(() => void this.beatNow(), Math.max(10, leaseMs / 3)).unref();
   }
 
+  /** A beat that is under way may have looked too early: then another one follows. */
   beatNow(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => {
+    if (this.#beating !== null) {
+      this.#again = true;
+      return this.#beating;
+    }
+    this.#beating = this.#beatUntilQuiet().finally(() => {
       this.#beating = null;
     });
     return this.#beating;
+  }
+
+  async #beatUntilQuiet(): Promise<void> {
+    do {
+      this.#again = false;
+      await this.#beat();
+    } while (this.#again && !this.#stopped);
   }
 
   async #beat(): Promise<void> {

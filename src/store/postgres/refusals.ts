@@ -9,7 +9,10 @@ import type { Tables } from "./tables.js";
 /** One refusal for each of these starts whose key is taken; the start key is told before the hero key. */
 export async function holdersOf(run: Run, tables: Tables, starts: readonly NewRun[]): Promise<readonly Refusal[]> {
   if (starts.length === 0) return [];
-  const found = (reason: string, condition: string) => `SELECT u.id AS wanted, '${reason}' AS reason, ${runColumns(tables.tasks)}
+  const found = (
+    reason: string,
+    condition: string,
+  ) => `SELECT u.id AS wanted, '${reason}' AS reason, ${runColumns(tables.tasks)}
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) u(id, workflow, start_key, hero_key)
     JOIN ${tables.runs} r ON ${condition}`;
   const byStartKey = found(

@@ -64,10 +64,7 @@ export class SqlReads implements ReadSide {
 
   /** In the order of `ids`; those that do not exist are missing. */
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
-    const rows = await this.#byId(
-      ids,
-      (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`,
-    );
+    const rows = await this.#byId(ids, (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`);
     return inOrderOf(ids, rows.map(decodeRun), (run) => run.id);
   }
 
