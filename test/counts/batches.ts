@@ -1,0 +1,87 @@
+/**
+ * The same things for a hundred runs at once, straight at the store: what workers do when they are busy. How many runs
+ * meet in one commit is a matter of timing; what a commit of a hundred costs is not.
+ */
+import { randomUUID } from "node:crypto";
+import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/store.js";
+import * as build from "../../src/testing/store-suite/builders.js";
+import type { Cost } from "./gate.js";
+import type { Meter } from "./meter.js";
+import type { Thing } from "./things.js";
+
+const size = 100;
+
+/** A hundred runs that are a worker's own, and the worker. */
+async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fence: Fence; readonly ids: string[] }> {
+  const { store } = meter.observed;
+  const workflow = meter.newName();
+  const fence = await store.enlist(build.workerInfo({ id: randomUUID(), routes: [{ workflow, version: "" }] }));
+  const starts = births(workflow, { kind: "owned" });
+  await store.commit(build.batch(fence, [], starts));
+  return { store, fence, ids: starts.map(({ id }) => id) };
+}
+
+/** Ids in order of time, as clients make them; inputs and outputs as small workflows have them. */
+const births = (workflow: string, due: NewRun["due"]): NewRun[] =>
+  build.newRuns(size, { workflow, due, input: '{"sku":"A-1"}' });
+
+const stepCompleted = build.event("step.completed", {
+  node: "charge",
+  attempt: 1,
+  outcome: "success",
+  data: '{"ms":0,"output":{"ok":true}}',
+});
+
+/** One commit of what each of the hundred runs does. */
+async function commitOfAll(meter: Meter, change: (runId: string) => Partial<Transition>): Promise<Cost> {
+  const { store, fence, ids } = await owned(meter);
+  const transitions = ids.map((id) => build.transition(id, change(id)));
+  return commitOf(meter, store, build.batch(fence, transitions));
+}
+
+async function commitOf(meter: Meter, store: Store, batch: Batch): Promise<Cost> {
+  return meter.cost(async () => {
+    const { kind } = await store.commit(batch);
+    if (kind !== "committed") throw new Error(`The commit was refused: ${kind}.`);
+  });
+}
+
+const starts: Thing = async (meter) =>
+  commitOf(meter, meter.observed.store, build.batch(null, [], births(meter.newName(), { kind: "now" })));
+
+const claims: Thing = async (meter) => {
+  const { store } = meter.observed;
+  const workflow = meter.newName();
+  const routes = [{ workflow, version: "" }];
+  const fence = await store.enlist(build.workerInfo({ id: randomUUID(), routes }));
+  await store.commit(build.batch(null, [], births(workflow, { kind: "now" })));
+  return meter.cost(async () => {
+    const claim = await store.claim({ fence, routes, limit: size, limitPerRoute: size });
+    if (claim.kind !== "claimed" || claim.tasks.length !== size) throw new Error("Not all were claimed.");
+  });
+};
+
+const steps: Thing = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
+
+const parks: Thing = (meter) =>
+  commitOfAll(meter, () => ({
+    events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
+    next: build.park("waiting", { waiting: '{"news":0}', startedAt: "now", wakeIn: 86_400_000 }),
+  }));
+
+const finishes: Thing = (meter) =>
+  commitOfAll(meter, () => ({ next: build.finish("completed", { output: '{"ok":true}', startedAt: "now" }) }));
+
+const letters: Thing = async (meter) => {
+  const { store, ids } = await owned(meter);
+  return meter.cost(() => store.send(ids.map((id) => build.letter(id, '{"name":"word"}'))));
+};
+
+export const batches = {
+  "100 starts in one commit": starts,
+  "100 claims at once": claims,
+  "100 steps in one commit": steps,
+  "100 parks in one commit": parks,
+  "100 finishes in one commit": finishes,
+  "100 letters at once": letters,
+} satisfies Record<string, Thing>;

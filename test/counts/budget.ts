@@ -1,0 +1,273 @@
+/**
+ * What things may cost. The numbers are those measured when the budget was last touched: whoever makes Pawl cheaper
+ * lowers them here (the tests say by how much), whoever must make something dearer raises them here, where it is seen.
+ *
+ * - calls: what the engine asks of the store, by method. The same on every store, and all there is to count in memory.
+ * - rows: what is written, by table. The same on every store but for what a store's own line adds.
+ * - statements: what the driver sends, BEGIN and COMMIT among them. SQLite is a function call away, so it takes small
+ *   ones; PostgreSQL makes one of them all; MySQL and MariaDB take several in one packet, and packets are what they wait
+ *   for.
+ * - bytes: of the rows that are inserted and updated, their columns as text. MySQL has one column more in its tasks.
+ *
+ * Everything is exact, up to the last two, which are bounds.
+ */
+import type { StoreKind } from "../stores/harness.js";
+import type { batches } from "./batches.js";
+import type { crowds } from "./crowds.js";
+import type { Cost } from "./gate.js";
+import type { things } from "./things.js";
+
+interface Budget {
+  readonly calls: Cost;
+  readonly rows: Cost;
+  readonly postgres: Cost;
+  readonly sqlite: Cost;
+  readonly mysql: Cost;
+}
+
+export type ThingName = keyof typeof things | keyof typeof batches | keyof typeof crowds;
+
+const budgets: Record<ThingName, Budget> = {
+  // ── One run, alone (things.ts) ─────────────────────────────────────────────────────────────────────────────────────
+
+  // PostgreSQL: the second statement tells other processes.
+  start: {
+    calls: { commit: 1 },
+    rows: { "runs inserted": 1, "tasks inserted": 1 },
+    postgres: { statements: 2, bytes: 168 },
+    sqlite: { statements: 4, bytes: 168 },
+    mysql: { statements: 6, packets: 2, bytes: 169 },
+  },
+  // Nobody needs to be told, but the worker's fence is checked. Its task has an owner instead of a time: 24 bytes more.
+  "start here": {
+    calls: { commit: 1 },
+    rows: { "runs inserted": 1, "tasks inserted": 1 },
+    postgres: { statements: 1, bytes: 192 },
+    sqlite: { statements: 5, bytes: 192 },
+    mysql: { statements: 7, packets: 2, bytes: 193 },
+  },
+  // A fresh run comes with all that is needed to begin it: no log is read.
+  claim: {
+    calls: { claim: 1 },
+    rows: { "tasks updated": 1 },
+    postgres: { statements: 1, bytes: 103 },
+    sqlite: { statements: 9, bytes: 103 },
+    mysql: { statements: 7, packets: 3, bytes: 104 },
+  },
+  // What every poll costs: one look, without a transaction.
+  "claim in vain": {
+    calls: { claim: 1 },
+    rows: {},
+    postgres: { statements: 1, bytes: 0 },
+    sqlite: { statements: 1, bytes: 0 },
+    mysql: { statements: 1, packets: 1, bytes: 0 },
+  },
+  // The heart of it: one row, and on the servers one statement that is its own transaction.
+  step: {
+    calls: { commit: 1 },
+    rows: { "events inserted": 1 },
+    postgres: { statements: 1, bytes: 103 },
+    sqlite: { statements: 4, bytes: 103 },
+    mysql: { statements: 1, packets: 1, bytes: 103 },
+  },
+  // Steps that end together share a row.
+  "100 steps at once": {
+    calls: { commit: 1 },
+    rows: { "events inserted": 1 },
+    postgres: { statements: 1, bytes: 7_559 },
+    sqlite: { statements: 4, bytes: 7_559 },
+    mysql: { statements: 1, packets: 1, bytes: 7_559 },
+  },
+  // SQLite's worker cannot beat while somebody else holds the write lock, so the transaction does it. MySQL resets the
+  // connection that user code had: the last three of its statements, for which nobody waits.
+  "transactional step": {
+    calls: { begin: 1, "commit of a transaction": 1 },
+    rows: { "events inserted": 1 },
+    postgres: { statements: 3, bytes: 102 },
+    sqlite: { statements: 5, bytes: 222, "workers updated": 1 },
+    mysql: { statements: 9, packets: 9, bytes: 102 },
+  },
+  // A run's end is its row: there is no event of it.
+  finish: {
+    calls: { commit: 1 },
+    rows: { "runs updated": 1, "tasks deleted": 1 },
+    postgres: { statements: 2, bytes: 136 },
+    sqlite: { statements: 7, bytes: 136 },
+    mysql: { statements: 7, packets: 2, bytes: 136 },
+  },
+  "ask for a result": {
+    calls: { runsById: 1 },
+    rows: {},
+    postgres: { statements: 1, bytes: 0 },
+    sqlite: { statements: 1, bytes: 0 },
+    mysql: { statements: 1, packets: 1, bytes: 0 },
+  },
+  "fall asleep": {
+    calls: { commit: 1 },
+    rows: { "runs updated": 1, "tasks updated": 1, "events inserted": 1 },
+    postgres: { statements: 1, bytes: 311 },
+    sqlite: { statements: 6, bytes: 311 },
+    mysql: { statements: 8, packets: 2, bytes: 312 },
+  },
+  // A claim, the log, and the event that the time has come.
+  "wake up": {
+    calls: { claim: 1, logs: 1, commit: 1 },
+    rows: { "tasks updated": 1, "events inserted": 1 },
+    postgres: { statements: 3, bytes: 168 },
+    sqlite: { statements: 14, bytes: 168 },
+    mysql: { statements: 9, packets: 5, bytes: 169 },
+  },
+  "wait for a signal": {
+    calls: { commit: 1 },
+    rows: { "runs updated": 1, "tasks updated": 1, "events inserted": 1 },
+    postgres: { statements: 1, bytes: 326 },
+    sqlite: { statements: 6, bytes: 326 },
+    mysql: { statements: 8, packets: 2, bytes: 327 },
+  },
+  // The sender reads and decides; then a claim, and the log once more for the code.
+  signal: {
+    calls: { run: 1, tasks: 1, logs: 2, now: 1, commit: 1, claim: 1 },
+    rows: { "runs updated": 1, "tasks updated": 2, "events inserted": 1 },
+    postgres: { statements: 8, bytes: 501 },
+    sqlite: { statements: 18, bytes: 501 },
+    mysql: { statements: 19, packets: 10, bytes: 503 },
+  },
+  // The claim is in vain: a hint of mail does not say whether the addressee was parked.
+  "signal to a busy run": {
+    calls: { run: 1, tasks: 1, send: 1, inbox: 1, claim: 1, now: 1, commit: 1 },
+    rows: { "tasks updated": 2, "events inserted": 1, "inbox inserted": 1, "inbox deleted": 1 },
+    postgres: { statements: 8, bytes: 380 },
+    sqlite: { statements: 14, bytes: 380 },
+    mysql: { statements: 20, packets: 9, bytes: 382 },
+  },
+  child: {
+    calls: { commit: 3, claim: 2, logs: 1, inbox: 1 },
+    rows: {
+      "runs inserted": 1,
+      "runs updated": 2,
+      "tasks inserted": 1,
+      "tasks updated": 5,
+      "tasks deleted": 1,
+      "events inserted": 3,
+      "inbox inserted": 1,
+      "inbox deleted": 1,
+    },
+    postgres: { statements: 9, bytes: 1_525 },
+    sqlite: { statements: 49, bytes: 1_525 },
+    mysql: { statements: 46, packets: 14, bytes: 1_531 },
+  },
+  // Born before, with the others: what is left is to release, claim and end it, and its parent that hears of it.
+  "child of a map": {
+    calls: { commit: 3, claim: 2, logs: 1, inbox: 1 },
+    rows: {
+      "runs updated": 2,
+      "tasks updated": 6,
+      "tasks deleted": 1,
+      "events inserted": 3,
+      "inbox inserted": 1,
+      "inbox deleted": 1,
+    },
+    postgres: { statements: 9, bytes: 1_247 },
+    sqlite: { statements: 48, bytes: 1_247 },
+    mysql: { statements: 44, packets: 14, bytes: 1_253 },
+  },
+  // And the parent that parks.
+  "100 births of a map": {
+    calls: { commit: 2 },
+    rows: { "runs inserted": 100, "runs updated": 1, "tasks inserted": 100, "tasks updated": 1, "events inserted": 1 },
+    postgres: { statements: 3, bytes: 20_436 },
+    sqlite: { statements: 210, bytes: 20_436 },
+    mysql: { statements: 16, packets: 4, bytes: 20_537 },
+  },
+
+  // ── A hundred runs in one commit (batches.ts) ──────────────────────────────────────────────────────────────────────
+
+  "100 starts in one commit": {
+    calls: { commit: 1 },
+    rows: { "runs inserted": 100, "tasks inserted": 100 },
+    postgres: { statements: 2, bytes: 16_000 },
+    sqlite: { statements: 202, bytes: 16_000 },
+    mysql: { statements: 6, packets: 2, bytes: 16_100 },
+  },
+  "100 claims at once": {
+    calls: { claim: 1 },
+    rows: { "tasks updated": 100 },
+    postgres: { statements: 1, bytes: 10_300 },
+    sqlite: { statements: 206, bytes: 10_300 },
+    mysql: { statements: 7, packets: 3, bytes: 10_400 },
+  },
+  "100 steps in one commit": {
+    calls: { commit: 1 },
+    rows: { "events inserted": 100 },
+    postgres: { statements: 1, bytes: 10_800 },
+    sqlite: { statements: 103, bytes: 10_800 },
+    mysql: { statements: 6, packets: 2, bytes: 10_800 },
+  },
+  "100 parks in one commit": {
+    calls: { commit: 1 },
+    rows: { "runs updated": 100, "tasks updated": 100, "events inserted": 100 },
+    postgres: { statements: 1, bytes: 26_500 },
+    sqlite: { statements: 303, bytes: 26_500 },
+    mysql: { statements: 8, packets: 2, bytes: 26_600 },
+  },
+  "100 finishes in one commit": {
+    calls: { commit: 1 },
+    rows: { "runs updated": 100, "tasks deleted": 100 },
+    postgres: { statements: 2, bytes: 13_300 },
+    sqlite: { statements: 403, bytes: 13_300 },
+    mysql: { statements: 7, packets: 2, bytes: 13_300 },
+  },
+  "100 letters at once": {
+    calls: { send: 1 },
+    rows: { "tasks updated": 100, "inbox inserted": 100 },
+    postgres: { statements: 2, bytes: 16_000 },
+    sqlite: { statements: 202, bytes: 16_000 },
+    mysql: { statements: 6, packets: 2, bytes: 16_100 },
+  },
+
+  // ── A hundred runs side by side (crowds.ts) ────────────────────────────────────────────────────────────────────────
+
+  // Rows and bytes are exact whatever meets in a commit. 23 to 28 commits were seen, on a busy machine too; receipts are
+  // handed out by 32 and more, so that the hundred cannot fall apart into more than a few groups of a commit each.
+  "100 runs of 10 steps": {
+    calls: { commit: 80 },
+    rows: {
+      "runs inserted": 100,
+      "runs updated": 100,
+      "tasks inserted": 100,
+      "tasks deleted": 100,
+      "events inserted": 1_000,
+    },
+    // Each commit, and those that end runs a second time, to tell.
+    postgres: { statements: 100, bytes: 135_200 },
+    // One for a step, two for a start, four for an end, and three for each commit.
+    sqlite: { statements: 1_600 + 3 * 80, bytes: 135_200 },
+    // 5 to 8 for each commit.
+    mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 135_300 },
+  },
+  // Children that end together tell their parent in one message: 2 were seen, and 7 to 9 commits. One message per child
+  // would break every bound that is not in the hundreds, and one row per child every one that is.
+  "100 children of a map": {
+    calls: { commit: 40, claim: 20, logs: 20, inbox: 20, now: 20, run: 20, runsById: 1 },
+    rows: {
+      "runs inserted": 101,
+      "runs updated": 101 + 20,
+      "tasks inserted": 101,
+      "tasks updated": 101 + 60,
+      "tasks deleted": 101,
+      "events inserted": 101 + 20,
+      "inbox inserted": 20,
+      "inbox deleted": 20,
+    },
+    postgres: { statements: 100, bytes: 65_000 },
+    sqlite: { statements: 1_200, bytes: 65_000 },
+    mysql: { statements: 400, packets: 120, bytes: 65_000 },
+  },
+};
+
+/** All that the thing may cost on this store. */
+export function budgetOf(name: ThingName, kind: StoreKind): Cost {
+  const { calls, rows, ...stores } = budgets[name];
+  const asked = Object.fromEntries(Object.entries(calls).map(([method, times]) => [`calls of ${method}`, times]));
+  return kind === "memory" ? asked : { ...asked, ...rows, ...stores[kind] };
+}

@@ -1,0 +1,39 @@
+/** Many runs side by side in one worker, as in life. How they meet in commits is a matter of timing. */
+import { workflow } from "pawl";
+import type { Thing } from "./things.js";
+
+const runs = 100;
+const stepsPerRun = 10;
+
+const manySteps: Thing = async (meter) => {
+  const inputs = Array.from({ length: runs }, (_, n) => n + 100);
+  const busy = workflow(meter.newName(), async (ctx, n: number) => {
+    for (let step = 0; step < stepsPerRun; step += 1) await ctx.step(`step_${step}`, () => n);
+    return n;
+  });
+  const { pawl } = await meter.serve([busy]);
+  return meter.cost(async () => {
+    await pawl.startMany(busy, inputs);
+    await meter.idle();
+  });
+};
+
+const manyChildren: Thing = async (meter) => {
+  const items = Array.from({ length: runs }, (_, n) => n + 100);
+  const part = workflow(meter.newName(), async (_ctx, n: number) => n);
+  let counted = 0;
+  const whole = workflow(meter.newName(), async (ctx) => {
+    counted = (await ctx.map(part, items)).length;
+  });
+  const { pawl } = await meter.serve([whole, part]);
+  return meter.cost(async () => {
+    await pawl.start(whole);
+    do await meter.idle();
+    while (counted === 0);
+  });
+};
+
+export const crowds = {
+  "100 runs of 10 steps": manySteps,
+  "100 children of a map": manyChildren,
+} satisfies Record<string, Thing>;

@@ -1,0 +1,87 @@
+/** That the gate closes: stores and engines that are made a little dearer on purpose are found out, step by step. */
+import { expect, onTestFinished, test } from "vitest";
+import type { Batch, Store, Transition } from "../../src/store/store.js";
+import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { budgetOf, type ThingName } from "./budget.js";
+import { crowds } from "./crowds.js";
+import { excesses, inWords } from "./gate.js";
+import { type Around, Meter } from "./meter.js";
+import { type Thing, things } from "./things.js";
+
+/** A store whose commits are made by `commit`. */
+const committing =
+  (commit: (store: Store, batch: Batch) => Promise<unknown>): Around =>
+  (store) =>
+    new Proxy(store, {
+      get: (inner, name) => {
+        const member = Reflect.get(inner, name) as unknown;
+        if (name === "commit") return (batch: Batch) => commit(inner, batch);
+        return typeof member === "function" ? member.bind(inner) : member;
+      },
+    });
+
+/** Each commit is followed by one more statement, such as a SELECT 1. */
+const oneMoreStatement = committing(async (store, batch) => {
+  const result = await store.commit(batch);
+  await store.workflow("nobody");
+  return result;
+});
+
+/** Each run of a commit writes one more row. */
+const oneMoreRow = committing((store, batch) =>
+  store.commit(changed(batch, ({ after }) => ({ cursors: [{ node: `after ${after}`, progress: "1" }] }))),
+);
+
+/** Each event is a kilobyte longer. */
+const oneMoreKilobyte = committing((store, batch) =>
+  store.commit(
+    changed(batch, ({ events }) => ({
+      events: events.map((event) => ({ ...event, data: (event.data ?? "{}") + " ".repeat(1_024) })),
+    })),
+  ),
+);
+
+function changed(batch: Batch, change: (transition: Transition) => Partial<Transition>): Batch {
+  return { ...batch, transitions: batch.transitions.map((each) => ({ ...each, ...change(each) })) };
+}
+
+async function riseOf(kind: StoreKind, name: ThingName, thing: Thing, around?: Around): Promise<string[]> {
+  const meter = await Meter.open(kind, around);
+  onTestFinished(() => meter.close());
+  return excesses(budgetOf(name, kind), await meter.price(thing)).map(inWords);
+}
+
+forEachStore(
+  (kind) => {
+    const { statements = 0, bytes = 0 } = budgetOf("step", kind);
+
+    test("one more statement per commit is found out", async () => {
+      const rise = await riseOf(kind, "step", things.step, oneMoreStatement);
+      expect(rise).toContain(`statements rose from ${statements} to ${statements + 1}`);
+    });
+
+    test("one more row per step is found out", async () => {
+      const rise = await riseOf(kind, "step", things.step, oneMoreRow);
+      expect(rise).toContain("cursors inserted rose from 0 to 1");
+    });
+
+    test("one more kilobyte per step is found out", async () => {
+      const rise = await riseOf(kind, "step", things.step, oneMoreKilobyte);
+      expect(rise).toEqual([`bytes rose from ${bytes} to ${bytes + 1_024}`]);
+    });
+
+    test("one more row per step is found out among a hundred runs side by side", async () => {
+      const rise = await riseOf(kind, "100 runs of 10 steps", crowds["100 runs of 10 steps"], oneMoreRow);
+      expect(rise).toContain("cursors inserted rose from 0 to 1100");
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
+
+forEachStore((kind) => {
+  test("calls of the store that a step does not make are found out", async () => {
+    const rise = await riseOf(kind, "step", things.child);
+    expect(rise).toContain("calls of commit rose from 1 to 3");
+    expect(rise).toContain("calls of claim rose from 0 to 2");
+  });
+});

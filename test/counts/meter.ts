@@ -1,0 +1,156 @@
+/** Pawl on a test database, with a meter between: does something, waits until all is quiet, and tells what it cost. */
+import { Pawl, type Worker, type WorkflowDefinition } from "pawl";
+import { VirtualClock } from "pawl/testing";
+import { vi } from "vitest";
+import type { Store } from "../../src/store/store.js";
+import { silent } from "../function-style/support.js";
+import { openStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import type { Cost } from "./gate.js";
+import { ObservedStore } from "./observed-store.js";
+import { type SentStatements, watchStatements } from "./sent-statements.js";
+import { ShortTimers } from "./short-timers.js";
+import { WrittenRows } from "./written-rows.js";
+
+/** Puts something between the meter and the store, to see that the meter notices. */
+export type Around = (store: Store) => Store;
+
+/** As many turns of the event loop without anything under way; what the engine puts off, it puts off by one or two. */
+const quietTurns = 20;
+
+interface Parts {
+  readonly kind: StoreKind;
+  readonly database: TestDatabase;
+  readonly clock: VirtualClock;
+  readonly observed: ObservedStore;
+  readonly sent: SentStatements;
+  readonly written: WrittenRows | null;
+}
+
+export class Meter {
+  readonly kind: StoreKind;
+  readonly clock: VirtualClock;
+  readonly observed: ObservedStore;
+  /** What was sent and written by the last thing that was measured, for whoever wants to know why. */
+  story: readonly string[] = [];
+  readonly #parts: Parts;
+  readonly #timers = new ShortTimers();
+  #worker: Worker | null = null;
+  #names = 0;
+
+  /**
+   * With clocks that stand still and nothing that happens by time: no polls, no heartbeats, no step that is slow. So the
+   * same is counted on a busy machine as on an idle one.
+   */
+  static async open(kind: StoreKind, around: Around = (store) => store): Promise<Meter> {
+    const database = await testDatabase(kind);
+    try {
+      return await Meter.#on(kind, database, around);
+    } catch (error) {
+      await database.drop();
+      throw error;
+    }
+  }
+
+  static async #on(kind: StoreKind, database: TestDatabase, around: Around): Promise<Meter> {
+    const written = await countRows(kind, database.url);
+    const sent = await watchStatements(kind);
+    const clock = new VirtualClock();
+    vi.spyOn(Date, "now").mockImplementation(clock.read);
+    vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    // SQLite watches its file for what other processes write; here that is only the counting of rows.
+    const store = await openStore(kind, database.url, { clock: clock.read, notify: kind === "postgres" });
+    const observed = new ObservedStore(around(store));
+    if (kind === "postgres") await observed.heard;
+    return new Meter({ kind, database, clock, observed, sent, written });
+  }
+
+  private constructor(parts: Parts) {
+    this.kind = parts.kind;
+    this.clock = parts.clock;
+    this.observed = parts.observed;
+    this.#parts = parts;
+    this.#timers.watch();
+  }
+
+  /** What the thing costs, with nothing left of what was measured before. */
+  async price(thing: (meter: Meter) => Promise<Cost>): Promise<Cost> {
+    await this.#worker?.stop();
+    this.#worker = null;
+    this.observed.releaseHints();
+    return thing(this);
+  }
+
+  /** A process that has a worker for these workflows, and a client as in another one. */
+  async serve(
+    workflows: readonly WorkflowDefinition<any, any>[],
+  ): Promise<{ readonly pawl: Pawl; readonly client: Pawl }> {
+    const pawl = new Pawl(this.observed.store, silent);
+    const options = { name: "worker", poll: Number.POSITIVE_INFINITY, lease: "1 day", grace: 0 } as const;
+    this.#worker = await pawl.worker({ workflows, ...options }).start();
+    await this.quiet();
+    return { pawl, client: new Pawl(this.observed.store, silent) };
+  }
+
+  /** A name that no workflow had before, always of the same length: names are in rows, whose bytes are counted. */
+  newName(): string {
+    this.#names += 1;
+    return `workflow_${String(this.#names).padStart(3, "0")}`;
+  }
+
+  /** What `work` costs, and all that comes of it. */
+  async cost(work: () => unknown): Promise<Cost> {
+    await this.quiet();
+    await this.#parts.written?.take();
+    this.observed.calls.clear();
+    this.#parts.sent.clear();
+    await work();
+    await this.quiet();
+    return this.#read();
+  }
+
+  /** Until the worker has let go of all its runs. */
+  async idle(): Promise<void> {
+    do await this.quiet();
+    while ((this.#worker?.active ?? 0) > 0);
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.stop();
+    await this.observed.store.close();
+    await this.#parts.written?.close();
+    await this.#parts.database.drop();
+    this.#timers.unwatch();
+    vi.restoreAllMocks();
+  }
+
+  /** Until nothing is under way any more. */
+  async quiet(): Promise<void> {
+    for (let turns = 0; turns < quietTurns; turns += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.observed.pending + this.#parts.sent.pending + this.#timers.pending > 0) turns = -1;
+    }
+  }
+
+  async #read(): Promise<Cost> {
+    const { sent, written } = this.#parts;
+    const cost: Record<string, number> = {};
+    for (const [name, times] of this.observed.calls) cost[`calls of ${name}`] = times;
+    if (written === null) return cost;
+    const statements = [...sent.texts];
+    cost.statements = statements.length;
+    if (this.kind === "mysql") cost.packets = sent.packets;
+    const rows = await written.take();
+    for (const { what } of rows) cost[what] = (cost[what] ?? 0) + 1;
+    cost.bytes = rows.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+    this.story = [...statements, ...rows.map(({ what, text }) => `${what}: ${text}`)];
+    return cost;
+  }
+}
+
+async function countRows(kind: StoreKind, url: string): Promise<WrittenRows | null> {
+  if (kind === "memory") return null;
+  const store = await openStore(kind, url);
+  await store.migrate();
+  await store.close();
+  return WrittenRows.of(kind, url);
+}

@@ -1,0 +1,82 @@
+/** A store as an engine sees it, with a count of what is asked of it, and with hints that wait until the test lets them. */
+import type { Hint, Store, StoreTransaction } from "../../src/store/store.js";
+
+type Listener = (hint: Hint) => void;
+
+export class ObservedStore {
+  /** What the engine gets. */
+  readonly store: Store;
+  /** How often each of its methods was called. */
+  readonly calls = new Map<string, number>();
+  /** Called and not answered yet. */
+  pending = 0;
+  /** The first hint of the store itself: on PostgreSQL, that its listener is there. */
+  readonly heard: Promise<void>;
+  readonly #listeners = new Set<Listener>();
+  #held: Hint[] | null = null;
+
+  constructor(inner: Store) {
+    let hear = () => {};
+    this.heard = new Promise((resolve) => {
+      hear = resolve;
+    });
+    this.store = new Proxy(inner, { get: (target, name) => this.#member(target, String(name)) });
+    inner.watch((hint) => {
+      hear();
+      this.#deliver(hint);
+    });
+  }
+
+  /** Nobody is told of anything, as if all listeners were in other processes, until `releaseHints`. */
+  holdHints(): void {
+    this.#held ??= [];
+  }
+
+  releaseHints(): void {
+    const hints = this.#held ?? [];
+    this.#held = null;
+    for (const hint of hints) this.#deliver(hint);
+  }
+
+  /** What a timer does when a run is due: somebody looks. */
+  nudge(): void {
+    this.#deliver({ kind: "ready", workflows: [] });
+  }
+
+  #deliver(hint: Hint): void {
+    if (this.#held !== null) this.#held.push(hint);
+    else for (const listener of this.#listeners) listener(hint);
+  }
+
+  #member(inner: Store, name: string): unknown {
+    if (name === "watch") return (listener: Listener) => this.#watch(listener);
+    const member = Reflect.get(inner, name) as unknown;
+    if (typeof member !== "function") return member;
+    return (...args: unknown[]) => this.#call(name, () => Reflect.apply(member, inner, args) as Promise<unknown>);
+  }
+
+  #watch(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #call(name: string, method: () => Promise<unknown>): Promise<unknown> {
+    this.calls.set(name, (this.calls.get(name) ?? 0) + 1);
+    this.pending += 1;
+    try {
+      const answer = await method();
+      return name === "begin" ? this.#transaction(answer as StoreTransaction) : answer;
+    } finally {
+      this.pending -= 1;
+    }
+  }
+
+  #transaction(begun: StoreTransaction): StoreTransaction {
+    const call = (name: string, method: () => Promise<any>) => this.#call(`${name} of a transaction`, method);
+    return {
+      handle: begun.handle,
+      commit: (batch) => call("commit", () => begun.commit(batch)) as ReturnType<StoreTransaction["commit"]>,
+      rollback: () => call("rollback", () => begun.rollback()) as Promise<void>,
+    };
+  }
+}

@@ -1,0 +1,222 @@
+/** The things that have a price, and how each is made to happen alone: one run, one thing, nothing beside it. */
+import { type RunHandle, type WorkflowContext, workflow } from "pawl";
+import { Checkpoints } from "./checkpoints.js";
+import type { Cost } from "./gate.js";
+import type { Meter } from "./meter.js";
+
+export type Thing = (meter: Meter) => Promise<Cost>;
+
+/** A run in the hands of its worker: one step is behind it, and it stands where the thing begins. */
+async function underway(
+  meter: Meter,
+  code: (ctx: WorkflowContext<void>) => Promise<unknown>,
+  others: Parameters<Meter["serve"]>[0] = [],
+): Promise<{ readonly stops: Checkpoints; readonly run: RunHandle<void, unknown> }> {
+  const stops = new Checkpoints();
+  const story = workflow(meter.newName(), async (ctx) => {
+    await ctx.step("first", () => "done");
+    await stops.stop("before");
+    await code(ctx);
+    await stops.stop("after");
+    return "done";
+  });
+  const { pawl } = await meter.serve([story, ...others]);
+  const run = await pawl.start(story);
+  await stops.reached("before");
+  return { stops, run };
+}
+
+/** From before the thing until after it. */
+async function throughout(meter: Meter, stops: Checkpoints): Promise<Cost> {
+  return meter.cost(() => {
+    stops.open("before");
+    return stops.reached("after");
+  });
+}
+
+/** A start in a process that has no worker, of a workflow that has one elsewhere. */
+const start: Thing = async (meter) => {
+  const idle = workflow(meter.newName(), async () => {});
+  const { client } = await meter.serve([idle]);
+  meter.observed.holdHints();
+  // The first one also asks whether anybody serves the workflow, which is asked every ten seconds.
+  await client.start(idle);
+  return meter.cost(() => client.start(idle));
+};
+
+/** A start in the process of its worker, up to the first line of its code. */
+const startHere: Thing = async (meter) => {
+  const stops = new Checkpoints();
+  const story = workflow(meter.newName(), () => stops.stop("begin"));
+  const { pawl } = await meter.serve([story]);
+  return meter.cost(async () => {
+    await pawl.start(story);
+    await stops.reached("begin");
+  });
+};
+
+/** From the hint that a run is ready up to the first line of its code. */
+const claim: Thing = async (meter) => {
+  const stops = new Checkpoints();
+  const story = workflow(meter.newName(), () => stops.stop("begin"));
+  const { client } = await meter.serve([story]);
+  meter.observed.holdHints();
+  await client.start(story);
+  return meter.cost(() => {
+    meter.observed.releaseHints();
+    return stops.reached("begin");
+  });
+};
+
+/** A worker is told that there is something, and there is nothing. */
+const claimInVain: Thing = async (meter) => {
+  await meter.serve([workflow(meter.newName(), async () => {})]);
+  return meter.cost(() => meter.observed.nudge());
+};
+
+const step: Thing = async (meter) => {
+  const { stops } = await underway(meter, (ctx) => ctx.step("second", () => "done"));
+  return throughout(meter, stops);
+};
+
+const hundredStepsAtOnce: Thing = async (meter) => {
+  const names = Array.from({ length: 100 }, (_, n) => `part_${n + 100}`);
+  const { stops } = await underway(meter, (ctx) => Promise.all(names.map((name) => ctx.step(name, () => "done"))));
+  return throughout(meter, stops);
+};
+
+const transactionalStep: Thing = async (meter) => {
+  // The first one opens the connection that such steps have.
+  const warm = new Checkpoints();
+  const { stops } = await underway(meter, async (ctx) => {
+    await ctx.transaction("second", () => "done");
+    await warm.stop("here");
+    await ctx.transaction("third", () => "done");
+  });
+  stops.open("before");
+  await warm.reached("here");
+  return meter.cost(() => {
+    warm.open("here");
+    return stops.reached("after");
+  });
+};
+
+/** The code returns; the run ends. */
+const finish: Thing = async (meter) => {
+  const { stops } = await underway(meter, async () => {});
+  stops.open("before");
+  await stops.reached("after");
+  return meter.cost(() => stops.open("after"));
+};
+
+const askForResult: Thing = async (meter) => {
+  const { stops, run } = await underway(meter, async () => {});
+  stops.open("before");
+  stops.open("after");
+  await meter.idle();
+  return meter.cost(() => run.result());
+};
+
+const fallAsleep: Thing = async (meter) => {
+  const { stops } = await underway(meter, (ctx) => ctx.sleep("nap", "1 day"));
+  return meter.cost(async () => {
+    stops.open("before");
+    await meter.idle();
+  });
+};
+
+/** The time has come: from the claim until the code goes on behind the sleep. */
+const wakeUp: Thing = async (meter) => {
+  const { stops } = await underway(meter, (ctx) => ctx.sleep("nap", "1 day"));
+  stops.open("before");
+  await meter.idle();
+  meter.clock.moveTo(meter.clock.read() + 24 * 60 * 60 * 1_000);
+  return meter.cost(() => {
+    meter.observed.nudge();
+    return stops.reached("after");
+  });
+};
+
+const waitForSignal: Thing = async (meter) => {
+  const { stops } = await underway(meter, (ctx) => ctx.waitForSignal("word"));
+  return meter.cost(async () => {
+    stops.open("before");
+    await meter.idle();
+  });
+};
+
+/** To a run that waits for it, until its code has it. */
+const signal: Thing = async (meter) => {
+  const { stops, run } = await underway(meter, (ctx) => ctx.waitForSignal("word"));
+  stops.open("before");
+  await meter.idle();
+  return meter.cost(async () => {
+    await run.signal("word", "done");
+    await stops.reached("after");
+  });
+};
+
+/** To a run that a worker has: it goes through the inbox into the log. */
+const signalToBusyRun: Thing = async (meter) => {
+  const { run } = await underway(meter, async () => {});
+  return meter.cost(() => run.signal("word", "done"));
+};
+
+/** All that a child adds: its birth, its claim, its end, and its parent that wakes up with the result. */
+const child: Thing = async (meter) => {
+  const part = workflow(meter.newName(), async () => "done");
+  const { stops } = await underway(meter, (ctx) => ctx.run(part), [part]);
+  return throughout(meter, stops);
+};
+
+/** One more child of a map, in the middle of it: the one before it has ended, and the next may begin. */
+const childOfMap: Thing = async (meter) => {
+  const parts = new Checkpoints();
+  const part = workflow(meter.newName(), async (_ctx, n: number) => {
+    await parts.stop(`part ${n}`);
+    return "done";
+  });
+  const { stops } = await underway(meter, (ctx) => ctx.map(part, [1, 2, 3, 4], { concurrency: 1 }), [part]);
+  stops.open("before");
+  for (const n of [1, 2]) {
+    await parts.reached(`part ${n}`);
+    await meter.quiet();
+    if (n === 1) parts.open("part 1");
+  }
+  return meter.cost(async () => {
+    parts.open("part 2");
+    await parts.reached("part 3");
+  });
+};
+
+/** A map of a hundred: what it costs to make all of them. */
+const hundredBirths: Thing = async (meter) => {
+  const part = workflow(meter.newName(), async (_ctx, n: number) => n);
+  const items = Array.from({ length: 100 }, (_, n) => n + 100);
+  const { stops } = await underway(meter, (ctx) => ctx.map(part, items), [part]);
+  meter.observed.holdHints();
+  return meter.cost(async () => {
+    stops.open("before");
+    await meter.idle();
+  });
+};
+
+export const things = {
+  start,
+  "start here": startHere,
+  claim,
+  "claim in vain": claimInVain,
+  step,
+  "100 steps at once": hundredStepsAtOnce,
+  "transactional step": transactionalStep,
+  finish,
+  "ask for a result": askForResult,
+  "fall asleep": fallAsleep,
+  "wake up": wakeUp,
+  "wait for a signal": waitForSignal,
+  signal,
+  "signal to a busy run": signalToBusyRun,
+  child,
+  "child of a map": childOfMap,
+  "100 births of a map": hundredBirths,
+} satisfies Record<string, Thing>;
