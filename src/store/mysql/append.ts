@@ -7,7 +7,7 @@
  *   reaper that comes meanwhile waits. (`LOCK IN SHARE MODE` applies to the tables of this SELECT, not to subqueries.)
  * - A run that is not ours, or whose log does not end where it should, gets seq NULL: the column refuses it, and with it
  *   the whole statement. Who it was is found out by the ordinary commit.
- * - LAST_INSERT_ID(…) brings the stamp back with the answer.
+ * - LAST_INSERT_ID(…) brings the stamp back with the answer, unless a trigger on the table has overwritten it.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { Database } from "./database.js";
@@ -36,12 +36,19 @@ export async function append(db: Database, batch: Appending, now: string): Promi
   try {
     const [result] = await db.write([appendStatement(batch, now)]);
     if (result === undefined || result.affected === 0) return { kind: "fenced" };
-    return { kind: "committed", at: result.insertId, kept: [], refused: [] };
+    const at = result.insertId === 0 ? await stampOf(db, batch) : result.insertId;
+    return { kind: "committed", at, kept: [], refused: [] };
   } catch (error) {
     const { cause } = error as { cause?: unknown };
     if (cause !== undefined && (isNullRefused(cause) || isDuplicateKey(cause))) return null;
     throw error;
   }
+}
+
+async function stampOf(db: Database, { transitions }: Appending): Promise<number> {
+  const [{ runId, after }] = transitions as [Transition];
+  const [row] = await db.query("SELECT at FROM pawl_events WHERE run_id = ? AND seq = ?", [runId, after + 1]);
+  return Number(row?.at);
 }
 
 const columns = ["run_id", "seq", "span", "type", "node", "attempt", "outcome", "data"];

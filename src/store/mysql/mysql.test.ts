@@ -122,6 +122,25 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     });
   });
 
+  test("a trigger of the user's on the events does not falsify the stamp of a commit", async () => {
+    const fence = await enlist();
+    const run = newRun({ due: { kind: "owned" } });
+    await store.commit({ fence, transitions: [], starts: [run] });
+    await other.query("CREATE TABLE audit (id INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(36))");
+    await other.query(
+      "CREATE TRIGGER audited AFTER INSERT ON pawl_events FOR EACH ROW INSERT INTO audit (what) VALUES (NEW.run_id)",
+    );
+    try {
+      const result = await store.commit(appending(fence, [run]));
+      const [event] = await store.log(run.id, { after: 0, limit: 1 });
+      expect(result).toMatchObject({ kind: "committed", at: event?.at });
+      expect(event?.at).toBeGreaterThan(0);
+    } finally {
+      await other.query("DROP TRIGGER audited");
+      await other.query("DROP TABLE audit");
+    }
+  });
+
   test("an event that somebody commits while we insert it is a conflict", async () => {
     const fence = await enlist();
     const runs = await owned(fence, 40);
