@@ -29,7 +29,7 @@ export function readArguments(args) {
 }
 
 /** "w5" means both W5s and W5c; "mariadb" and "pg" are what people call them. */
-function chosen(what, list, all) {
+export function chosen(what, list, all) {
   const aliases = { mariadb: "mysql", pg: "postgres" };
   return list.split(",").flatMap((given) => {
     const name = (aliases[given.toLowerCase()] ?? given).toLowerCase();

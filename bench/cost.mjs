@@ -43,7 +43,7 @@ export function cpuOfThreads(ids) {
 }
 
 /** Of the threads that were there before: a new connection may have been given a thread with a past. */
-function cpuBetween(before, after) {
+export function cpuBetween(before, after) {
   let us = 0;
   for (const [id, time] of after) us += time - (before?.get(id) ?? time);
   return us;

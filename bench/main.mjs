@@ -10,6 +10,7 @@ import { readArguments } from "./arguments.mjs";
 import { measureLimits, ratio } from "./limits.mjs";
 import { printStore } from "./report.mjs";
 import { median, summary } from "./statistics.mjs";
+import { openDatabase } from "./stores/open.mjs";
 import { children } from "./workloads/children.mjs";
 import { manySteps } from "./workloads/many-steps.mjs";
 import { oneRunAlone } from "./workloads/one-run-alone.mjs";
@@ -18,13 +19,6 @@ import { parallelSteps } from "./workloads/parallel-steps.mjs";
 import { startLatency } from "./workloads/start-latency.mjs";
 
 const workloads = [oneStepRuns, manySteps, oneRunAlone, startLatency, parallelSteps, children];
-// Loaded when asked for: each needs its driver.
-const openers = {
-  postgres: async () => (await import("./stores/postgres.mjs")).openPostgres(),
-  sqlite: async () => (await import("./stores/sqlite.mjs")).openSqlite(),
-  mysql: async () => (await import("./stores/mysql.mjs")).openMysql(),
-  memory: async () => (await import("./stores/memory.mjs")).openMemory(),
-};
 
 const { stores, workloads: ids, rounds, quick, json } = readArguments(process.argv.slice(2));
 const chosen = workloads.filter(({ id }) => ids.includes(id));
@@ -40,7 +34,7 @@ for (const name of stores) {
 if (json !== undefined) writeFileSync(json, `${JSON.stringify({ node: process.version, rounds, results }, null, 2)}\n`);
 
 async function benchStore(name) {
-  const database = await openers[name]();
+  const database = await openDatabase(name);
   try {
     const pawl = await connect(database.url);
     try {

@@ -2,7 +2,7 @@
 
 import { limitNames } from "./limits.mjs";
 
-const asNumber = (value) =>
+export const asNumber = (value) =>
   value >= 1000
     ? Math.round(value).toLocaleString("en")
     : value >= 100
@@ -47,7 +47,7 @@ function printCosts(perUnit) {
 }
 
 /** The first column to the left, the others to the right. */
-function printTable(head, rows) {
+export function printTable(head, rows) {
   const widths = head.map((title, column) =>
     Math.max(...[head, ...rows].map((row) => row[column].length), title.length),
   );

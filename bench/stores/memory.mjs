@@ -6,6 +6,7 @@ export async function openMemory() {
     url: "memory:",
     statements: () => 0,
     usage: async () => ({}),
+    cpuUs: async () => undefined,
     limits: null,
     close: async () => {},
   };

@@ -18,11 +18,14 @@ export async function openMysql() {
     "CREATE TABLE bench_rows (run_id VARBINARY(36), seq INT, span INT, type VARBINARY(64), node VARBINARY(255), attempt INT, outcome VARBINARY(64), data LONGTEXT, at BIGINT, PRIMARY KEY (run_id, seq))",
   );
   const [[{ version }]] = await admin.query("SELECT version() AS version");
+  const cpuUs = async () => (version.includes("MariaDB") ? cpuOfConnections(admin, name) : undefined);
   return {
     label: process.env.PAWL_TEST_MYSQL_URL_DESCRIPTION ?? `MySQL ${version}`,
     url: Object.assign(new URL(server), { pathname: `/${name}` }).href,
     statements: () => sent,
-    usage: () => usage(admin, name, version.includes("MariaDB")),
+    query: async (sql, values) => (await admin.query(sql, values))[0],
+    usage: () => usage(admin, cpuUs),
+    cpuUs,
     limits: { oneRow: (count) => insertOneByOne(admin, count), hundredRows: (count) => insertHundreds(admin, count) },
     close: async () => {
       await admin.query(`DROP DATABASE ${name}`);
@@ -31,8 +34,12 @@ export async function openMysql() {
   };
 }
 
+let counted = false;
+
 /** The store sends several statements in a packet; each has an answer of its own. */
 function countStatements(connection) {
+  if (counted) return;
+  counted = true;
   const owner = Object.getPrototypeOf(connection);
   const { query, execute } = owner;
   owner.query = async function (...args) {
@@ -49,14 +56,17 @@ function countStatements(connection) {
 const isAnswer = (value) => Array.isArray(value) || value?.constructor?.name === "ResultSetHeader";
 const statementsIn = (answer) => (Array.isArray(answer) && answer.some(isAnswer) ? answer.length : 1);
 
-async function usage(admin, database, tellsThreads) {
+async function usage(admin, cpuUs) {
   const [[{ eventRows }]] = await admin.query("SELECT count(*) AS eventRows FROM pawl_events");
   const [[log]] = await admin.query("SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'");
-  const figures = { eventRows, logBytes: Number(log.Value) };
-  if (!tellsThreads) return figures;
+  return { eventRows, logBytes: Number(log.Value), cpuUs: await cpuUs() };
+}
+
+/** MySQL does not tell which thread serves a connection. */
+async function cpuOfConnections(admin, database) {
   const sql = "SELECT tid FROM information_schema.processlist WHERE db = ? AND id <> connection_id()";
   const [threads] = await admin.query(sql, [database]);
-  return { ...figures, cpuUs: cpuOfThreads(threads.map(({ tid }) => tid)) };
+  return cpuOfThreads(threads.map(({ tid }) => tid));
 }
 
 async function insertOneByOne(admin, count) {

@@ -26,7 +26,9 @@ export async function openPostgres() {
     label: process.env.PAWL_TEST_POSTGRES_URL_DESCRIPTION ?? "PostgreSQL",
     url,
     statements: () => sent,
+    query: async (sql, values) => (await client.query(sql, values)).rows,
     usage: () => usage(client),
+    cpuUs: () => cpuUs(client),
     limits: { oneRow: (count) => insertOneByOne(client, count), hundredRows: (count) => insertHundreds(client, count) },
     close: async () => {
       await client.end();
@@ -47,11 +49,14 @@ async function asAdmin(url, sql) {
 
 async function usage(client) {
   const { rows } = await client.query(`SELECT (SELECT count(*)::int FROM pawl_events) AS "eventRows",
-    (pg_current_wal_insert_lsn() - '0/0')::float8 AS "logBytes",
-    (SELECT array_agg(pid) FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend') AS pids`);
-  const { pids, ...figures } = rows[0];
-  return { ...figures, cpuUs: cpuOfThreads(pids ?? []) };
+    (pg_current_wal_insert_lsn() - '0/0')::float8 AS "logBytes"`);
+  return { ...rows[0], cpuUs: await cpuUs(client) };
+}
+
+async function cpuUs(client) {
+  const { rows } = await client.query(`SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`);
+  return cpuOfThreads(rows.map(({ pid }) => pid));
 }
 
 async function insertOneByOne(client, count) {

@@ -16,15 +16,23 @@ export async function openSqlite() {
   const limits = openLimits(driver, join(folder, "limits.db"));
   countStatements(limits.database);
   let reader;
+  // Only when asked for: the store makes the file.
+  const read = () => {
+    reader ??= new driver.Database(file);
+    return reader;
+  };
   return {
     label: `SQLite (${driver.name}, WAL, synchronous = FULL)`,
     url: `sqlite:${file}`,
     statements: () => sent,
-    usage: async () => {
-      // Only now: the store makes the file.
-      reader ??= new driver.Database(file);
-      return { eventRows: reader.prepare("SELECT count(*) AS n FROM pawl_events").get().n };
+    query: async (sql, values = []) => {
+      const statement = read().prepare(sql);
+      if (statement.reader !== false) return statement.all(...values);
+      statement.run(...values);
+      return [];
     },
+    usage: async () => ({ eventRows: read().prepare("SELECT count(*) AS n FROM pawl_events").get().n }),
+    cpuUs: async () => undefined,
     limits,
     close: async () => {
       reader?.close();
@@ -34,8 +42,12 @@ export async function openSqlite() {
   };
 }
 
+let counted = false;
+
 /** Every statement of every connection goes through these methods of its class. */
 function countStatements(database) {
+  if (counted) return;
+  counted = true;
   const statementClass = Object.getPrototypeOf(database.prepare("SELECT 1"));
   for (const [owner, name] of [
     ...["run", "get", "all"].map((name) => [statementClass, name]),

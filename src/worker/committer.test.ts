@@ -56,6 +56,27 @@ const one = (runId: string, ...types: string[]) => transition(runId, { events: t
 const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) => runId);
 
 describe("the committer", () => {
+  test("a second flush sets out beside one that is under way when it is worth it, never with a run of the first", async () => {
+    let land = (_: CommitResult) => {};
+    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    const first = committer.submit(one("a", "x"));
+    await Promise.resolve();
+    expect(batches.map(runsOf)).toEqual([["a"]]);
+    // Little: it waits for the first.
+    const again = committer.submit({ ...one("a", "y"), after: 1 });
+    const few = Array.from({ length: 100 }, (_, n) => committer.submit(one(`few${n}`, "x")));
+    await Promise.resolve();
+    expect(batches).toHaveLength(1);
+    const many = Array.from({ length: 100 }, (_, n) => committer.submit(one(`many${n}`, "x")));
+    await Promise.all([...few, ...many]);
+    expect(batches).toHaveLength(2);
+    expect(batches[1]?.transitions).toHaveLength(200);
+    expect(runsOf(batches[1])).not.toContain("a");
+    land(committed());
+    await Promise.all([first, again]);
+    expect(batches.map(runsOf)[2]).toEqual(["a"]);
+  });
+
   test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
     const { committer, batches } = open();
     await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));

@@ -1,0 +1,10 @@
+// A database of our own for a store. Loaded when asked for: each needs its driver.
+
+const openers = {
+  postgres: async () => (await import("./postgres.mjs")).openPostgres(),
+  sqlite: async () => (await import("./sqlite.mjs")).openSqlite(),
+  mysql: async () => (await import("./mysql.mjs")).openMysql(),
+  memory: async () => (await import("./memory.mjs")).openMemory(),
+};
+
+export const openDatabase = (name) => openers[name]();
