@@ -8,7 +8,7 @@ import { InvalidStateError } from "./errors.js";
 import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import { indexes, type Range, rangesOf } from "./ranges.js";
-import type { MapOp, Op, RunState, Signal, WaitOp } from "./state.js";
+import type { Op, RunState, Signal, WaitOp } from "./state.js";
 import { childNode, statusOf } from "./state.js";
 
 export type Command =
