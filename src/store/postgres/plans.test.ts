@@ -3,10 +3,11 @@
  * planner or not. None of them may ever read a whole table: a plan that starts from the tasks, because there are none,
  * reads a hundred thousand sleeping ones for every run that ends later on.
  */
-import { connect, workflow } from "pawl";
+
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { connect, workflow } from "../../index.js";
 import { sessionSettings } from "./database.js";
 
 type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
