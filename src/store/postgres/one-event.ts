@@ -21,9 +21,9 @@ export class OneEvent {
     const [workerId, epoch, runId] = [`${bind()}::text`, `${bind()}::bigint`, `${bind()}::uuid`];
     const columns = ["int", "int", "int", "text", "text", "text", "text"].map((type) => `${bind()}::${type}`);
     this.#text = `INSERT INTO ${tables.events} (run_id, seq, span, attempt, type, node, outcome, data, at)
-SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w, ${tables.tasks} t
+SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
 WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live
-  AND t.run_id = ${runId} AND t.owner = ${workerId} AND t.epoch = ${epoch}
+  AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
 FOR KEY SHARE OF w RETURNING at`;
   }
 
