@@ -3,7 +3,7 @@
  * the only bodies that ran twice are those that a killed process had in flight.
  */
 import { connect } from "pawl";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
@@ -12,16 +12,42 @@ import { rawSql } from "./raw-sql.js";
 import { seeded } from "./seeded.js";
 import { killAllWorkers, WorkerProcess } from "./worker-process.js";
 
-const processes = 4;
-const runs = 300;
+interface Scenario {
+  readonly processes: number;
+  readonly concurrency: number;
+  readonly runs: number;
+  /** How long a step takes. */
+  readonly ms: number;
+  readonly kills: number;
+}
+
+const scenarios: Readonly<Record<string, Scenario>> = {
+  "runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice": {
+    processes: 4,
+    concurrency: 6,
+    runs: 300,
+    ms: 240,
+    kills: 20,
+  },
+  // Hundreds of runs in each commit, and two commits under way at a time.
+  "a worker that dies with a thousand runs in its hands loses none of them": {
+    processes: 1,
+    concurrency: 1000,
+    runs: 1500,
+    ms: 1,
+    kills: 5,
+  },
+};
 const stepsPerRun = 5;
-const kills = 20;
-const concurrency = 6;
 const timeoutMs = 180_000;
 
 export function testKills(kind: StoreKind): void {
   let database: TestDatabase | undefined;
-  const ledger = new Ledger();
+  let ledger: Ledger;
+
+  beforeEach(() => {
+    ledger = new Ledger();
+  });
 
   afterEach(async () => {
     await killAllWorkers();
@@ -30,9 +56,8 @@ export function testKills(kind: StoreKind): void {
   });
 
   forEachStore(() => {
-    test("runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice", {
-      timeout: timeoutMs,
-    }, async () => {
+    test.each(Object.entries(scenarios))("%s", { timeout: timeoutMs }, async (_, scenario) => {
+      const { processes, concurrency, runs, ms, kills } = scenario;
       database = await testDatabase(kind);
       const { url } = database;
       const pawl = await connect(url);
@@ -42,12 +67,10 @@ export function testKills(kind: StoreKind): void {
       const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: 1_500, concurrency });
       const workers = Array.from({ length: processes }, spawn);
       await Promise.all(workers.map(({ ready }) => ready));
-      const handles = await Promise.all(
-        Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms: 240 })),
-      );
+      const handles = await Promise.all(Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms })));
 
       const killed = new Set<number>();
-      for (const { afterSteps, victim } of plan(kind)) {
+      for (const { afterSteps, victim } of plan(kind, scenario)) {
         await ledger.until(() => ledger.ended() >= afterSteps);
         const worker = workers[victim] as WorkerProcess;
         await worker.ready;
@@ -81,7 +104,10 @@ export function testKills(kind: StoreKind): void {
 }
 
 /** Who is killed, and after how many steps of all: the same for the same store, whatever the speed of the machine. */
-function plan(kind: StoreKind): { readonly afterSteps: number; readonly victim: number }[] {
+function plan(
+  kind: StoreKind,
+  { runs, kills, processes }: Scenario,
+): { readonly afterSteps: number; readonly victim: number }[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7));
   const moments = Array.from({ length: kills }, () => 20 + Math.floor(random() * (runs * stepsPerRun - 150)));
   return moments.sort((a, b) => a - b).map((afterSteps) => ({ afterSteps, victim: Math.floor(random() * processes) }));
