@@ -41,7 +41,8 @@ export class Launcher {
     }
     const rest = adopted.length === 0 ? runs : runs.slice(adopted.length);
     const queued = rest.length === 0 ? [] : this.#queue(rest);
-    return [...(await Promise.all(adopted)), ...(await queued)];
+    // Together: should one way fail, the other's failure must not be left without a listener.
+    return (await Promise.all([Promise.all(adopted), queued])).flat();
   }
 
   #adopterFor({ workflow, version }: NewRun): Adopter | null {
