@@ -17,15 +17,21 @@ export function readArguments(args) {
       json: { type: "string" },
     },
   });
-  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds is a whole number above 0.");
   return {
     stores: chosen("store", values.store, storeNames),
     workloads: chosen("workload", values.only, workloadIds),
-    rounds,
+    rounds: readRounds(values.rounds) ?? (values.quick ? 1 : 3),
     quick: values.quick,
     json: values.json,
   };
+}
+
+/** undefined when it is not given. */
+export function readRounds(given) {
+  if (given === undefined) return undefined;
+  const rounds = Number(given);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds is a whole number above 0.");
+  return rounds;
 }
 
 /** "w5" means both W5s and W5c; "mariadb" and "pg" are what people call them. */

@@ -1,47 +1,27 @@
 // `npm run bench:peers [-- --contender pawl,dbos] [--only W1,W2] [--rounds 5] [--quick] [--json FILE]`
 //
-// Installs the peers (a package of its own, bench/peers), builds the library, finds (or makes) a PostgreSQL server as
-// `npm test` does, and runs bench/peers/main.mjs on it, under the peers' Node: some need a newer one than the library.
-// With PAWL_TEST_POSTGRES_PORT=1 it starts a server of its own: nobody else's work is in the figures.
+// Installs the peers (a package of its own, bench/peers) and runs the comparison under the peers' Node: some need a newer
+// one than the library. See benchmark.mjs.
 
 import { readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { exitWith, runBenchmark } from "./benchmark.mjs";
 import { install } from "./install.mjs";
-import { root, run, tool } from "./run.mjs";
+import { root, run } from "./run.mjs";
 
 const folder = join(root, "bench/peers");
 const programs = join(folder, "node_modules/.bin");
 
 await install();
-// Only now: it needs the drivers.
-const { engines, findDatabase } = await import("./databases.mjs");
 const { readArguments } = await import("../bench/peers/arguments.mjs");
-
 const args = process.argv.slice(2);
 
-// The comparison ends its own processes and drops its databases first; then we go on below, and end as well.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
-
-let database;
-try {
+await exitWith(async () => {
   // Before anything that takes time: they may be wrong.
   readArguments(args);
   await installPeers();
-  if ((await run(tool("tsc"), ["-p", "tsconfig.build.json"])) !== 0) throw new Error("The library does not compile.");
-  const postgres = engines.find(({ name }) => name === "postgres");
-  database = await findDatabase(postgres);
-  const env = {
-    ...process.env,
-    [postgres.urlVariable]: database.url,
-    [`${postgres.urlVariable}_DESCRIPTION`]: `${postgres.label} ${database.description}`,
-  };
-  process.exitCode = await run(join(programs, "node"), [join(folder, "main.mjs"), ...args], { env });
-} catch (error) {
-  console.error(error.message);
-  process.exitCode = 1;
-} finally {
-  await database?.close().catch((error) => console.error(`A database was left behind: ${error.message}`));
-}
+  return runBenchmark({ stores: ["postgres"], program: "bench/peers/main.mjs", args, node: join(programs, "node") });
+});
 
 /**
  * The peers are optional dependencies, so that one that cannot be had does not keep the others away. npm passes over

@@ -1,7 +1,7 @@
 // What the growth benchmark is asked to do.
 
 import { parseArgs } from "node:util";
-import { chosen } from "../arguments.mjs";
+import { chosen, readRounds } from "../arguments.mjs";
 
 const storeNames = ["postgres", "sqlite", "mysql"];
 const partIds = ["tables", "long", "map", "processes", "payloads"];
@@ -22,13 +22,10 @@ export function readArguments(args) {
       plot: { type: "boolean", default: false },
     },
   });
-  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
-  if (rounds !== undefined && (!Number.isInteger(rounds) || rounds < 1))
-    throw new Error("--rounds is a whole number above 0.");
   return {
     stores: chosen("store", values.store, storeNames),
     parts: chosen("part", values.only, partIds),
-    rounds,
+    rounds: readRounds(values.rounds),
     quick: values.quick,
     json: values.json,
     plot: values.plot,

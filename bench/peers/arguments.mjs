@@ -1,7 +1,7 @@
 // What the comparison is asked to do.
 
 import { parseArgs } from "node:util";
-import { chosen, workloadIds } from "../arguments.mjs";
+import { chosen, readRounds, workloadIds } from "../arguments.mjs";
 import { contenders } from "./contenders.mjs";
 
 const names = contenders.map(({ name }) => name);
@@ -18,12 +18,10 @@ export function readArguments(args) {
       json: { type: "string" },
     },
   });
-  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds is a whole number above 0.");
   return {
     names: chosen("contender", values.contender, names),
     workloads: chosen("workload", values.only, workloadIds),
-    rounds,
+    rounds: readRounds(values.rounds) ?? (values.quick ? 1 : 3),
     quick: values.quick,
     json: values.json,
   };

@@ -1,0 +1,42 @@
+// What the benchmarks have in common: builds the library, finds (or makes) the database servers as `npm test` does, runs
+// the program on them, and closes what it opened. With PAWL_TEST_POSTGRES_PORT=1 PAWL_TEST_MYSQL_PORT=1 it starts
+// servers of its own: nobody else's work is in the figures.
+
+import { root, run, tool } from "./run.mjs";
+
+/**
+ * @param stores what to find servers for, by name
+ * @param program the file, from the repository's root
+ * @param node what runs it
+ */
+export async function runBenchmark({ stores, program, args, node = process.execPath }) {
+  // Only now: it needs the drivers, which may just have been installed.
+  const { engines, findDatabase } = await import("./databases.mjs");
+  // The program hears the signal too and removes its own databases; then it ends, and so do we, below.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
+  const databases = [];
+  try {
+    if ((await run(tool("tsc"), ["-p", "tsconfig.build.json"])) !== 0) throw new Error("The library does not compile.");
+    const env = { ...process.env };
+    for (const engine of engines.filter(({ name }) => stores.includes(name))) {
+      const database = await findDatabase(engine);
+      databases.push(database);
+      env[engine.urlVariable] = database.url;
+      env[`${engine.urlVariable}_DESCRIPTION`] = `${engine.label} ${database.description}`;
+    }
+    return await run(node, [`${root}${program}`, ...args], { env });
+  } finally {
+    for (const database of databases)
+      await database.close().catch((error) => console.error(`A database was left behind: ${error.message}`));
+  }
+}
+
+/** The exit code of a benchmark; whatever it throws is said in one sentence. */
+export async function exitWith(benchmark) {
+  try {
+    process.exitCode = await benchmark();
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
