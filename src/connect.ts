@@ -3,6 +3,7 @@ import { Client } from "./client/client.js";
 import { newId } from "./client/new-id.js";
 import { InvalidInputError, MigrationError } from "./core/errors.js";
 import type { Logger } from "./define/context.js";
+import type { ErrorReporter } from "./define/definition.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
@@ -11,6 +12,8 @@ export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | 
   readonly migrate?: boolean;
   /** `console`, pino, …; default: warnings and errors to the console. */
   readonly logger?: Logger;
+  /** Told of every exception in a step, of all workflows. */
+  readonly onError?: ErrorReporter;
 }
 
 const quietLogger: Logger = {
@@ -24,8 +27,11 @@ const quietLogger: Logger = {
 export class Pawl extends Client {
   readonly #workers = new Set<Worker>();
 
-  constructor(store: Store, logger: Logger = quietLogger) {
+  readonly #onError: ErrorReporter | null;
+
+  constructor(store: Store, logger: Logger = quietLogger, onError: ErrorReporter | null = null) {
     super(store, logger);
+    this.#onError = onError;
   }
 
   /** Where the data is, for people: "sqlite ./pawl.db". */
@@ -42,6 +48,7 @@ export class Pawl extends Client {
         newId,
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
+        onError: this.#onError,
       },
       options,
     );
@@ -77,7 +84,7 @@ export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions 
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger);
+  return new Pawl(store, logger, options.onError);
 }
 
 async function prepare(store: Store, migrate: boolean): Promise<void> {

@@ -1,10 +1,11 @@
 /** The public names of Pawl. */
-export type { Hero, StartOptions } from "./client/birth.js";
+export type { StartOptions } from "./client/birth.js";
 export type { RunsFilter } from "./client/client.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { RunHandle } from "./client/handle.js";
 export type { HistoryEvent } from "./client/history.js";
 export type { RunInfo } from "./client/info.js";
+export type { ProgressInfo } from "./client/progress.js";
 export type { Difference, Verification } from "./client/verify.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export type { Duration } from "./core/duration.js";
@@ -33,8 +34,15 @@ export {
 } from "./core/errors.js";
 export type { RetryOptions } from "./core/retry.js";
 export type { Waiting } from "./core/state.js";
+export { type AnyWorkflow, discoverWorkflows } from "./define/as-definition.js";
+export type { Condition, StepExecution } from "./define/class/class-types.js";
+export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
+export type { Pages, StepIterator } from "./define/class/iterator.js";
+export type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from "./define/class/options.js";
+export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
 export type * from "./define/context.js";
-export type { FailureInfo, Handler, WorkflowDefinition } from "./define/definition.js";
-export { discoverWorkflows, signal, type WorkflowOptions, workflow } from "./define/function.js";
+export type { ErrorContext, ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "./define/definition.js";
+export { signal, type WorkflowOptions, workflow } from "./define/function.js";
+export type { HeroRef } from "./define/stepping.js";
 export type { RunStatus, WorkerRecord } from "./store/store.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

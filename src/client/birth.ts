@@ -5,19 +5,15 @@ import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
+import type { HeroRef } from "../define/stepping.js";
 import type { NewRun } from "../store/store.js";
 import { newId } from "./new-id.js";
-
-export interface Hero {
-  readonly type: string;
-  readonly id: string;
-}
 
 export interface StartOptions {
   /** The same key starts a workflow once; later starts with it get the first run. */
   readonly idempotencyKey?: string;
   /** Who the run is about. One active run per workflow and hero, unless `allowMultiple`. */
-  readonly hero?: Hero;
+  readonly hero?: HeroRef;
   readonly allowMultiple?: boolean;
   readonly delay?: Duration;
   readonly startAt?: Date | number;
@@ -27,20 +23,20 @@ export interface StartOptions {
   readonly tx?: unknown;
 }
 
-export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags">;
+export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
 export function birthOf(origin: Origin, options: StartOptions = {}): (input: unknown) => NewRun {
   const { name, version } = origin;
-  const hero =
-    options.hero === undefined
-      ? null
-      : { type: checkName("hero type", options.hero.type), id: checkName("hero id", options.hero.id) };
+  const hero = checkHero(origin, options.hero);
   const queue = origin.queue ?? name;
   const priority = checkPriority(options.priority ?? origin.priority);
   const heroType = hero?.type ?? null;
   const heroId = hero?.id ?? null;
-  const heroKey = hero === null || options.allowMultiple === true ? null : JSON.stringify([name, hero.type, hero.id]);
+  const heroKey =
+    hero === null || (options.allowMultiple ?? origin.hero.allowMultiple)
+      ? null
+      : JSON.stringify([name, hero.type, hero.id]);
   const tags = [...origin.tags, ...(options.tags ?? []).map((tag) => checkName("tag", tag))];
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
@@ -62,6 +58,20 @@ export function birthOf(origin: Origin, options: StartOptions = {}): (input: unk
     parentIndex: null,
     due,
   });
+}
+
+function checkHero({ name, hero: policy }: Origin, hero: HeroRef | undefined): HeroRef | null {
+  if (hero === undefined || hero === null) {
+    if (!policy.required) return null;
+    throw new InvalidInputError(
+      `A run of workflow "${name}" is about a hero; start it with { hero: { type: "${policy.type ?? "…"}", id: "…" } }.`,
+    );
+  }
+  if (policy.type !== null && hero.type !== policy.type)
+    throw new InvalidInputError(
+      `A run of workflow "${name}" is about a hero of type "${policy.type}", not "${String(hero.type)}".`,
+    );
+  return { type: checkName("hero type", hero.type), id: checkName("hero id", hero.id) };
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {

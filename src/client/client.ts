@@ -4,23 +4,28 @@ import { decode } from "../core/codec.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
+import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
+import type { InputOf, OutputOf } from "../define/class/class-types.js";
+import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
-import { isDefinition, type WorkflowDefinition } from "../define/definition.js";
+import { anyHero, type WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
+import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
-import { birthOf, type Hero, instant, type Origin, type StartOptions } from "./birth.js";
+import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, Launcher } from "./launcher.js";
 import { Results } from "./results.js";
+import type { ClassStartArgs, StartArgs } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 
 export interface RunsFilter {
-  readonly workflow?: WorkflowDefinition | string;
+  readonly workflow?: AnyWorkflow | string;
   readonly status?: RunStatus;
   /** Not completed, failed or canceled. */
   readonly active?: boolean;
-  readonly hero?: Hero;
+  readonly hero?: HeroRef;
   readonly tag?: string;
   readonly createdAfter?: Date | number;
   readonly createdBefore?: Date | number;
@@ -35,11 +40,9 @@ interface Registration {
   readonly version: string;
   readonly priority: number;
   readonly tags: readonly string[];
+  /** Queues that its steps have, or once had. */
+  readonly queues: readonly string[];
 }
-
-type InputArgs<Input> = [Input] extends [void]
-  ? [input?: Input, options?: StartOptions]
-  : [input: Input, options?: StartOptions];
 
 const maxPage = 1_000;
 
@@ -58,25 +61,40 @@ export class Client {
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
-  async start<Input, Output>(
+  start<Input, Output>(
     definition: WorkflowDefinition<Input, Output>,
-    ...[input, options]: InputArgs<Input>
-  ): Promise<RunHandle<Input, Output>> {
-    checkDefinition(definition);
+    ...args: StartArgs<Input>
+  ): Promise<RunHandle<Input, Output>>;
+  start<Class extends WorkflowClass>(
+    workflow: Class & LoadsHeroOf<Class>,
+    ...args: ClassStartArgs<Class>
+  ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>>;
+  async start(workflow: AnyWorkflow, input?: unknown, options?: StartOptions): Promise<RunHandle<any, any>> {
+    const definition = asDefinition(workflow);
     await this.#registerFor(definition, options);
-    const [handle] = await this.#launch<Input, Output>(definition, [input as Input], options);
-    return handle as RunHandle<Input, Output>;
+    const [handle] = await this.#launch(definition, [input], options);
+    return handle as RunHandle<any, any>;
   }
 
   /** Starts many runs of one workflow, all in few commits. */
-  async startMany<Input, Output>(
+  startMany<Input, Output>(
     definition: WorkflowDefinition<Input, Output>,
     inputs: readonly Input[],
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
-  ): Promise<RunHandle<Input, Output>[]> {
-    checkDefinition(definition);
+  ): Promise<RunHandle<Input, Output>[]>;
+  startMany<Class extends WorkflowClass>(
+    workflow: Class & LoadsHeroOf<Class>,
+    inputs: readonly InputOf<Class>[],
+    options?: Omit<StartOptions, "idempotencyKey" | "hero">,
+  ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>[]>;
+  async startMany(
+    workflow: AnyWorkflow,
+    inputs: readonly unknown[],
+    options?: StartOptions,
+  ): Promise<RunHandle<any, any>[]> {
+    const definition = asDefinition(workflow);
     await this.#registerFor(definition, options);
-    return this.#launch<Input, Output>(definition, inputs, options);
+    return this.#launch(definition, inputs, options);
   }
 
   /** A workflow that is known by its name only. */
@@ -85,11 +103,11 @@ export class Client {
     return {
       name,
       /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
-      trigger: async (...[input, options]: InputArgs<Input>): Promise<RunHandle<Input, Output>> => {
+      trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
-        const nameOnly = { name, ...known, inputSchema: null };
+        const nameOnly = { name, ...known, inputSchema: null, hero: anyHero };
         const [handle] = await this.#launch<Input, Output>(nameOnly, [input as Input], options);
         return handle as RunHandle<Input, Output>;
       },
@@ -107,7 +125,8 @@ export class Client {
   /** A run's handle. Its existence is found out when it is used. */
   run<Input = unknown, Output = unknown>(id: string): RunHandle<Input, Output>;
   run<Input, Output>(definition: WorkflowDefinition<Input, Output>, id: string): RunHandle<Input, Output>;
-  run(first: string | WorkflowDefinition, second?: string): RunHandle<any, any> {
+  run<Class extends WorkflowClass>(workflow: Class, id: string): RunHandle<InputOf<Class>, OutputOf<Class>>;
+  run(first: string | AnyWorkflow, second?: string): RunHandle<any, any> {
     return this.#handle(typeof first === "string" ? first : (second as string));
   }
 
@@ -119,7 +138,9 @@ export class Client {
     const { workflow, hero, cursor } = filter;
     const found = await this.store.runs({
       limit: limit + 1,
-      ...(workflow === undefined ? {} : { workflow: typeof workflow === "string" ? workflow : workflow.name }),
+      ...(workflow === undefined
+        ? {}
+        : { workflow: typeof workflow === "string" ? workflow : asDefinition(workflow).name }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
       ...(hero === undefined ? {} : { heroType: hero.type, heroId: hero.id }),
@@ -130,7 +151,10 @@ export class Client {
     });
     const page = found.slice(0, limit);
     const last = page.at(-1);
-    return { runs: page.map(runInfo), next: found.length > limit && last !== undefined ? writeCursor(last) : null };
+    return {
+      runs: page.map((run) => runInfo(run)),
+      next: found.length > limit && last !== undefined ? writeCursor(last) : null,
+    };
   }
 
   workers(): Promise<readonly WorkerRecord[]> {
@@ -156,13 +180,24 @@ export class Client {
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
+    const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
-      fresh.map(({ name, queue, version, priority, tags }) => {
-        const graph = JSON.stringify({ priority, tags });
+      fresh.map(({ name, queue, version, priority, tags, declared }) => {
+        const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
+        const graph = JSON.stringify({ priority, tags, ...(queues.size === 0 ? {} : { queues: [...queues] }) });
         return { name, queue, version, signature: null, graph };
       }),
     );
     for (const definition of fresh) this.#definitions.add(definition);
+  }
+
+  /** A run may be parked in a queue that the code does not name any more: somebody must still look there. */
+  async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
+    const remembered = new Map<string, readonly string[]>();
+    for (const { name, declared } of definitions) {
+      if (declared !== null) remembered.set(name, (await this.registration(name))?.queues ?? []);
+    }
+    return remembered;
   }
 
   /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
@@ -176,7 +211,8 @@ export class Client {
     const known = await this.store.workflow(name);
     if (known === null) return null;
     const defaults = known.graph === null ? {} : (JSON.parse(known.graph) as Partial<Registration>);
-    return { queue: known.queue, version: known.version, priority: defaults.priority ?? 0, tags: defaults.tags ?? [] };
+    const { priority = 0, tags = [], queues = [] } = defaults;
+    return { queue: known.queue, version: known.version, priority, tags, queues };
   }
 
   #handle(id: string): RunHandle<any, any> {
@@ -206,13 +242,6 @@ export class Client {
     const { refused } = await this.store.startInTransaction(tx, runs);
     return runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
   }
-}
-
-function checkDefinition(definition: unknown): void {
-  if (isDefinition(definition)) return;
-  throw new InvalidInputError(
-    "This is not a workflow definition; to start by name use pawl.workflow(name).trigger(input).",
-  );
 }
 
 function existing(run: NewRun, refusal: Refusal): string {

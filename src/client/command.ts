@@ -4,6 +4,7 @@
  */
 import { encode } from "../core/codec.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
+import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
@@ -47,7 +48,8 @@ function refuse(run: RunRecord, command: Command): boolean {
 }
 
 async function mail(store: Store, run: RunRecord, command: Command): Promise<boolean> {
-  if (command.type === "resume" || command.type === "skip") await checkSense(store, run, command);
+  if (command.type === "resume" || command.type === "resumeAt" || command.type === "skip")
+    await checkSense(store, run, command);
   const { undeliverable } = await store.send([writeMail(run.id, command)]);
   return undeliverable.length === 0;
 }
@@ -69,8 +71,9 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
   const now = await store.now();
   const after = state.seq;
-  const events = decide(state, [{ command, at: now, strict: true }], now);
+  const events = decide(state, [{ command, at: now, strict: true, idle: true }], now);
   if (events.length === 0) return true;
+  const dismissed = events.some((one) => one.type === "run.moved") ? dismissChildren(run.id, state) : [];
   if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state))
     events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
@@ -84,7 +87,7 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     next,
     drained: none,
     starts: none,
-    mail: toParent,
+    mail: [...toParent, ...dismissed],
     release: none,
     cursors: none,
   };

@@ -8,50 +8,182 @@ export interface ExecutionInfo {
   readonly id: string;
   readonly step: string;
   readonly attempt: number;
-  readonly state: "executing" | "completed" | "failed" | "canceled" | "skipped";
+  readonly state: "scheduled" | "executing" | "completed" | "failed" | "canceled" | "skipped";
+  /** Why it ended; null while it has not. */
   readonly outcome: string | null;
-  readonly startedAt: Date;
+  /** When it was to begin, if it had to wait. */
+  readonly scheduledFor: Date | null;
+  readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: Error | null;
+  /** The execution of the same step before this one, and the one after it. */
+  readonly continuesFrom: string | null;
+  readonly successor: string | null;
 }
+
+type Draft = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
 
 export function executionsOf(runId: string, log: readonly StoredEvent[]): ExecutionInfo[] {
-  const found = new Map<string, ExecutionInfo>();
-  for (const event of log) {
-    if (event.type === "run.recovered") abandonOpen(found, event);
-    if (!event.type.startsWith("step.") || event.node === null) continue;
-    const attempt = event.attempt ?? 1;
-    const id = executionId(runId, event.node, attempt);
-    const old = found.get(id);
-    found.set(id, { ...(old ?? begun(id, event.node, attempt, event)), ...ending(event, old) });
+  const found = new Executions(runId);
+  for (const event of log) found.take(event);
+  return found.all();
+}
+
+/** An attempt that is certain to come, but for which the log has no event yet. */
+interface Planned {
+  readonly step: string;
+  readonly attempt: number;
+  scheduledFor: number;
+  /** The run is paused because of the attempt before it: it is planned when somebody resumes. */
+  held: boolean;
+}
+
+class Executions {
+  readonly #runId: string;
+  readonly #drafts: Draft[] = [];
+  /** The latest of each step. */
+  readonly #latest = new Map<string, Draft>();
+  readonly #planned = new Map<string, Planned>();
+
+  constructor(runId: string) {
+    this.#runId = runId;
   }
-  return [...found.values()];
+
+  all(): ExecutionInfo[] {
+    for (const planned of this.#planned.values()) {
+      if (!planned.held) this.#begin(planned.step, planned.attempt).scheduledFor = new Date(planned.scheduledFor);
+    }
+    return this.#drafts;
+  }
+
+  take(event: StoredEvent): void {
+    switch (event.type) {
+      case "run.recovered":
+        return this.#abandon(event.at);
+      case "run.paused":
+        return this.#hold(event.node);
+      case "run.resumed":
+        return this.#release(event.at);
+      case "run.moved":
+        return this.#startOver(event.at);
+      case "run.reattempted":
+        return dataOf(event, "run.reattempted").rewind ? this.#startOver(event.at) : undefined;
+      case "run.completed":
+      case "run.failed":
+      case "run.canceled":
+        return this.#end(event);
+    }
+    if (event.type.startsWith("step.") && event.node !== null) this.#step(event, event.node, event.attempt ?? 1);
+  }
+
+  #step(event: StoredEvent, step: string, attempt: number): void {
+    const draft = this.#draftOf(step, attempt);
+    if (event.type === "step.scheduled") {
+      draft.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
+      return;
+    }
+    if (event.type === "step.started") {
+      draft.state = "executing";
+      draft.startedAt ??= new Date(event.at);
+      return;
+    }
+    const data = dataOf(event, "step.failed") as {
+      ms?: number;
+      error?: Failure;
+      retryMs?: number;
+      waitMs?: number;
+      by?: string;
+    };
+    draft.state = stateOf(event);
+    draft.outcome = event.outcome;
+    // What an operator or the code passed over never ran.
+    if (data.by === undefined) draft.startedAt ??= new Date(event.at - (data.ms ?? 0));
+    draft.finishedAt = new Date(event.at);
+    draft.error = data.error === undefined ? null : reviveFailure(data.error);
+    const waitMs = data.retryMs ?? data.waitMs;
+    if (waitMs !== undefined)
+      this.#planned.set(step, { step, attempt: attempt + 1, scheduledFor: event.at + waitMs, held: false });
+  }
+
+  #draftOf(step: string, attempt: number): Draft {
+    const latest = this.#latest.get(step);
+    if (latest?.attempt === attempt) return latest;
+    const planned = this.#planned.get(step);
+    const draft = this.#begin(step, attempt);
+    if (planned?.attempt === attempt) draft.scheduledFor = new Date(planned.scheduledFor);
+    this.#planned.delete(step);
+    return draft;
+  }
+
+  #begin(step: string, attempt: number): Draft {
+    const before = this.#latest.get(step);
+    const draft: Draft = {
+      id: executionId(this.#runId, step, attempt),
+      step,
+      attempt,
+      state: "scheduled",
+      outcome: null,
+      scheduledFor: null,
+      startedAt: null,
+      finishedAt: null,
+      error: null,
+      continuesFrom: before?.id ?? null,
+      successor: null,
+    };
+    if (before !== undefined) before.successor = draft.id;
+    this.#latest.set(step, draft);
+    this.#drafts.push(draft);
+    return draft;
+  }
+
+  #abandon(at: number): void {
+    for (const draft of this.#drafts) if (draft.state === "executing") finish(draft, "failed", "abandoned", at);
+  }
+
+  #hold(step: string | null): void {
+    const planned = step === null ? undefined : this.#planned.get(step);
+    if (planned !== undefined) planned.held = true;
+  }
+
+  #release(at: number): void {
+    for (const planned of this.#planned.values()) {
+      if (!planned.held) continue;
+      planned.held = false;
+      planned.scheduledFor = at;
+    }
+  }
+
+  /** What was to come does not come any more, and what comes now continues nothing. */
+  #startOver(at: number): void {
+    this.#cancelScheduled(at);
+    this.#latest.clear();
+  }
+
+  #cancelScheduled(at: number): void {
+    this.#planned.clear();
+    for (const draft of this.#drafts)
+      if (draft.state === "scheduled") finish(draft, "canceled", "canceled_by_flow_control", at);
+  }
+
+  #end(event: StoredEvent): void {
+    this.#cancelScheduled(event.at);
+    if (event.type !== "run.canceled") return this.#abandon(event.at);
+    for (const draft of this.#drafts)
+      if (draft.state === "executing") finish(draft, "canceled", "canceled_by_flow_control", event.at);
+  }
 }
 
-function begun(id: string, step: string, attempt: number, event: StoredEvent): ExecutionInfo {
-  return {
-    id,
-    step,
-    attempt,
-    state: "executing",
-    outcome: null,
-    startedAt: new Date(event.at),
-    finishedAt: null,
-    error: null,
-  };
+function finish(draft: Draft, state: ExecutionInfo["state"], outcome: string, at: number): void {
+  draft.state = state;
+  draft.outcome = outcome;
+  draft.finishedAt = new Date(at);
 }
 
-function ending(event: StoredEvent, old: ExecutionInfo | undefined): Partial<ExecutionInfo> {
-  if (event.type === "step.started") return {};
-  const { ms = 0, error } = dataOf(event, "step.failed") as { ms?: number; error?: Failure };
-  const state = states[event.type] ?? "completed";
-  return {
-    state: event.outcome === "workflow_paused" ? "canceled" : state,
-    outcome: event.outcome,
-    startedAt: old?.startedAt ?? new Date(event.at - ms),
-    finishedAt: new Date(event.at),
-    error: error === undefined ? null : reviveFailure(error),
-  };
+/** How an execution ended is mostly the event's type; where an outcome says more, the outcome counts. */
+function stateOf({ type, outcome }: StoredEvent): ExecutionInfo["state"] {
+  if (outcome === "workflow_paused") return "canceled";
+  if (outcome === "skipped_by_exception" || outcome === "timed_out") return "failed";
+  return states[type] ?? "completed";
 }
 
 const states: Record<string, ExecutionInfo["state"]> = {
@@ -61,10 +193,3 @@ const states: Record<string, ExecutionInfo["state"]> = {
   "step.canceled": "canceled",
   "step.reattempted": "completed",
 };
-
-function abandonOpen(found: Map<string, ExecutionInfo>, event: StoredEvent): void {
-  for (const [id, execution] of found) {
-    if (execution.state === "executing")
-      found.set(id, { ...execution, state: "failed", outcome: "abandoned", finishedAt: new Date(event.at) });
-  }
-}

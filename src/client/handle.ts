@@ -3,12 +3,14 @@ import { decode, encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { currentStep, fold } from "../core/state.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, runInfo } from "./info.js";
 import { readLog } from "./log.js";
+import { type ProgressInfo, progressOf } from "./progress.js";
 import type { Results } from "./results.js";
 
 /** setTimeout overflows beyond 24.8 days. */
@@ -26,7 +28,9 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   async get(): Promise<RunInfo<Input, Output>> {
-    return runInfo(await this.#record());
+    const run = await this.#record();
+    // The row of a run in execution is as it was when it was taken up: only its log knows where it is now.
+    return runInfo(run, run.status === "running" ? currentStep(fold(await readLog(this.#store, run))) : null);
   }
 
   async status(): Promise<RunStatus> {
@@ -91,6 +95,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
     await commandRun(this.#store, this.id, { type: "resume", output });
   }
 
+  /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
+  async resumeAt(step: string): Promise<void> {
+    await commandRun(this.#store, this.id, { type: "resumeAt", step: checkName("step", step) });
+  }
+
   /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
   async skip(): Promise<void> {
     await commandRun(this.#store, this.id, { type: "skip" });
@@ -111,18 +120,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /** How far the run and its steps say they are. */
-  async progress(): Promise<
-    {
-      readonly node: string;
-      readonly done: number;
-      readonly total: number | null;
-      readonly message: string | null;
-      readonly at: Date;
-    }[]
-  > {
-    const rows = await this.#store.cursors(this.id);
-    return rows.flatMap((row) =>
-      row.progress === null ? [] : [{ node: row.node, ...JSON.parse(row.progress), at: new Date(row.at) }],
-    );
+  async progress(): Promise<ProgressInfo[]> {
+    return progressOf(await this.#store.cursors(this.id));
   }
 }

@@ -1,6 +1,7 @@
 /** A run as its users see it: rows with their payloads decoded. */
 import { decode } from "../core/codec.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
+import { executionId } from "../core/ids.js";
 import type { Waiting } from "../core/state.js";
 import type { RunRecord, RunStatus } from "../store/store.js";
 
@@ -22,14 +23,24 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+  readonly pausedAt: Date | null;
+  readonly canceledAt: Date | null;
+  /** Of a workflow class: the step that it is at, and the id of its execution. */
+  readonly currentStep: string | null;
+  readonly currentExecution: string | null;
   /** What a parked run waits for. */
   readonly waitingFor: readonly Waiting[];
   /** Why it is paused, while it is. */
   readonly pauseReason: string | null;
 }
 
-export function runInfo(run: RunRecord): RunInfo<any, any> {
+type Position = { readonly name: string; readonly attempt: number } | null;
+
+/** @param at the step that a run in execution is at; of others the row knows it */
+export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> {
   const note = readWaiting(run.waiting);
+  const isParked = run.status === "waiting" || run.status === "paused";
+  const step = isParked ? (note.step ?? null) : at;
   return {
     id: run.id,
     workflow: run.workflow,
@@ -47,6 +58,10 @@ export function runInfo(run: RunRecord): RunInfo<any, any> {
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
+    pausedAt: run.status === "paused" && note.pausedAt !== undefined ? new Date(note.pausedAt) : null,
+    canceledAt: run.status === "canceled" && run.finishedAt !== null ? new Date(run.finishedAt) : null,
+    currentStep: step?.name ?? null,
+    currentExecution: step === null ? null : executionId(run.id, step.name, step.attempt),
     waitingFor: note.for,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
   };
@@ -63,6 +78,9 @@ export interface WaitingNote {
   readonly for: readonly Waiting[];
   /** Why it is paused. */
   readonly paused?: string;
+  readonly pausedAt?: number;
+  /** The declared step that it is at. */
+  readonly step?: { readonly name: string; readonly attempt: number };
   /** The time for which a run that never began was planned, kept while it is paused. */
   readonly startAt?: number;
 }

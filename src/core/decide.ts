@@ -16,6 +16,8 @@ export type Command =
   | { readonly type: "pause"; readonly reason: string | null }
   /** `output` (encoded) stands in for the result of the step that the run is stuck at. */
   | { readonly type: "resume"; readonly output: string | null }
+  /** Goes on from this step of the chain. */
+  | { readonly type: "resumeAt"; readonly step: string }
   /** Passes over the step that the run is stuck at. */
   | { readonly type: "skip" }
   | { readonly type: "cancel"; readonly reason: string | null }
@@ -41,6 +43,8 @@ export interface Received {
   readonly at: number;
   /** Refuse what makes no sense with an InvalidStateError (a client is told), or pass over it (nobody is there to tell). */
   readonly strict: boolean;
+  /** Nobody executes the run: a step that has begun is one that rests in the middle. */
+  readonly idle?: boolean;
 }
 
 /**
@@ -56,10 +60,10 @@ export function decide(
   const decision = new Decision(state, nextSeq);
   decision.matchWaits();
   decision.resumeIfSignalled();
-  for (const { command, at, strict } of received) {
+  for (const { command, at, strict, idle } of received) {
     decision.passTime(at);
     try {
-      decision.obey(command);
+      decision.obey(command, idle ?? false);
     } catch (error) {
       if (strict || !(error instanceof InvalidStateError)) throw error;
     }
@@ -111,7 +115,7 @@ class Decision {
     }
   }
 
-  obey(command: Command): void {
+  obey(command: Command, idle: boolean): void {
     if (this.#ended) return this.#afterTheEnd(command);
     switch (command.type) {
       case "signal":
@@ -120,8 +124,10 @@ class Decision {
         return this.#pause(command.reason);
       case "resume":
         return this.#resume(command.output);
+      case "resumeAt":
+        return this.#resumeAt(command.step);
       case "skip":
-        return this.#skip();
+        return this.#skip(idle);
       case "cancel":
         return this.#cancel(command.reason);
       case "child":
@@ -209,22 +215,40 @@ class Decision {
     this.#resumeBy("operator");
   }
 
-  #skip(): void {
-    const { key, attempt } = this.#stuckStep();
+  #resumeAt(step: string): void {
+    if (this.#paused === null)
+      throw new InvalidStateError(
+        `The run is ${statusOf(this.#state)}, not paused; pause it before you send it elsewhere.`,
+      );
+    if (!this.#state.chain)
+      throw new InvalidStateError(
+        this.#state.startedAt === null
+          ? "The run has not begun; there is no step to go on from."
+          : "The run has no chain of steps to go on in: resumeAt is for workflow classes.",
+      );
+    this.events.push(event("run.moved", {}, { to: step }));
+    this.#resumeBy("operator");
+  }
+
+  #skip(idle: boolean): void {
+    const { key, attempt } = this.#stuckStep(idle);
     this.events.push(
       event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
     );
     if (this.#paused !== null) this.#resumeBy("operator");
   }
 
-  #stuckStep(): { readonly key: string; readonly attempt: number } {
+  /** With the attempt that is passed over: the one that waits, not the one before it. */
+  #stuckStep(idle = false): { readonly key: string; readonly attempt: number } {
     if (this.#paused?.node != null) {
       const op = this.#state.ops.get(this.#paused.node);
       if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
-        return { key: this.#paused.node, attempt: op.attempt };
+        return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
     } else {
       for (const [key, op] of this.#state.ops)
-        if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt };
+        if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt + 1 };
+      for (const [key, op] of this.#state.ops)
+        if (idle && op.kind === "step" && op.phase === "started") return { key, attempt: op.attempt };
     }
     throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
   }

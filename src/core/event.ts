@@ -26,8 +26,12 @@ export type Outcome =
   | "success"
   | "reattempted"
   | "continued"
+  | "skipped_by_condition"
   | "skipped_by_flow_control"
+  | "skipped_by_exception"
+  | "canceled_by_condition"
   | "canceled_by_flow_control"
+  | "canceled_by_exception"
   | "reattempted_by_exception"
   | "failed_by_exception"
   | "paused_by_exception"
@@ -37,8 +41,8 @@ export type Outcome =
 
 /** What each type of event carries. Values of the user are `unknown`; instants are relative (`…Ms`), see `at`. */
 export interface EventData {
-  /** Code began to run for the first time. */
-  "run.started": { timeoutMs?: number };
+  /** Code began to run for the first time. `chain`: it walks along declared steps, so that it can be sent to one of them. */
+  "run.started": { timeoutMs?: number; chain?: true };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
@@ -49,18 +53,26 @@ export interface EventData {
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };
   "run.woken": Record<string, never>;
+  /** An operator sent it to this step: it forgets what it had done and goes on from there. */
+  "run.moved": { to: string };
   "run.completed": { output?: unknown };
   "run.failed": { error: Failure };
   "run.canceled": { reason?: string };
 
+  /** It is the next one, and waits for its time. */
+  "step.scheduled": { waitMs: number };
   "step.started": Record<string, never>;
   "step.completed": { output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /** With `retryMs` the step runs again that much later; without, this is its end. */
   "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
-  /** Flow control: again after `waitMs`, without that being a failure. */
-  "step.reattempted": { waitMs: number; ms?: number };
-  "step.skipped": { by?: "operator" };
-  /** The step canceled the run. */
+  /**
+   * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
+   * further than its predecessor had.
+   */
+  "step.reattempted": { waitMs: number; ms?: number; rewind?: true; still?: true };
+  /** `by: "code"`: its class says that it was removed. */
+  "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number };
+  /** The step, or a condition of its workflow, canceled the run. */
   "step.canceled": { ms?: number };
 
   "timer.started": { ms?: number; until?: number };

@@ -25,6 +25,7 @@ const known = new Set<string>([
   "signal",
   "pause",
   "resume",
+  "resumeAt",
   "skip",
   "cancel",
   "child",

@@ -25,7 +25,17 @@ export interface StepOp {
   failures: number;
   /** Failures, countable or not: what the backoff grows with. */
   setbacks: number;
+  /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
+  streak: number;
+  /** Continuations in a row that did not move the cursor. */
+  standstill: number;
+  /** In phase "again": it waits for its own time, not for another attempt. */
+  planned: boolean;
+  /** Its last attempt asked to start over. */
+  rewound: boolean;
   phase: "started" | "again" | "completed" | "failed" | "skipped";
+  /** In phase "started": its worker died. Otherwise it rests in the middle, waiting for something durable. */
+  abandoned: boolean;
   /** When the next attempt is due, in phase "again". */
   dueAt: number | null;
   /** The data of the event that ended it, decoded when it is delivered. */
@@ -102,18 +112,29 @@ export interface Ending {
   readonly data: string | null;
 }
 
+/** `op` tells it from an answer to the same call before the code forgot it and asked again. */
+export interface Answered {
+  readonly key: string;
+  readonly at: number;
+  readonly op: Op | undefined;
+}
+
 export interface RunState {
   /** How many events have been folded. */
   seq: number;
   /** What the calls of user code led to, by their key. */
   readonly ops: Map<string, Op>;
   /** The calls that have an answer, in the order of the log: user code gets them in this order, live and on replay. */
-  readonly answered: { readonly key: string; readonly at: number }[];
+  readonly answered: Answered[];
   /** Signals that came and were not consumed, in order. */
   readonly signals: Signal[];
   /** Of the signals that came with one; none before the first. */
   signalKeys: Set<string> | null;
   startedAt: number | null;
+  /** Its code walks along declared steps. */
+  chain: boolean;
+  /** The step that an operator sent it to; null when it never was. */
+  position: string | null;
   deadlineAt: number | null;
   paused: Pause | null;
   cancel: { readonly reason: string | null } | null;
@@ -135,6 +156,8 @@ function initialState(): RunState {
     signals: [],
     signalKeys: null,
     startedAt: null,
+    chain: false,
+    position: null,
     deadlineAt: null,
     paused: null,
     cancel: null,
@@ -165,11 +188,13 @@ type Folder = (state: RunState, event: StoredEvent) => void;
 
 const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.started": (state, event) => {
-    const { timeoutMs } = dataOf(event, "run.started");
+    const { timeoutMs, chain } = dataOf(event, "run.started");
     state.startedAt = event.at;
+    state.chain = chain === true;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
   },
   "run.recovered": (state) => {
+    for (const op of state.ops.values()) if (op.kind === "step" && op.phase === "started") op.abandoned = true;
     state.news += 1;
   },
   "run.paused": (state, event) => {
@@ -191,7 +216,8 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
       stuck.phase = "again";
       stuck.dueAt = event.at;
     }
-    const { signal } = dataOf(event, "run.resumed");
+    const { signal, by } = dataOf(event, "run.resumed");
+    if (by === "operator") for (const op of state.ops.values()) if (op.kind === "step") op.streak = 0;
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;
@@ -203,12 +229,12 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.reattempted": (state, event) => {
     const { waitMs, rewind } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
-    if (!rewind) return;
-    state.rewound ??= new Map();
-    for (const [key, op] of state.ops) if (op.kind === "step") state.rewound.set(key, op.attempt);
-    state.generation += 1;
-    state.ops.clear();
-    state.answered.length = 0;
+    if (rewind) forget(state);
+  },
+  "run.moved": (state, event) => {
+    forget(state);
+    state.position = dataOf(event, "run.moved").to;
+    state.news += 1;
   },
   "run.woken": (state) => {
     state.reattemptAt = null;
@@ -218,10 +244,18 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.failed": end("failed"),
   "run.canceled": end("canceled"),
 
+  "step.scheduled": (state, event) => {
+    // The attempt that it names is yet to come.
+    const op = stepOf(state, { ...event, attempt: null });
+    if (hasEnded(op)) return;
+    goAgain(op, event.at + dataOf(event, "step.scheduled").waitMs);
+    op.planned = true;
+  },
   "step.started": (state, event) => {
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.phase = "started";
+    op.abandoned = false;
     op.dueAt = null;
   },
   "step.completed": (state, event) => endStep(state, event, "completed"),
@@ -232,16 +266,23 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.setbacks += 1;
-    if (transient !== true) op.failures += 1;
+    if (transient !== true) {
+      op.failures += 1;
+      op.streak += 1;
+    }
     if (retryMs === undefined) return endStep(state, event, "failed");
-    op.phase = "again";
-    op.dueAt = event.at + retryMs;
+    goAgain(op, event.at + retryMs);
   },
   "step.reattempted": (state, event) => {
+    const { waitMs, rewind, still } = dataOf(event, "step.reattempted");
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
-    op.phase = "again";
-    op.dueAt = event.at + dataOf(event, "step.reattempted").waitMs;
+    op.streak = 0;
+    op.standstill = still === true ? op.standstill + 1 : 0;
+    goAgain(op, event.at + waitMs);
+    if (rewind !== true) return;
+    op.rewound = true;
+    forget(state, scopeOf(keyOf(event)));
   },
 
   "timer.started": (state, event) => {
@@ -334,8 +375,32 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
 const keyOf = (event: StoredEvent): string => event.node ?? "";
 
 function answer(state: RunState, event: StoredEvent): void {
-  state.answered.push({ key: keyOf(event), at: event.at });
+  const key = keyOf(event);
+  state.answered.push({ key, at: event.at, op: state.ops.get(key) });
   state.news += 1;
+}
+
+/** What a declared step does durably is recorded under its own name, this, and the name that its body uses. */
+export const scopeMark = "/";
+export const scopeOf = (step: string): string => step + scopeMark;
+
+/** Code that starts over does everything anew: all of it, or one step within its scope. Attempts go on counting. */
+function forget(state: RunState, scope?: string): void {
+  state.rewound ??= new Map();
+  state.generation += 1;
+  if (scope === undefined) state.answered.length = 0;
+  for (const [key, op] of state.ops) {
+    if (scope !== undefined && !key.startsWith(scope)) continue;
+    if (op.kind === "step") state.rewound.set(key, op.attempt);
+    state.ops.delete(key);
+  }
+}
+
+function goAgain(op: StepOp, dueAt: number): void {
+  op.phase = "again";
+  op.dueAt = dueAt;
+  op.planned = false;
+  op.rewound = false;
 }
 
 function end(status: Ending["status"]): Folder {
@@ -355,6 +420,11 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       attempt: state.rewound?.get(key) ?? 0,
       failures: 0,
       setbacks: 0,
+      streak: 0,
+      standstill: 0,
+      planned: false,
+      rewound: false,
+      abandoned: false,
       phase: "started",
       dueAt: null,
       data: null,
@@ -416,6 +486,8 @@ export function statusOf(state: RunState): "pending" | "waiting" | "paused" | En
 export type Waiting =
   | { readonly kind: "sleep"; readonly name: string }
   | { readonly kind: "signal"; readonly names: readonly string[] }
+  /** A step whose time has not come yet. */
+  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
   | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
   | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
   | {
@@ -434,7 +506,7 @@ export function waitingFor(state: RunState): Waiting[] {
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
     else if (op.kind === "step" && op.phase === "again")
-      waiting.push({ kind: "retry", step: name, attempt: op.attempt + 1 });
+      waiting.push({ kind: op.planned ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
       waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
     else if (op.kind === "map" && op.phase === "open") {
@@ -446,8 +518,25 @@ export function waitingFor(state: RunState): Waiting[] {
 
 /** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
 export function parkingNote(state: RunState, newsSeen: number, more: { readonly startAt?: number } = {}): string {
-  const paused = state.paused === null ? {} : { paused: state.paused.reason };
-  return JSON.stringify({ news: newsSeen, for: waitingFor(state), ...paused, ...more });
+  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
+  const step = currentStep(state);
+  return JSON.stringify({
+    news: newsSeen,
+    for: waitingFor(state),
+    ...paused,
+    ...(step === null ? {} : { step }),
+    ...more,
+  });
+}
+
+/** The step that a run is at: of declared steps, the one that has begun or is next, with its attempt. */
+export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
+  if (!state.chain) return null;
+  for (const [name, op] of state.ops) {
+    if (op.kind !== "step" || hasEnded(op) || name.includes(scopeMark)) continue;
+    return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
+  }
+  return null;
 }
 
 /**

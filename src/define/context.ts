@@ -1,7 +1,9 @@
 /** What workflow code sees. The worker implements it; here is only its shape, so that definitions need no engine. */
 import type { Duration } from "../core/duration.js";
 import type { RetryOptions } from "../core/retry.js";
+import type { Workflow, WorkflowClass } from "./class/workflow.js";
 import type { WorkflowDefinition } from "./definition.js";
+import type { HeroRef } from "./stepping.js";
 
 /** Anything with these methods: `console`, pino, winston. */
 export interface Logger {
@@ -65,6 +67,8 @@ export interface ChildHandle<Output> {
 }
 
 export interface ChildOptions {
+  /** Who it is about. Children do not count against the one active run per hero. */
+  readonly hero?: HeroRef;
   /** Its name in the parent's log; default: the child workflow's name. */
   readonly name?: string;
   readonly tags?: readonly string[];
@@ -100,7 +104,10 @@ export type ChildArgs<Input, Options> = [Input] extends [void]
 
 type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unknown;
 
-export type ChildWorkflow<Input, Output> = WorkflowDefinition<Input, Output> | string;
+export type ChildWorkflow<Input, Output> =
+  | WorkflowDefinition<Input, Output>
+  | WorkflowClass<Workflow<any, Input, Output>>
+  | string;
 
 /** The `ctx` of a workflow. Everything awaited under it survives crashes. */
 export interface WorkflowContext<Input = unknown> {

@@ -16,6 +16,35 @@ export interface FailureInfo<Input = unknown> {
   readonly error: Error;
 }
 
+/** Told of every exception in a step, whatever becomes of it. What it throws is logged and changes nothing. */
+export type ErrorReporter = (error: unknown, about: ErrorContext) => void;
+
+export interface ErrorContext {
+  readonly runId: string;
+  readonly workflowName: string;
+  readonly step: string;
+  readonly attempt: number;
+}
+
+/** Who the runs of a workflow are about. */
+export interface HeroPolicy {
+  /** null: any. */
+  readonly type: string | null;
+  /** A start without a hero is refused. */
+  readonly required: boolean;
+  readonly allowMultiple: boolean;
+}
+
+export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
+
+/** What there is to know beforehand about the steps of a workflow. */
+export interface Declared {
+  /** Queues that some steps have of their own. */
+  readonly queues: readonly string[];
+  /** Some step has a queue or a priority of its own. */
+  readonly placed: boolean;
+}
+
 /** `Input` is what `start` takes and `Output` what `result` gives. */
 export interface WorkflowDefinition<Input = any, Output = any> {
   readonly [definitionBrand]: true;
@@ -31,6 +60,10 @@ export interface WorkflowDefinition<Input = any, Output = any> {
   readonly inputSchema: StandardSchemaV1 | null;
   readonly outputSchema: StandardSchemaV1 | null;
   readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
+  readonly onError: ErrorReporter | null;
+  readonly hero: HeroPolicy;
+  /** null: its steps are not declared, but found out as its code runs. */
+  readonly declared: Declared | null;
   readonly handler: Handler<any, Output>;
   /** Carries the type only. */
   readonly __input?: (input: Input) => void;

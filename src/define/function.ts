@@ -5,10 +5,11 @@ import { checkName } from "../core/names.js";
 import { type RetryOptions, resolveRetry } from "../core/retry.js";
 import type { SignalHandle } from "./context.js";
 import {
+  anyHero,
   definitionBrand,
+  type ErrorReporter,
   type FailureInfo,
   type Handler,
-  isDefinition,
   type WorkflowDefinition,
 } from "./definition.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "./standard-schema.js";
@@ -30,6 +31,8 @@ export interface WorkflowOptions<Input = any> {
   readonly tags?: readonly string[];
   /** Called as a last, recorded step when a run fails. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
+  /** Told of every exception in its steps. */
+  readonly onError?: ErrorReporter;
 }
 
 type OutputOf<Options, Output> = Options extends { readonly output: infer Schema extends StandardSchemaV1<any, any> }
@@ -93,6 +96,9 @@ export function workflow(
     inputSchema: checkSchema(name, "input", options.input),
     outputSchema: checkSchema(name, "output", options.output),
     onFailure: options.onFailure ?? null,
+    onError: options.onError ?? null,
+    hero: anyHero,
+    declared: null,
     handler,
   });
 }
@@ -107,6 +113,7 @@ const knownOptions = new Set<string>([
   "version",
   "tags",
   "onFailure",
+  "onError",
 ] satisfies (keyof WorkflowOptions)[]);
 
 function checkSchema(
@@ -130,14 +137,4 @@ export function checkPriority(priority: unknown): number {
 /** A signal's name with the type of its payload. */
 export function signal<Payload = unknown>(name: string): SignalHandle<Payload> {
   return { signal: checkName("signal", name) };
-}
-
-/** Collects the workflows that a module exports: `discoverWorkflows(await import("./workflows.js"))`. */
-export function discoverWorkflows(module: object): WorkflowDefinition[] {
-  const found = new Set<WorkflowDefinition>();
-  for (const value of Object.values(module)) {
-    if (isDefinition(value)) found.add(value);
-    else if (Array.isArray(value)) for (const item of value) if (isDefinition(item)) found.add(item);
-  }
-  return [...found];
 }

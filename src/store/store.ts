@@ -117,6 +117,7 @@ export type Next =
    * Owner is cleared, deliveries go back to 0, `status` and `waiting` are written, `startedAt` is written unless set.
    * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeIn` (milliseconds after the commit); with both
    * null only mail or a commit can move it. wakeIn 0 (or an instant that has passed) makes it ready.
+   * `route` and `priority` are written to the task alone; the run's row keeps what it was born with.
    * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
    * `CommitResult.kept` names it. Nobody is woken then: the owner goes on by itself.
    */
@@ -127,6 +128,13 @@ export type Next =
       readonly startedAt: number | "now" | null;
       readonly wakeAt: number | null;
       readonly wakeIn: number | null;
+      /**
+       * Which workers are asked for it from now on: what claims and hints know the task by. undefined leaves it as it
+       * is. At birth it is the name of the workflow.
+       */
+      readonly route?: string;
+      /** undefined leaves it as it is. */
+      readonly priority?: number;
     }
   /** The task's row is deleted with its inbox and the run's row gets its end; `startedAt` as for park. */
   | {

@@ -6,21 +6,23 @@
  * ended the way the reaper would, and a second worker carries on.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Hero } from "../client/birth.js";
 import type { RunHandle } from "../client/handle.js";
 import { openStore, Pawl } from "../connect.js";
 import { seededRandom } from "../core/ids.js";
+import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
+import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
+import type { HeroRef } from "../define/stepping.js";
 import type { Batch, Fence, Store, StoreTransaction } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
 
 export interface CrashTestOptions<Input, Output> {
   /** All workflows that take part; default: the one under test. */
-  readonly workflows?: readonly WorkflowDefinition<any, any>[];
+  readonly workflows?: readonly AnyWorkflow[];
   readonly store?: string;
-  readonly hero?: Hero;
+  readonly hero?: HeroRef;
   /** Called before each run: put the outside world back to its beginning. */
   readonly setup?: () => unknown;
   /** Called whenever nothing moves: send the signals that the run waits for. Must be safe to call again. */
@@ -48,10 +50,11 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 const maxWakeUps = 10_000;
 
 export async function crashTest<Input, Output>(
-  definition: WorkflowDefinition<Input, Output>,
+  workflow: WorkflowDefinition<Input, Output> | WorkflowClass<Workflow<any, Input, Output>>,
   input: Input,
   options: CrashTestOptions<Input, Output> = {},
 ): Promise<CrashTestReport<Output>> {
+  const definition: WorkflowDefinition<Input, Output> = asDefinition(workflow);
   const clock = new VirtualClock();
   const store = await openStore(options.store ?? "memory:", { clock: clock.read });
   try {
@@ -148,7 +151,7 @@ class Trial<Input, Output> {
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {
-    const workflows = new Set<WorkflowDefinition<any, any>>([...(this.#options.workflows ?? []), this.#definition]);
+    const workflows = new Set([...(this.#options.workflows ?? []).map(asDefinition), this.#definition]);
     const worker = pawl.worker({ workflows: [...workflows], concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
     await worker.start();
     return worker;

@@ -1,8 +1,14 @@
 /** Pawl with a virtual clock: days pass in milliseconds, and tests say when. */
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import type { ExecutionInfo } from "../client/executions.js";
 import type { RunHandle } from "../client/handle.js";
 import { openStore, Pawl } from "../connect.js";
+import { decode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidStateError } from "../core/errors.js";
+import { scopeMark } from "../core/state.js";
+import type { AnyWorkflow } from "../define/as-definition.js";
+import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { Store } from "../store/store.js";
@@ -11,7 +17,7 @@ import { VirtualClock } from "./clock.js";
 import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
 
 export interface TestPawlOptions {
-  readonly workflows: readonly WorkflowDefinition<any, any>[];
+  readonly workflows: readonly AnyWorkflow[];
   /** Any URL; default "memory:". */
   readonly store?: string;
   readonly startAt?: Date | number;
@@ -76,6 +82,52 @@ export class TestPawl {
     throw new InvalidStateError(`Run ${run.id} did not end within ${limit} executions.`, { runId: run.id });
   }
 
+  /**
+   * Takes the run through the step that it is at, its wait included, and no further. A resumable step is not interrupted
+   * on the way. Returns how the step ended; a run that is paused meanwhile is left at that.
+   */
+  async speedrunCurrentStep(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<ExecutionInfo | null> {
+    const limit = options.maxExecutions ?? 100;
+    for (let executions = 0; executions < limit; executions += 1) {
+      const { ended, nextDueAt } = await this.#worker.runOneStep(run.id);
+      const { finishedAt, status, waitingFor } = await run.get();
+      if (ended || finishedAt !== null || (status === "paused" && nextDueAt === null)) return this.#lastEnded(run);
+      if (nextDueAt === null)
+        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, {
+          runId: run.id,
+          status,
+        });
+      this.clock.moveTo(nextDueAt);
+    }
+    throw new InvalidStateError(`The current step of run ${run.id} did not end within ${limit} executions.`, {
+      runId: run.id,
+    });
+  }
+
+  async #lastEnded(run: RunHandle<any, any>): Promise<ExecutionInfo | null> {
+    const ended = (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeMark));
+    return ended.at(-1) ?? null;
+  }
+
+  /** Throws unless the resumable step that the run is at has this cursor. */
+  async assertCursor(run: RunHandle<any, any>, expected: unknown): Promise<void> {
+    const rows = await this.#store.cursors(run.id);
+    const { currentStep } = await run.get();
+    const row = rows.find((one) => one.node === currentStep) ?? rows.find((one) => one.cursor !== null);
+    const actual = row?.cursor == null ? null : decode(row.cursor);
+    deepStrictEqual(actual, expected ?? null, `Run ${run.id} has another cursor${at(currentStep)} than expected.`);
+  }
+
+  /** Throws unless an execution of this step was interrupted and another one is to continue it. */
+  async assertStepHasSuccessor(run: RunHandle<any, any>, step: string): Promise<void> {
+    const executions = (await run.executions()).filter((one) => one.step === step);
+    const last = executions.at(-1);
+    const before = executions.at(-2);
+    ok(before?.finishedAt, `Run ${run.id} has no execution of step "${step}" that has ended and has a successor.`);
+    strictEqual(before.successor, last?.id);
+    strictEqual(last?.state, "scheduled", `The successor of step "${step}" is ${last?.state}, not scheduled.`);
+  }
+
   async #pauseReason(run: RunHandle<any, any>): Promise<string> {
     const log = (await this.#store.logs([run.id])).get(run.id) ?? [];
     const paused = log.findLast((event) => event.type === "run.paused");
@@ -101,7 +153,7 @@ export class TestPawl {
 
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
   async crashTest<I, O>(
-    definition: WorkflowDefinition<I, O>,
+    workflow: WorkflowDefinition<I, O> | WorkflowClass<Workflow<any, I, O>>,
     input: I,
     options: CrashTestOptions<I, O> = {},
   ): Promise<CrashTestReport<O>> {
@@ -110,7 +162,7 @@ export class TestPawl {
     // On a shared database our own worker would take the runs that are to be crashed.
     await this.#worker.stop();
     try {
-      return await crashTest(definition, input, { workflows, ...(store === undefined ? {} : { store }), ...options });
+      return await crashTest(workflow, input, { workflows, ...(store === undefined ? {} : { store }), ...options });
     } finally {
       this.#worker = await testWorker(this.pawl, workflows);
     }
@@ -120,6 +172,8 @@ export class TestPawl {
     return this.pawl.close();
   }
 }
+
+const at = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
 
 function describe(waiting: readonly { readonly kind: string }[]): string {
   if (waiting.length === 0) return "nothing that is known";

@@ -3,7 +3,7 @@
  * before the next one is handed over, everything the last one set off has run (a macrotask passes). Live and on replay
  * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
-import type { RunState } from "../core/state.js";
+import { type Answered, type Op, type RunState, scopeMark } from "../core/state.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = nobody;
@@ -38,7 +38,9 @@ export class Answers {
   /** What the log knew when this activation began: until the code has asked for all of it, it is replaying. */
   readonly #recorded: Set<string> | null;
   /** Those whose turn came before the code asked. */
-  #passed: Set<string> | null = null;
+  #passed: Map<string, Op> | null = null;
+  /** Those of step bodies that were handed over: a body that is run again asks again. */
+  #handed: Map<string, Op> | null = null;
   #cursor = 0;
   #scheduled = false;
   /** Nothing is handed over before there is code that could have asked. */
@@ -69,9 +71,17 @@ export class Answers {
     this.#recorded?.delete(key);
     const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
-    if (this.#passed?.delete(key) === true) void this.#settle(key, call);
-    else this.pending.set(key, call);
+    const op = this.#state.ops.get(key);
+    if (op !== undefined && (this.#passed?.get(key) === op || this.#handed?.get(key) === op)) {
+      this.#passed?.delete(key);
+      this.#noteHanded(key, op);
+      void this.#settle(key, call);
+    } else this.pending.set(key, call);
     return call.promise;
+  }
+
+  #noteHanded(key: string, op: Op): void {
+    if (key.includes(scopeMark)) (this.#handed ??= new Map()).set(key, op);
   }
 
   /** For what is in the log but has no answer to wait for. */
@@ -113,14 +123,17 @@ export class Answers {
     if (this.#closed) return;
     const { answered } = this.#state;
     while (this.#cursor < answered.length) {
-      const { key, at } = answered[this.#cursor++] as { key: string; at: number };
+      const { key, at, op } = answered[this.#cursor++] as Answered;
       this.now = at;
+      // Code that started over has forgotten what it was once told.
+      if (op === undefined || this.#state.ops.get(key) !== op) continue;
       const call = this.pending.get(key);
       if (call === undefined) {
-        (this.#passed ??= new Set()).add(key);
+        (this.#passed ??= new Map()).set(key, op);
         continue;
       }
       this.pending.delete(key);
+      this.#noteHanded(key, op);
       const later = this.#settle(key, call);
       if (later !== undefined) {
         this.#scheduled = true;

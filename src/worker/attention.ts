@@ -3,6 +3,7 @@
  * `decide`, and committed before any code acts on it; one decision at a time.
  */
 import { decide, type Received } from "../core/decide.js";
+import { dismissChildren } from "../core/dismissal.js";
 import { dataOf } from "../core/event.js";
 import { readMail } from "../core/mail.js";
 import { nextDueAt, type Op } from "../core/state.js";
@@ -85,6 +86,9 @@ export class Attention {
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
       dismissFailedMaps(turn, events);
+      if (events.some((one) => one.type === "run.moved")) {
+        for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
+      }
       if (!(await turn.submit(events))) return;
       // Again: a wait that the code began meanwhile may be for a signal that came just now.
       received = [];
@@ -112,7 +116,9 @@ export class Attention {
     for (const [key, begin] of retries) {
       if (!this.#turn.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
-      const again = op?.kind === "step" && op.phase === "again" ? op : null;
+      // It is planned, but the log does not know yet.
+      if (op === undefined) continue;
+      const again = op.kind === "step" && op.phase === "again" ? op : null;
       if (again !== null && (again.dueAt ?? 0) > now) continue;
       retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.

@@ -1,18 +1,20 @@
 /** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
 import { decode, encode } from "../core/codec.js";
+import { dismissMap } from "../core/dismissal.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { childRunId } from "../core/ids.js";
-import { writeMail } from "../core/mail.js";
 import { checkName } from "../core/names.js";
 import { indexes } from "../core/ranges.js";
 import { childNode, type MapOp } from "../core/state.js";
+import { asDefinition } from "../define/as-definition.js";
 import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
 import { validate } from "../define/standard-schema.js";
-import type { Mail, NewRun, RunRecord } from "../store/store.js";
+import type { NewRun, RunRecord } from "../store/store.js";
 import type { Deferred } from "./answers.js";
 import { insist } from "./insist.js";
+import type { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
 
 /** More children than this are born in several commits. */
@@ -20,16 +22,17 @@ const birthsPerCommit = 500;
 const readsPerPage = 500;
 
 export async function startChild<I, O>(
-  turn: Turn,
+  scope: Scope,
   child: ChildWorkflow<I, O>,
   input: I,
   options: ChildOptions = {},
 ): Promise<ChildHandle<O>> {
-  const key = turn.key(checkName("step", options.name ?? nameOf(child)));
+  const { turn } = scope;
+  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
-  const answer = turn.ask(key) as Promise<O>;
+  const answer = scope.ask(key) as Promise<O>;
   answer.catch(() => {});
   const handle: ChildHandle<O> = { runId, result: () => answer };
   if (op !== undefined || turn.halted) {
@@ -44,13 +47,14 @@ export async function startChild<I, O>(
 }
 
 export async function mapChildren<I, O>(
-  turn: Turn,
+  scope: Scope,
   child: ChildWorkflow<I, O>,
   items: readonly I[],
   options: MapOptions = {},
 ): Promise<MapResult<O>> {
   if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
-  const key = turn.key(checkName("step", options.name ?? nameOf(child)));
+  const { turn } = scope;
+  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const count = items.length;
   const concurrency = checkCount("concurrency", options.concurrency ?? Math.max(1, count), 1);
   const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
@@ -58,7 +62,7 @@ export async function mapChildren<I, O>(
   if (op !== undefined && op.count !== count) {
     turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
   }
-  const answer = turn.ask(key) as Promise<MapResult<O>>;
+  const answer = scope.ask(key) as Promise<MapResult<O>>;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
     await turn.busy(() =>
       spawn(turn, child, items, {
@@ -122,7 +126,7 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
 
 /** Everything about a child but its input and id, looked up once. */
 async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
-  const definition = typeof child === "string" ? null : child;
+  const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
   const registered =
     definition === null
@@ -137,8 +141,8 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
     version: definition?.version ?? registered?.version ?? "",
     queue: definition?.queue ?? registered?.queue ?? name,
     priority: options.priority ?? definition?.priority ?? 0,
-    heroType: null,
-    heroId: null,
+    heroType: options.hero === undefined ? null : checkName("hero type", options.hero.type),
+    heroId: options.hero === undefined ? null : checkName("hero id", options.hero.id),
     heroKey: null,
     tags: options.tags ?? definition?.tags ?? [],
     startKey: null,
@@ -153,7 +157,8 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
 
 const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
 
-const nameOf = (child: ChildWorkflow<any, any>): string => (typeof child === "string" ? child : child?.name);
+const nameOf = (child: ChildWorkflow<any, any>): string =>
+  typeof child === "string" ? child : asDefinition(child).name;
 
 function checkCount(name: string, value: number, least: number): number {
   if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;
@@ -183,28 +188,8 @@ export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void
     const failures = [...indexes(failed)];
     if (op.failed.length + failures.length <= op.tolerate) continue;
     const ended = new Set([...indexes(completed), ...failures]);
-    for (const mail of cancelMap(turn, settled.node, op, ended)) turn.outbox.mail.push(mail);
+    for (const mail of dismissMap(turn.runId, turn.state, settled.node, op, ended)) turn.outbox.mail.push(mail);
   }
-}
-
-function cancelMap(turn: Turn, key: string, op: MapOp, ended: ReadonlySet<number> = new Set()): Mail[] {
-  const mails: Mail[] = [];
-  for (let index = 0; index < op.spawned; index += 1) {
-    if (!op.ended.has(index) && !ended.has(index)) mails.push(cancelMail(childId(turn, key, index)));
-  }
-  return mails;
-}
-
-const cancelMail = (runId: string): Mail => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });
-
-/** When a run ends, the children it still waits for end with it. */
-export function childrenToCancel(turn: Turn): Mail[] {
-  const mails: Mail[] = [];
-  for (const [key, op] of turn.state.ops) {
-    if (op.kind === "child" && op.phase === "open") mails.push(cancelMail(op.runId));
-    if (op.kind === "map" && op.phase !== "settled") mails.push(...cancelMap(turn, key, op));
-  }
-  return mails;
 }
 
 /** Reads the children's results in pages, when the map as a whole has an answer. */

@@ -2,6 +2,7 @@
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { event } from "../core/event.js";
+import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { childRunId, executionId, seededRandom, seededUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import type {
@@ -21,25 +22,27 @@ import type {
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
-import { type FlowAction, FlowSignal } from "./flow-control.js";
+import type { Scope } from "./scope.js";
 import { callStep } from "./step.js";
 import type { Turn } from "./turn.js";
 
-export function createContext(turn: Turn): WorkflowContext<any> {
-  return new Context(turn);
+export function createContext(scope: Scope): WorkflowContext<any> {
+  return new Context(scope);
 }
 
 const farthestInstant = 8.64e15;
 const longestWaitKey = 200;
 
 class Context implements WorkflowContext<any> {
+  readonly #scope: Scope;
   readonly #turn: Turn;
   /** The keys of timers and waits, for `race`. */
   #keys: WeakMap<Promise<unknown>, string> | null = null;
   #random: (() => number) | null = null;
 
-  constructor(turn: Turn) {
-    this.#turn = turn;
+  constructor(scope: Scope) {
+    this.#scope = scope;
+    this.#turn = scope.turn;
   }
 
   get runId(): string {
@@ -55,15 +58,15 @@ class Context implements WorkflowContext<any> {
   }
 
   get attempt(): number {
-    return this.#turn.deliveries;
+    return this.#scope.execution?.attempt ?? this.#turn.deliveries;
   }
 
   get executionId(): string {
-    return executionId(this.runId, this.workflowName, this.attempt);
+    return this.#scope.execution?.id ?? executionId(this.runId, this.workflowName, this.attempt);
   }
 
   get abortSignal(): AbortSignal {
-    return this.#turn.abortSignal;
+    return (this.#scope.execution ?? this.#turn).abortSignal;
   }
 
   get log(): Logger {
@@ -72,7 +75,7 @@ class Context implements WorkflowContext<any> {
 
   step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("step", name, fn);
-    return callStep(this.#turn, this.#turn.key(name), fn, options) as Promise<T>;
+    return callStep(this.#scope, name, fn, options) as Promise<T>;
   }
 
   transaction<T, Tx>(
@@ -81,7 +84,7 @@ class Context implements WorkflowContext<any> {
     options?: StepOptions,
   ): Promise<T> {
     this.#checkFunction("transaction", name, fn);
-    return callStep(this.#turn, this.#turn.key(name), fn as never, options, "transaction") as Promise<T>;
+    return callStep(this.#scope, name, fn as never, options, "transaction") as Promise<T>;
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {
@@ -105,9 +108,9 @@ class Context implements WorkflowContext<any> {
 
   #timer(name: string, data: { ms?: number; until?: number }, due: { inMs?: number; at?: number }): Promise<void> {
     const turn = this.#turn;
-    const key = turn.key(checkName("step", name));
+    const key = this.#scope.key(checkName("step", name));
     const op = turn.recorded(key, "timer");
-    const answer = this.#remember(turn.ask(key) as Promise<void>, key);
+    const answer = this.#remember(this.#scope.ask(key) as Promise<void>, key);
     if (op === undefined && !turn.halted) turn.outbox.open(event("timer.started", { node: key }, data), due);
     turn.stir();
     return answer;
@@ -137,9 +140,9 @@ class Context implements WorkflowContext<any> {
     const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
-    const key = turn.key(waitKey(this.runId, names.join(mode === "any" ? "|" : "&")));
+    const key = this.#scope.key(waitKey(this.runId, names.join(mode === "any" ? "|" : "&")));
     const op = turn.recorded(key, "wait");
-    const answer = turn.ask(key);
+    const answer = this.#scope.ask(key);
     if (op === undefined && !turn.halted) {
       const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
       turn.outbox.open(event("wait.started", { node: key }, data), timeoutMs === undefined ? {} : { inMs: timeoutMs });
@@ -184,11 +187,11 @@ class Context implements WorkflowContext<any> {
   }
 
   start<I, O>(child: ChildWorkflow<I, O>, ...[input, options]: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>> {
-    return startChild(this.#turn, child, input as I, options);
+    return startChild(this.#scope, child, input as I, options);
   }
 
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>> {
-    return mapChildren(this.#turn, child, items, options);
+    return mapChildren(this.#scope, child, items, options);
   }
 
   async branch<Cases extends Record<string, () => unknown>>(
@@ -197,9 +200,9 @@ class Context implements WorkflowContext<any> {
     cases: Cases,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
     const turn = this.#turn;
-    const key = turn.key(checkName("step", name));
+    const key = this.#scope.key(checkName("step", name));
     const op = turn.recorded(key, "branch");
-    const answer = turn.ask(key) as Promise<keyof Cases & string>;
+    const answer = this.#scope.ask(key) as Promise<keyof Cases & string>;
     if (op === undefined && !turn.halted) {
       await turn.busy(async () => {
         const choice = await choose();
@@ -218,7 +221,7 @@ class Context implements WorkflowContext<any> {
   }
 
   random(): number {
-    this.#random ??= seededRandom(this.runId);
+    this.#random ??= seededRandom(this.#scope.seed);
     return this.#random();
   }
 
@@ -227,12 +230,12 @@ class Context implements WorkflowContext<any> {
   }
 
   progress(done: number, total?: number, message?: string): void {
-    this.#turn.progress("", done, total, message);
+    this.#turn.progress(this.#scope.execution?.key ?? "", done, total, message);
   }
 
   patched(id: string): boolean {
     const turn = this.#turn;
-    const key = `patch:${checkName("patch id", id)}`;
+    const key = this.#scope.patchKey(checkName("patch id", id));
     if (turn.recorded(key, "patch") !== undefined || turn.answers.asked.has(key)) {
       turn.answers.note(key);
       return true;
@@ -251,9 +254,9 @@ class Context implements WorkflowContext<any> {
   /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
   pause(reason?: string): never {
     const turn = this.#turn;
-    const key = turn.nextKey("pause");
+    const key = this.#scope.nextKey("pause");
     if (turn.recorded(key, "pause") !== undefined) {
-      turn.key("pause");
+      this.#scope.key("pause");
       turn.answers.note(key);
       return undefined as never;
     }
@@ -283,7 +286,7 @@ class Context implements WorkflowContext<any> {
   /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
   #leave(action: FlowAction): never {
     const signal = new FlowSignal(action);
-    this.#turn.raise(signal);
+    this.#scope.raise(signal);
     throw signal;
   }
 }

@@ -1,15 +1,16 @@
 /** How the handler of a workflow ended, and what that means for the run. */
 import { encode } from "../core/codec.js";
+import { dismissChildren } from "../core/dismissal.js";
 import { PauseError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
+import { FlowSignal } from "../core/flow-control.js";
 import { nextDelay } from "../core/retry.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
-import { childrenToCancel } from "./children.js";
 import { createContext } from "./context.js";
-import { FlowSignal } from "./flow-control.js";
 import { pausedBy } from "./paused-by.js";
 import { presentable } from "./presentable.js";
+import { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
 
 export function handlerReturned(turn: Turn, output: unknown): void {
@@ -71,7 +72,7 @@ async function rest(turn: Turn, paused: NewEvent): Promise<void> {
 
 function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
   // What the handler forgets, nobody waits for any more.
-  if (rewind) for (const mail of childrenToCancel(turn)) turn.outbox.mail.push(mail);
+  if (rewind) for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
   turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
   return turn.park();
 }
@@ -115,7 +116,7 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {
-    await createContext(turn).step("on_failure", () => onFailure(info));
+    await createContext(new Scope(turn)).step("on_failure", () => onFailure(info));
   } catch (secondary) {
     turn.host.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
   }

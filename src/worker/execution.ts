@@ -1,7 +1,7 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
 import { TimeoutError } from "../core/errors.js";
+import type { FlowSignal } from "../core/flow-control.js";
 import type { Logger, StepContext } from "../define/context.js";
-import type { FlowSignal } from "./flow-control.js";
 
 export interface ExecutionHost {
   readonly runId: string;

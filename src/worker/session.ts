@@ -6,7 +6,7 @@ import { WorkflowNotFoundError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import type { Logger } from "../define/context.js";
-import type { WorkflowDefinition } from "../define/definition.js";
+import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import { insist } from "./insist.js";
@@ -23,6 +23,10 @@ export interface SessionOptions {
   readonly maxDeliveries: number;
   readonly graceMs: number;
   definition(workflow: string, version: string): WorkflowDefinition;
+  serves(route: string, version: string): boolean;
+  interruptions(): boolean;
+  stepEnded(turn: Turn): void;
+  readonly onError: ErrorReporter | null;
   registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
   /** An answer was lost: it is not certain which runs are ours. */
   onUncertain(): void;
@@ -59,6 +63,10 @@ export class Session {
       executing: options.slowSteps.executing,
       maxDeliveries: options.maxDeliveries,
       cancelGraceMs: options.graceMs,
+      onError: options.onError,
+      serves: (route, version) => options.serves(route, version),
+      interruptions: () => options.interruptions(),
+      stepEnded: (turn) => options.stepEnded(turn),
       registration: async (name) => {
         const known = await options.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);

@@ -1,25 +1,21 @@
 /** A step: its body runs, and how it ended becomes an event. */
 import { encode } from "../core/codec.js";
+import { dismissChildren } from "../core/dismissal.js";
 import { parseDuration } from "../core/duration.js";
-import {
-  InvalidInputError,
-  PauseError,
-  PayloadTooLargeError,
-  PermanentError,
-  SerializationError,
-  StoreError,
-  TimeoutError,
-  TransientError,
-} from "../core/errors.js";
+import { InvalidInputError } from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
-import { toFailure } from "../core/failure.js";
-import { nextDelay, type RetryPolicy, resolveRetry, shouldRetry } from "../core/retry.js";
-import type { Op, StepOp } from "../core/state.js";
+import { FlowSignal } from "../core/flow-control.js";
+import { executionId } from "../core/ids.js";
+import { resolveRetry } from "../core/retry.js";
+import { type Op, type StepOp, scopeOf } from "../core/state.js";
 import type { StepOptions } from "../define/context.js";
+import type { Reaction } from "../define/stepping.js";
+import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
-import { FlowSignal } from "./flow-control.js";
-import { pausedBy } from "./paused-by.js";
 import { presentable } from "./presentable.js";
+import { byRetryPolicy, eventsOf, reactSafely } from "./reaction.js";
+import { report } from "./report.js";
+import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
 
@@ -30,39 +26,55 @@ const noOptions: StepOptions = {};
 
 /** Asks for the step's result; runs the body unless the log has it. */
 export function callStep(
-  turn: Turn,
-  key: string,
+  scope: Scope,
+  name: string,
   body: Body,
   options: StepOptions = noOptions,
   kind: StepKind = "plain",
 ): Promise<unknown> {
+  const { turn } = scope;
+  const key = scope.key(name);
   const policy =
     options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
   const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${key}"`);
   if (options.onCrash !== undefined && options.onCrash !== "rerun" && options.onCrash !== "pause") {
     throw new InvalidInputError(`onCrash of step "${key}" is "rerun" or "pause", not ${String(options.onCrash)}.`);
   }
-  const step = new Step(turn, key, body, { policy, timeoutMs, options, kind });
-  const op = turn.recorded(key, "step");
-  const answer = turn.ask(key);
-  step.begin(op);
-  return answer;
+  const { onCrash = "rerun", input } = options;
+  const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, op);
+  return new Step(turn, key, body, { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false }).call(scope);
 }
 
-interface Settings {
-  readonly policy: RetryPolicy;
+export interface StepSettings {
   readonly timeoutMs: number | null;
-  readonly options: StepOptions;
+  readonly onCrash: "rerun" | "pause";
+  readonly input: unknown;
   readonly kind: StepKind;
+  /** How long after it was first asked for. */
+  readonly waitMs: number;
+  /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
+  readonly declared: boolean;
+  /** What an exception means. */
+  react(error: unknown, op: StepOp | undefined): Reaction;
 }
 
 /** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
 export class TurnExecution extends Execution {
   readonly turn: Turn;
+  /** Of the body of a declared step. */
+  scope: Scope | null = null;
+  /** Of a step with a cursor. */
+  checkpoints: StepCheckpoints | null = null;
+  /** Its body has ended, or has been given up on. */
+  over = false;
 
   constructor(turn: Turn, key: string, attempt: number) {
     super(turn, key, attempt);
     this.turn = turn;
+  }
+
+  get id(): string {
+    return executionId(this.turn.runId, this.key, this.attempt);
   }
 
   recordStart(): Promise<boolean> {
@@ -71,45 +83,71 @@ export class TurnExecution extends Execution {
   }
 }
 
-class Step {
+export class Step {
   readonly #turn: Turn;
   readonly #key: string;
   readonly #body: Body;
-  readonly #settings: Settings;
+  readonly #settings: StepSettings;
 
-  constructor(turn: Turn, key: string, body: Body, settings: Settings) {
+  constructor(turn: Turn, key: string, body: Body, settings: StepSettings) {
     this.#turn = turn;
     this.#key = key;
     this.#body = body;
     this.#settings = settings;
   }
 
-  begin(op: StepOp | undefined): void {
+  call(scope: Scope): Promise<unknown> {
+    const op = this.#turn.recorded(this.#key, "step");
+    const answer = scope.ask(this.#key);
+    // A body that was run again may ask for what its last attempt began and did not wait for.
+    if (scope.execution === null || !this.#turn.isExecuting(this.#key)) this.#begin(op);
+    return answer;
+  }
+
+  #begin(op: StepOp | undefined): void {
     const turn = this.#turn;
     if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || !turn.mayBegin(this.#key))
       return turn.stir();
-    if (op?.phase === "started" && this.#settings.options.onCrash === "pause") {
+    if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
+    if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#rests(op)) {
       const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
       return turn.hold(reason, null, this.#key);
     }
-    if (op?.phase === "again" && (op.dueAt ?? 0) > turn.storeNow()) {
-      return turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
-    }
+    if (op?.phase === "again" && (op.dueAt ?? 0) > turn.storeNow()) return this.#later();
     this.#execute(op);
   }
 
+  #plan(): void {
+    const { waitMs } = this.#settings;
+    const attempt = (this.#turn.state.rewound?.get(this.#key) ?? 0) + 1;
+    this.#turn.outbox.open(event("step.scheduled", { node: this.#key, attempt }, { waitMs }), { inMs: waitMs });
+    this.#later();
+  }
+
+  #later(): void {
+    this.#turn.retryLater(this.#key, (op: Op | undefined) => this.#execute(op as StepOp | undefined));
+  }
+
+  /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
+  #rests(op: StepOp): boolean {
+    return this.#settings.declared && op.phase === "started" && !op.abandoned && this.#turn.deliveries === 1;
+  }
+
   #execute(op: StepOp | undefined): void {
-    const execution = new TurnExecution(
-      this.#turn,
-      this.#key,
-      (op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0) + 1,
-    );
+    const goesOn = op !== undefined && this.#rests(op);
+    const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
+    const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1);
+    if (goesOn) execution.startRecorded = true;
     this.#turn.began(execution);
-    const { kind, options, timeoutMs } = this.#settings;
-    if (kind === "transaction" || options.onCrash === "pause") return void this.#executeCarefully(execution, op);
+    const { kind, onCrash } = this.#settings;
+    if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);
+    this.#run(execution, op);
+  }
+
+  #run(execution: TurnExecution, op: StepOp | undefined): void {
     execution.run(
       this.#body,
-      timeoutMs,
+      this.#settings.timeoutMs,
       (output) => this.#returned(execution, op, output),
       (thrown) => this.#threw(execution, op, thrown),
     );
@@ -118,16 +156,9 @@ class Step {
   /** What must be in the log before the body runs, or together with what the body writes. */
   async #executeCarefully(execution: TurnExecution, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
-    const { kind, options, timeoutMs } = this.#settings;
-    if (options.onCrash === "pause" && !(await execution.recordStart())) return;
-    if (kind === "plain") {
-      return execution.run(
-        this.#body,
-        timeoutMs,
-        (output) => this.#returned(execution, op, output),
-        (thrown) => this.#threw(execution, op, thrown),
-      );
-    }
+    const { kind, onCrash, timeoutMs } = this.#settings;
+    if (onCrash === "pause" && !execution.startRecorded && !(await execution.recordStart())) return;
+    if (kind === "plain") return this.#run(execution, op);
     try {
       const record = (output: unknown) => this.#completed(execution, output);
       const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
@@ -154,24 +185,28 @@ class Step {
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.takeRaised(execution);
-    const events = signal === null ? this.#failed(execution, error, op) : this.#flow(execution, signal);
-    this.#record(execution, events, signal);
+    if (signal !== null) return this.#record(execution, this.#flow(execution, signal), signal);
+    const turn = this.#turn;
+    report(turn, error, this.#key, execution.attempt);
+    const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
+    const { events, signal: consequence } = eventsOf(reaction, error, execution);
+    this.#record(execution, events, consequence);
   }
 
   #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
     const turn = this.#turn;
     turn.ended(execution);
     if (turn.over) return;
+    execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
     if (signal !== null && isRunLevel(signal)) {
       turn.settled();
       return turn.obeyFromStep(signal, events);
     }
+    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) turn.giveWay();
     turn.post(events, (written) => {
       if (!written) return;
       // Not before the state knows of the failure: until then it shows the attempt before as due.
-      if (events.some(leadsToAnother)) {
-        turn.retryLater(this.#key, (later: Op | undefined) => this.#execute(later as StepOp | undefined));
-      }
+      if (events.some(leadsToAnother)) this.#later();
       turn.settled();
     });
   }
@@ -179,82 +214,52 @@ class Step {
   #completed(execution: Execution, output: unknown): NewEvent {
     const text = encode(output, { what: `the output of step "${this.#key}"` });
     const raw: Record<string, string> = { output: text };
-    const { input } = this.#settings.options;
+    const { input } = this.#settings;
     if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
     return event("step.completed", this.#place(execution, "success"), { ms: execution.elapsedMs }, raw);
   }
 
-  #failed(execution: Execution, error: unknown, op: StepOp | undefined): NewEvent[] {
-    this.#turn.host.log.debug(
-      `Run ${this.#turn.runId}: step "${this.#key}" failed at attempt ${execution.attempt}.`,
-      error,
-    );
-    const ms = execution.elapsedMs;
-    const failure = toFailure(error);
-    if (error instanceof PauseError) {
-      const failed = event("step.failed", this.#place(execution, "paused_by_exception"), {
-        error: failure,
-        ms,
-        retryMs: 0,
-        transient: true,
-      });
-      return [failed, pausedBy(error, { node: this.#key })];
-    }
-    const outcome = error instanceof TimeoutError ? "timed_out" : null;
-    const delay = this.#retryDelay(error, op);
-    if (delay === null)
-      return [event("step.failed", this.#place(execution, outcome ?? "failed_by_exception"), { error: failure, ms })];
-    const transient = isPassing(error) ? { transient: true } : {};
-    return [
-      event("step.failed", this.#place(execution, outcome ?? "reattempted_by_exception"), {
-        error: failure,
-        ms,
-        retryMs: delay,
-        ...transient,
-      }),
-    ];
-  }
-
-  /** null: it has failed for good. What the user's own retry functions throw, or return by mistake, ends it too. */
-  #retryDelay(error: unknown, op: StepOp | undefined): number | null {
-    // The same value would be as unfit for storing the next time.
-    if (error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof PermanentError)
-      return null;
-    const { policy } = this.#settings;
-    try {
-      if (!isPassing(error) && !shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return null;
-      return nextDelay(policy, (op?.setbacks ?? 0) + 1, Math.random(), error);
-    } catch (broken) {
-      this.#turn.host.log.error(
-        `Run ${this.#turn.runId}: the retry options of step "${this.#key}" failed; it is not retried.`,
-        broken,
-      );
-      return null;
-    }
-  }
-
-  #flow(execution: Execution, { action }: FlowSignal): NewEvent[] {
+  #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {
     this.#turn.takeRaised(execution);
+    signal.honoured = true;
+    const { action } = signal;
     const ms = execution.elapsedMs;
     switch (action.kind) {
       case "skip":
-        return [event("step.skipped", this.#place(execution, "skipped_by_flow_control"))];
+        return [event("step.skipped", this.#place(execution, action.outcome ?? "skipped_by_flow_control"), { ms })];
       case "reattempt":
-        return [event("step.reattempted", this.#place(execution, "reattempted"), { waitMs: action.waitMs, ms })];
+        return [this.#again(execution, "reattempted", action.waitMs, this.#settings.declared && action.rewind)];
       case "suspend":
-        return [event("step.reattempted", this.#place(execution, "continued"), { waitMs: action.waitMs, ms })];
+        return this.#continued(execution, action.waitMs);
       case "pause": {
-        const again = event("step.reattempted", this.#place(execution, "workflow_paused"), { waitMs: 0, ms });
-        return [
-          again,
-          event("run.paused", { node: this.#key }, { reason: action.reason ?? "Paused by the workflow." }),
-        ];
+        const reason = action.reason ?? "Paused by the workflow.";
+        return [this.#again(execution, "workflow_paused", 0), event("run.paused", { node: this.#key }, { reason })];
       }
       case "cancel":
-        return [event("step.canceled", this.#place(execution, "canceled_by_flow_control"), { ms })];
+        return [event("step.canceled", this.#place(execution, action.outcome ?? "canceled_by_flow_control"), { ms })];
       case "finish":
         return [event("step.completed", this.#place(execution, "success"), { ms })];
     }
+  }
+
+  #again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
+    if (rewind) {
+      execution.checkpoints?.rewind();
+      for (const mail of dismissChildren(this.#turn.runId, this.#turn.state, scopeOf(this.#key)))
+        this.#turn.outbox.mail.push(mail);
+    }
+    const still = outcome === "continued" && execution.checkpoints?.still === true ? ({ still: true } as const) : {};
+    const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
+    return event("step.reattempted", this.#place(execution, outcome), data);
+  }
+
+  /** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
+  #continued(execution: TurnExecution, waitMs: number): NewEvent[] {
+    const again = this.#again(execution, "continued", waitMs);
+    const op = this.#turn.state.ops.get(this.#key) as StepOp | undefined;
+    if (execution.checkpoints?.still !== true || (op?.standstill ?? 0) < maxStandstill) return [again];
+    const reason = `Step "${this.#key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
+    return [again, event("run.paused", { node: this.#key }, { reason })];
   }
 
   #place(execution: Execution, outcome: Outcome) {
@@ -262,10 +267,7 @@ class Step {
   }
 }
 
-/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
-function isPassing(error: unknown): boolean {
-  return error instanceof TransientError || (error instanceof StoreError && error.transient);
-}
+const maxStandstill = 1_000;
 
 const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 

@@ -6,26 +6,30 @@
  * a run that sleeps for a month is one row.
  */
 import { decode, encode } from "../core/codec.js";
+import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
+import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
-import { evolve, fold, nextDueAt, type Op, parkingNote, type RunState, statusOf } from "../core/state.js";
-import type { Logger } from "../define/context.js";
-import type { WorkflowDefinition } from "../define/definition.js";
+import { evolve, fold, nextDueAt, type Op, parkingNote, type RunState, scopeMark, statusOf } from "../core/state.js";
+import type { Logger, WorkflowContext } from "../define/context.js";
+import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
+import { stepping } from "../define/stepping.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
-import { childrenToCancel, releaseChildren, settleMap } from "./children.js";
+import { releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import { createContext } from "./context.js";
+import { DeclaredSteps } from "./declared.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
-import type { FlowSignal } from "./flow-control.js";
 import { Journal, type Parting } from "./journal.js";
 import { keep, type Outbox } from "./outbox.js";
+import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 
@@ -40,6 +44,13 @@ export interface TurnHost {
   readonly cancelGraceMs: number;
   /** What is known of a workflow that is only named. */
   registration(name: string): Promise<{ readonly queue: string; readonly version: string }>;
+  /** Whether this worker may run steps of this route. */
+  serves(route: string, version: string): boolean;
+  /** False in tests that want a resumable step to go through at once. */
+  interruptions(): boolean;
+  /** A declared step has its result. */
+  stepEnded(turn: Turn): void;
+  readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;
   /** The turn is over, in this way. */
   parted(turn: Turn, parting: Parting): void;
@@ -54,6 +65,12 @@ export interface Opening {
   readonly at: number;
 }
 
+/** Which workers are asked for the run, and how urgently. */
+export interface Station {
+  readonly route: string;
+  readonly priority: number;
+}
+
 export class Turn {
   readonly run: RunRecord;
   readonly definition: WorkflowDefinition;
@@ -65,7 +82,6 @@ export class Turn {
   /** What the handler was called with. */
   input: unknown;
   readonly #opening: Opening;
-  readonly #names = new Map<string, number>();
   readonly #executions = new Set<TurnExecution>();
   readonly #attention = new Attention(this);
   /** Flow control that user code raised and nobody has honoured yet, when it is not known in which step. */
@@ -84,6 +100,10 @@ export class Turn {
   #stopping = false;
   /** Something only a person can solve has come up; the pause is on its way into the log. */
   #holding = false;
+  /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
+  #station: Station | null = null;
+  /** The next step is for other workers, or for later. */
+  #handingOver = false;
   /** The run is being parked or finished: it is only a matter of the commit. */
   #leaving = false;
   #cancelTimer: NodeJS.Timeout | null = null;
@@ -140,6 +160,7 @@ export class Turn {
       this.journal.closed ||
       this.#leaving ||
       this.#stopping ||
+      this.#handingOver ||
       this.#startOver ||
       this.#holding ||
       this.#lastStep !== null ||
@@ -161,9 +182,10 @@ export class Turn {
   }
 
   #recordStart(): void {
-    const { timeoutMs } = this.definition;
-    if (timeoutMs === null) this.outbox.events.push(event("run.started", {}));
-    else this.outbox.open(event("run.started", {}, { timeoutMs }), { inMs: timeoutMs });
+    const { timeoutMs, declared } = this.definition;
+    const chain = declared === null ? {} : ({ chain: true } as const);
+    if (timeoutMs !== null) this.outbox.open(event("run.started", {}, { timeoutMs, ...chain }), { inMs: timeoutMs });
+    else this.outbox.events.push(event("run.started", {}, declared === null ? undefined : chain));
   }
 
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
@@ -224,7 +246,7 @@ export class Turn {
     this.answers.open();
     let result: unknown;
     try {
-      result = this.definition.handler(createContext(this), input);
+      result = this.definition.handler(this.#createContext(), input);
     } catch (error) {
       return void handlerThrew(this, error);
     }
@@ -232,6 +254,12 @@ export class Turn {
       (output) => handlerReturned(this, output),
       (error) => handlerThrew(this, error),
     );
+  }
+
+  #createContext(): WorkflowContext<any> {
+    const scope = new Scope(this);
+    const ctx = createContext(scope);
+    return this.definition.declared === null ? ctx : Object.assign(ctx, { [stepping]: new DeclaredSteps(scope) });
   }
 
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
@@ -248,8 +276,9 @@ export class Turn {
   }
 
   /** Noted before it is thrown: a `catch` in user code cannot make it unsaid. */
-  raise(signal: FlowSignal): void {
-    if (this.#current !== null) this.#current.raised = signal;
+  raise(signal: FlowSignal, scope: Execution | null): void {
+    const execution = this.#current ?? scope;
+    if (execution !== null) execution.raised = signal;
     else this.#raised = signal;
   }
 
@@ -258,7 +287,28 @@ export class Turn {
     const signal = execution?.raised ?? this.#raised;
     if (execution?.raised == null) this.#raised = null;
     else execution.raised = null;
-    return signal;
+    return signal === null || signal.honoured ? null : signal;
+  }
+
+  /** Whether a body of this step is running: a call that was given up on may still be. */
+  isExecuting(key: string): boolean {
+    for (const execution of this.#executions) if (execution.key === key) return true;
+    return false;
+  }
+
+  /** The body of this step only waits for something durable: the run may be parked meanwhile. */
+  rest(execution: TurnExecution): void {
+    if (!execution.startRecorded && !this.over) {
+      // Without it, the step would still count as due.
+      execution.startRecorded = true;
+      this.outbox.events.push(event("step.started", { node: execution.key, attempt: execution.attempt }));
+    }
+    this.#busy -= 1;
+    this.stir();
+  }
+
+  goOn(): void {
+    this.#busy += 1;
   }
 
   /** The handler failed: from here on only this step may begin. */
@@ -268,18 +318,6 @@ export class Turn {
 
   mayBegin(key: string): boolean {
     return !this.halted || (this.#lastStep === key && !this.over && !this.#leaving && this.state.cancel === null);
-  }
-
-  /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
-  key(name: string): string {
-    const key = this.nextKey(name);
-    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
-    return key;
-  }
-
-  nextKey(name: string): string {
-    const count = (this.#names.get(name) ?? 0) + 1;
-    return count === 1 ? name : `${name}#${count}`;
   }
 
   /** What the log has under this key. The same name must still be the same kind of thing. */
@@ -312,6 +350,20 @@ export class Turn {
     });
   }
 
+  /** Its step was interrupted so that others get their turn: it is put back among those that wait for one. */
+  giveWay(): void {
+    this.#handingOver = true;
+  }
+
+  /** The next step is run here, or, if this worker is not for it, handed over to those that are. */
+  enterStation(station: Station): void {
+    if (this.definition.declared?.placed !== true) return;
+    this.#station = station;
+    if (this.host.serves(station.route, this.definition.version)) return;
+    this.#handingOver = true;
+    this.stir();
+  }
+
   /** Keeps the run from being parked while `work` goes on. */
   async busy<T>(work: () => Promise<T>): Promise<T> {
     this.#busy += 1;
@@ -330,6 +382,8 @@ export class Turn {
   }
 
   ended(execution: TurnExecution): void {
+    execution.over = true;
+    execution.scope?.close();
     this.#executions.delete(execution);
     this.host.executing.delete(execution);
   }
@@ -381,7 +435,10 @@ export class Turn {
   #written(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
     let listens = false;
-    for (const { type } of events) {
+    for (const { type, node } of events) {
+      if ((type === "step.completed" || type === "step.skipped") && this.definition.declared !== null) {
+        if (!(node as string).includes(scopeMark)) this.host.stepEnded(this);
+      }
       if (type === "map.settled" || type === "map.spawned") releaseChildren(this);
       else if (type === "run.resumed" && this.#codeRuns) this.#startOver = true;
       else if (type === "wait.started" || type === "run.paused") listens = true;
@@ -459,7 +516,7 @@ export class Turn {
     // Its receipt stirs again, and then the state knows what is in it.
     if (this.journal.unsettled) return;
     if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
-    if (this.state.paused !== null || this.#stopping || this.#startOver) return void this.park();
+    if (this.state.paused !== null || this.#stopping || this.#startOver || this.#handingOver) return void this.park();
     // News may have come after the turn began: it is looked for until the run is really let go of.
     if (!this.#codeRuns) return this.#codeHasWork() ? this.#runCode() : void this.park();
     if (this.answers.delivering) return;
@@ -482,7 +539,8 @@ export class Turn {
 
   #parking(): Next {
     const { outbox, state } = this;
-    const interrupted = (this.#stopping || this.#startOver) && this.#codeRuns && state.paused === null;
+    const cutShort = this.#stopping || this.#startOver || this.#handingOver;
+    const interrupted = cutShort && this.#codeRuns && state.paused === null;
     const stateDue = nextDueAt(state, this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined);
     const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
     const startedAt = state.startedAt;
@@ -497,6 +555,7 @@ export class Turn {
       startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
       wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
       wakeIn: state.paused !== null ? recheck : wakeIn,
+      ...this.#station,
     };
   }
 
@@ -510,7 +569,7 @@ export class Turn {
     if (this.#leaving) return;
     this.#leaving = true;
     const end = () => {
-      for (const mail of childrenToCancel(this)) this.outbox.mail.push(mail);
+      for (const mail of dismissChildren(this.runId, this.state)) this.outbox.mail.push(mail);
       const mail = mailToParent(this.run, status, output, error);
       if (mail !== null) this.outbox.mail.push(mail);
       const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });

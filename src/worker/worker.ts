@@ -4,18 +4,23 @@ import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { nextLookIn } from "../core/pace.js";
+import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Logger } from "../define/context.js";
-import { isDefinition, type WorkflowDefinition } from "../define/definition.js";
+import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Hint, NewRun, Route, Store } from "../store/store.js";
 import { Backoff } from "./backoff.js";
 import type { StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
 import { Lease } from "./lease.js";
+import { routesOf } from "./routes.js";
 import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
+import type { Turn } from "./turn.js";
 
 export interface WorkerOptions {
-  readonly workflows: readonly WorkflowDefinition[];
+  readonly workflows: readonly AnyWorkflow[];
+  /** Take only runs that are in one of these queues; default: all queues of its workflows. */
+  readonly queues?: readonly string[];
   /** How many runs may be executed at a time; default 100. Runs that wait do not count. */
   readonly concurrency?: number;
   readonly name?: string;
@@ -35,7 +40,15 @@ export interface WorkerServices {
   readonly newId: () => string;
   /** Makes the workflows known, and looks up those that are known by name only. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
-  registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
+  registration(name: string): Promise<Registered | null>;
+  readonly onError: ErrorReporter | null;
+}
+
+interface Registered {
+  readonly queue: string;
+  readonly version: string;
+  /** Queues that its steps have, or had. */
+  readonly queues: readonly string[];
 }
 
 type Phase = "idle" | "running" | "stopping" | "stopped";
@@ -45,7 +58,8 @@ export class Worker {
   readonly name: string;
   readonly #services: WorkerServices;
   readonly #definitions = new Map<string, WorkflowDefinition>();
-  readonly #routes: Route[];
+  readonly #queues: ReadonlySet<string> | null;
+  #routes: Route[];
   readonly #concurrency: number;
   readonly #leaseMs: number;
   readonly #pollMs: number;
@@ -78,14 +92,17 @@ export class Worker {
   #reserved = 0;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
+  #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(services: WorkerServices, options: WorkerOptions) {
     this.#services = services;
     this.id = services.newId();
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     if (!Array.isArray(options.workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
-    for (const definition of options.workflows) this.#define(definition);
-    this.#routes = [...this.#definitions.values()].map(({ name, version }) => ({ workflow: name, version }));
+    for (const workflow of options.workflows) this.#define(asDefinition(workflow));
+    this.#queues =
+      options.queues === undefined ? null : new Set(options.queues.map((queue) => checkName("queue", queue)));
+    this.#routes = routesOf(this.#definitions.values(), this.#queues, new Map());
     this.#concurrency = checkWhole("concurrency", options.concurrency ?? 100);
     this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
@@ -97,8 +114,6 @@ export class Worker {
   }
 
   #define(definition: WorkflowDefinition): void {
-    if (!isDefinition(definition))
-      throw new InvalidInputError("A worker's `workflows` are definitions made by workflow(…).");
     const key = routeKey(definition.name, definition.version);
     const other = this.#definitions.get(key);
     if (other !== undefined && other !== definition) {
@@ -124,6 +139,7 @@ export class Worker {
     this.#phase = "running";
     try {
       await this.#services.register([...this.#definitions.values()]);
+      await this.#rememberQueues();
       await this.#beginSession();
     } catch (error) {
       this.#phase = "idle";
@@ -133,6 +149,15 @@ export class Worker {
     this.#schedulePoll();
     this.#claimSoon();
     return this;
+  }
+
+  /** A run may still be parked in a queue that its step had in the code of yesterday. */
+  async #rememberQueues(): Promise<void> {
+    const remembered = new Map<string, readonly string[]>();
+    for (const { name, declared } of this.#definitions.values()) {
+      if (declared !== null) remembered.set(name, (await this.#services.registration(name))?.queues ?? []);
+    }
+    this.#routes = routesOf(this.#definitions.values(), this.#queues, remembered);
   }
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
@@ -210,6 +235,10 @@ export class Worker {
       slowSteps: this.#slowSteps,
       maxDeliveries: this.#maxDeliveries,
       graceMs: this.#graceMs,
+      onError: this.#services.onError,
+      serves: (route, version) => this.#serves(route, version),
+      interruptions: () => this.#oneStep === null,
+      stepEnded: (turn) => this.#stepEnded(turn),
       definition: (workflow, version) => this.#definitions.get(routeKey(workflow, version)) as WorkflowDefinition,
       onLost: (lost) => this.#lost(lost),
       onUncertain: () => {
@@ -280,13 +309,13 @@ export class Worker {
     if (hint.kind === "anything") void this.#lease?.beatNow();
     const concernsMe =
       hint.kind === "ready"
-        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#serves(name))
+        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#serves(name, null))
         : hint.kind !== "done";
     if (concernsMe) this.#claimSoon();
   }
 
-  #serves(workflow: string): boolean {
-    return this.#routes.some((route) => route.workflow === workflow);
+  #serves(route: string, version: string | null): boolean {
+    return this.#routes.some((one) => one.workflow === route && (version === null || one.version === version));
   }
 
   #mailFor(runIds: readonly string[]): void {
@@ -314,7 +343,7 @@ export class Worker {
   }
 
   #claimSoon(): void {
-    if (this.#phase !== "running" || this.#session === null) return;
+    if (this.#phase !== "running" || this.#session === null || this.#oneStep?.ended === true) return;
     if (this.#claiming !== null) {
       // It may have looked before what we are told of was there.
       this.#claimAgain = true;
@@ -401,7 +430,8 @@ export class Worker {
       this.#phase === "running" &&
       this.#session !== null &&
       this.#free() > 0 &&
-      this.#definitions.has(routeKey(workflow, version))
+      this.#definitions.has(routeKey(workflow, version)) &&
+      (this.#queues === null || this.#serves(workflow, version))
     );
   }
 
@@ -412,6 +442,28 @@ export class Worker {
 
   /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
   async runUntilIdle(): Promise<number | null> {
+    this.#oneStep = null;
+    return this.#runUntilIdle();
+  }
+
+  /**
+   * The same, but goes no further than the next declared step of this run that ends, and lets nothing interrupt it
+   * meanwhile. The worker then takes no more runs until it is asked to. For tests.
+   */
+  async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
+    const oneStep = { runId, ended: false };
+    this.#oneStep = oneStep;
+    const nextDueAt = await this.#runUntilIdle();
+    return { ended: oneStep.ended, nextDueAt };
+  }
+
+  #stepEnded(turn: Turn): void {
+    if (this.#oneStep?.runId !== turn.runId) return;
+    this.#oneStep.ended = true;
+    turn.stop();
+  }
+
+  async #runUntilIdle(): Promise<number | null> {
     for (;;) {
       await this.#settle();
       const before = this.#claimed;

@@ -91,6 +91,10 @@ forEachStore((kind) => {
       finishedAt: begin,
       waitingFor: [],
       pauseReason: null,
+      pausedAt: null,
+      canceledAt: null,
+      currentStep: null,
+      currentExecution: null,
     });
     const failed = await w.pawl.start(failing);
     await worker.settle();

@@ -1,8 +1,10 @@
+import type { Outcome } from "./event.js";
+
 /** `ctx.cancel()`, `ctx.skip()` and the rest leave user code at once by throwing one of these. */
 export type FlowAction =
-  | { readonly kind: "cancel"; readonly reason: string | null }
+  | { readonly kind: "cancel"; readonly reason: string | null; readonly outcome?: Outcome }
   | { readonly kind: "pause"; readonly reason: string | null; readonly key: string }
-  | { readonly kind: "skip" }
+  | { readonly kind: "skip"; readonly outcome?: Outcome }
   | { readonly kind: "reattempt"; readonly waitMs: number; readonly rewind: boolean }
   | { readonly kind: "suspend"; readonly waitMs: number }
   | { readonly kind: "finish"; readonly output: unknown };
@@ -10,6 +12,8 @@ export type FlowAction =
 /** Not an Error: it is no failure, and code that reports errors has no business with it. */
 export class FlowSignal {
   readonly action: FlowAction;
+  /** It was noted where it was raised, and is thrown as well: who meets it second knows that it has been seen to. */
+  honoured = false;
 
   constructor(action: FlowAction) {
     this.action = action;

@@ -1,0 +1,32 @@
+/** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
+import { childRunId } from "./ids.js";
+import { type Message, writeMail } from "./mail.js";
+import { childNode, type MapOp, type RunState } from "./state.js";
+
+/** All that the run still waits for; or those of one scope of it. */
+export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {
+  const mails: Message[] = [];
+  for (const [key, op] of state.ops) {
+    if (!key.startsWith(scope)) continue;
+    if (op.kind === "child" && op.phase === "open") mails.push(dismissal(op.runId));
+    if (op.kind === "map" && op.phase !== "settled") mails.push(...dismissMap(runId, state, key, op));
+  }
+  return mails;
+}
+
+export function dismissMap(
+  runId: string,
+  state: RunState,
+  key: string,
+  op: MapOp,
+  ended: ReadonlySet<number> = new Set(),
+): Message[] {
+  const node = childNode(state, key);
+  const mails: Message[] = [];
+  for (let index = 0; index < op.spawned; index += 1) {
+    if (!op.ended.has(index) && !ended.has(index)) mails.push(dismissal(childRunId(runId, node, index)));
+  }
+  return mails;
+}
+
+const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });

@@ -1,0 +1,74 @@
+/** The chain of a class: its parents' steps and its own, each in its place. */
+import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
+import type { Declarations, StepDeclaration } from "./declarations.js";
+
+export interface ChainStep extends StepDeclaration {
+  readonly name: string;
+}
+
+/** @param family what the class and its parents declare, the oldest first */
+export function resolveChain(workflow: string, family: readonly Declarations[]): ChainStep[] {
+  const steps = nameAll(family.flatMap((one) => one.steps));
+  checkUnique(workflow, steps);
+  const names = new Set(steps.map((step) => step.name));
+  const chain: ChainStep[] = [];
+  const positioned: ChainStep[] = [];
+  for (const step of steps) {
+    const { beforeStep, afterStep } = step.options;
+    if (beforeStep !== undefined && afterStep !== undefined)
+      throw new InvalidInputError(`Step "${step.name}" of ${workflow} has both beforeStep and afterStep; give one.`);
+    const anchor = beforeStep ?? afterStep;
+    if (anchor !== undefined && !names.has(anchor)) throw new StepNotDefinedError({ workflow, step: anchor });
+    (anchor === undefined ? chain : positioned).push(step);
+  }
+  insertAll(workflow, chain, positioned);
+  return chain;
+}
+
+/** A step without a name is called by its place among the declared: step_1, step_2… */
+function nameAll(steps: readonly StepDeclaration[]): ChainStep[] {
+  return steps.map((step, index) => ({ ...step, name: step.name ?? `step_${index + 1}` }));
+}
+
+function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
+  const seen = new Set<string>();
+  for (const { name } of steps) {
+    if (seen.has(name))
+      throw new InvalidInputError(
+        `Workflow ${workflow} has two steps called "${name}". To change an inherited step, override its method.`,
+      );
+    seen.add(name);
+  }
+}
+
+/** Steps may stand beside steps that are themselves placed beside others: whoever's neighbour is there goes in. */
+function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
+  /** The last step that was put behind this one: the next goes behind that, so that they keep their order. */
+  const behind = new Map<string, string>();
+  let waiting = [...positioned];
+  while (waiting.length > 0) {
+    const left = waiting.filter((step) => !insert(chain, step, behind));
+    if (left.length === waiting.length) {
+      const names = left.map(({ name }) => `"${name}"`).join(", ");
+      throw new InvalidInputError(`The steps ${names} of ${workflow} are placed beside each other in a circle.`);
+    }
+    waiting = left;
+  }
+}
+
+function insert(chain: ChainStep[], step: ChainStep, behind: Map<string, string>): boolean {
+  const { beforeStep, afterStep } = step.options;
+  const indexOf = (name: string) => chain.findIndex((one) => one.name === name);
+  if (beforeStep !== undefined) {
+    const index = indexOf(beforeStep);
+    if (index < 0) return false;
+    chain.splice(index, 0, step);
+    return true;
+  }
+  const anchor = afterStep as string;
+  const index = indexOf(behind.get(anchor) ?? anchor);
+  if (index < 0) return false;
+  chain.splice(index + 1, 0, step);
+  behind.set(anchor, step.name);
+  return true;
+}

@@ -1,0 +1,50 @@
+/** The types that workflow classes are written and started with. */
+import type { Workflow, WorkflowClass } from "./workflow.js";
+
+export type Awaitable<T> = T | Promise<T>;
+
+type Base = Workflow<any, any, any>;
+
+/** The methods that a class adds. */
+export type MethodName<W> = {
+  [Name in Exclude<keyof W, keyof Base>]: W[Name] extends (...args: any[]) => unknown ? Name : never;
+}[Exclude<keyof W, keyof Base>] &
+  string;
+
+/** The members that a class adds and that can tell whether something is so: getters, properties, methods. */
+export type ConditionName<W> = {
+  [Name in Exclude<keyof W, keyof Base>]: W[Name] extends boolean | (() => Awaitable<boolean>) ? Name : never;
+}[Exclude<keyof W, keyof Base>] &
+  string;
+
+/** Looked at when a step is about to run, and again at each of its attempts. */
+export type Condition<W> = boolean | ConditionName<W> | ((w: W) => Awaitable<boolean>);
+
+export type HeroOf<C extends WorkflowClass> = C extends WorkflowClass<Workflow<infer Hero, any, any>> ? Hero : never;
+export type InputOf<C extends WorkflowClass> = C extends WorkflowClass<Workflow<any, infer Input, any>> ? Input : never;
+export type OutputOf<C extends WorkflowClass> =
+  C extends WorkflowClass<Workflow<any, any, infer Output>> ? Output : never;
+
+/** With `static readonly heroType = "User"` no other type of hero compiles. */
+export type HeroTypeOf<C> = C extends { readonly heroType: infer Type extends string } ? Type : string;
+
+/** Then a run may be started without a hero. */
+export type MayLackHero<Hero> = unknown extends Hero
+  ? true
+  : null extends Hero
+    ? true
+    : undefined extends Hero
+      ? true
+      : false;
+
+/** What hooks are told about. */
+export interface StepExecution {
+  readonly id: string;
+  readonly step: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** In `afterStepExecution`: what it threw, if it did. */
+  readonly error?: unknown;
+  /** In `afterStepExecution`: the flow control that ended it, such as "skip" or "cancel". */
+  readonly flow?: string;
+}

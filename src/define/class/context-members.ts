@@ -1,0 +1,100 @@
+/** What an instance of a workflow class has of its context: all of it. */
+import type { WorkflowContext } from "../context.js";
+
+/** Everything of `ctx`: what a step asks for through it is recorded as a part of the step. */
+interface Members<Hero, Input, Output> extends Omit<WorkflowContext<Input>, "finish"> {
+  /** Who the run is about, loaded afresh for this execution. */
+  readonly hero: Hero;
+  /** The same for every attempt at this step of this run: hand it to the payment provider. */
+  readonly idempotencyKey: string;
+  /** Ends the run, completed with this output. */
+  finish(output?: Output): never;
+}
+
+let bind: (instance: object, ctx: WorkflowContext<any>, hero: unknown, idempotencyKey: string) => void;
+let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
+
+class ContextMembers {
+  #ctx: WorkflowContext<any> | null = null;
+  #hero: unknown = null;
+  #idempotencyKey = "";
+
+  static {
+    bind = (instance, ctx, hero, idempotencyKey) => {
+      const members = instance as ContextMembers;
+      members.#ctx = ctx;
+      members.#hero = hero;
+      members.#idempotencyKey = idempotencyKey;
+    };
+    contextOf = (instance) => {
+      if (instance.#ctx !== null) return instance.#ctx;
+      throw new TypeError("An instance of a workflow works only in its steps: Pawl makes one for each execution.");
+    };
+  }
+
+  get hero(): unknown {
+    return this.#hero;
+  }
+
+  get idempotencyKey(): string {
+    return this.#idempotencyKey;
+  }
+}
+
+const members = {
+  runId: "value",
+  workflowName: "value",
+  input: "value",
+  attempt: "value",
+  executionId: "value",
+  abortSignal: "value",
+  log: "value",
+  step: "method",
+  transaction: "method",
+  sleep: "method",
+  sleepUntil: "method",
+  waitForSignal: "method",
+  waitForAny: "method",
+  waitForAll: "method",
+  race: "method",
+  run: "method",
+  start: "method",
+  map: "method",
+  branch: "method",
+  now: "method",
+  random: "method",
+  uuid: "method",
+  progress: "method",
+  patched: "method",
+  cancel: "method",
+  pause: "method",
+  skip: "method",
+  reattempt: "method",
+  finish: "method",
+  suspend: "method",
+} satisfies Record<keyof WorkflowContext, "value" | "method">;
+
+for (const [name, kind] of Object.entries(members) as [keyof WorkflowContext, "value" | "method"][]) {
+  const get = function (this: ContextMembers) {
+    return contextOf(this)[name];
+  };
+  const value = function (this: ContextMembers, ...args: unknown[]) {
+    const ctx = contextOf(this) as unknown as Record<string, (...args: unknown[]) => unknown>;
+    return ctx[name]?.(...args);
+  };
+  Object.defineProperty(ContextMembers.prototype, name, kind === "value" ? { get } : { value, writable: true });
+}
+
+/** Names that a workflow's own members would hide. Hooks are there to be overridden. */
+export const reservedNames: ReadonlySet<string> = new Set([...Object.keys(members), "hero", "idempotencyKey"]);
+
+export const WithContext = ContextMembers as unknown as abstract new <Hero, Input, Output>() => Members<
+  Hero,
+  Input,
+  Output
+>;
+
+/** Gives an instance what it works with. */
+export function bindContext(...args: Parameters<typeof bind>): void {
+  bind(...args);
+}

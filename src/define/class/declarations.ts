@@ -1,0 +1,99 @@
+/** What one class says about itself. Each class has its own, so that a subclass never touches its parent. */
+import { InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import { scopeMark } from "../../core/state.js";
+import {
+  type ClassOptions,
+  checkClassOptions,
+  checkCondition,
+  checkResumableOptions,
+  checkStepOptions,
+  type ResumableStepOptions,
+} from "./options.js";
+
+export type AnyCondition = boolean | string | ((w: any) => unknown);
+
+export interface StepDeclaration {
+  /** null: it has none of its own and is named by its place. */
+  readonly name: string | null;
+  readonly kind: "plain" | "resumable";
+  readonly options: ResumableStepOptions<any>;
+  /** null: the method of that name. */
+  readonly fn: ((w: any, iter?: any) => unknown) | null;
+}
+
+export class Declarations {
+  readonly #of: string;
+  readonly steps: StepDeclaration[] = [];
+  readonly conditions: AnyCondition[] = [];
+  readonly removed: string[] = [];
+  options: ClassOptions<any> = {};
+  /** Once a class is in use, what it says is settled. */
+  sealed = false;
+
+  constructor(of: string) {
+    this.#of = of;
+  }
+
+  setOptions(options: ClassOptions<any>): void {
+    this.#checkOpen("options");
+    checkClassOptions(options, `workflow ${this.#of}`);
+    this.options = { ...this.options, ...options };
+  }
+
+  cancelIf(conditions: readonly AnyCondition[]): void {
+    this.#checkOpen("cancelIf");
+    for (const condition of conditions) checkCondition(condition, `cancelIf of workflow ${this.#of}`);
+    this.conditions.push(...conditions);
+  }
+
+  removeSteps(names: readonly string[]): void {
+    this.#checkOpen("removedSteps");
+    if (!Array.isArray(names))
+      throw new InvalidInputError(`removedSteps of workflow ${this.#of} takes a list of names.`);
+    this.removed.push(...names.map((name) => checkName("step", name)));
+  }
+
+  /** Its parts are an optional name, optional options and an optional function, in this order. */
+  addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
+    this.#checkOpen(kind === "plain" ? "step" : "resumableStep");
+    const rest = [...parts];
+    const given = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
+    const options = typeof rest[0] === "object" ? rest.shift() : {};
+    const fn = rest.shift();
+    const what = given === null ? `a step of workflow ${this.#of}` : `step "${given}" of workflow ${this.#of}`;
+    if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || (fn === undefined && given === null))
+      throw new InvalidInputError(`Write ${what} as step(name?, options?, function), or step(method, options?).`);
+    (kind === "plain" ? checkStepOptions : checkResumableOptions)(options, what);
+    // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
+    const name = given ?? (fn === undefined || fn.name === "" ? null : checkStepName(fn.name));
+    this.steps.push({
+      kind,
+      name,
+      options: options as ResumableStepOptions<any>,
+      fn: (fn ?? null) as StepDeclaration["fn"],
+    });
+  }
+
+  #checkOpen(what: string): void {
+    if (!this.sealed) return;
+    throw new InvalidInputError(
+      `Workflow ${this.#of} is in use already; call ${what} in its static block, before it is started or given to a worker.`,
+    );
+  }
+}
+
+/** The parts of a step are recorded under its name and a slash. */
+function checkStepName(name: unknown): string {
+  const checked = checkName("step", name);
+  if (!checked.includes(scopeMark)) return checked;
+  throw new InvalidInputError(`The step name "${checked}" contains "${scopeMark}"; choose another.`);
+}
+
+const declarations = new WeakMap<object, Declarations>();
+
+export function declarationsOf(of: { readonly name: string }): Declarations {
+  let own = declarations.get(of);
+  if (own === undefined) declarations.set(of, (own = new Declarations(of.name === "" ? "(unnamed class)" : of.name)));
+  return own;
+}

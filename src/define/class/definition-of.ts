@@ -1,0 +1,159 @@
+/** Makes a definition of a class, when it is first used: only then everything it says is known, and can be checked. */
+import { parseDuration } from "../../core/duration.js";
+import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import { resolveRetry } from "../../core/retry.js";
+import type { WorkflowContext } from "../context.js";
+import { definitionBrand, type WorkflowDefinition } from "../definition.js";
+import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
+import { type ChainStep, resolveChain } from "./chain.js";
+import { reservedNames } from "./context-members.js";
+import { type AnyCondition, type Declarations, declarationsOf } from "./declarations.js";
+import { type PolicyLevel, reactTo } from "./exceptions.js";
+import { type ClassCode, executeStep } from "./execute.js";
+import type { ClassOptions } from "./options.js";
+import { type Chain, walk } from "./walk.js";
+import { Workflow, type WorkflowClass } from "./workflow.js";
+
+const definitions = new WeakMap<WorkflowClass, WorkflowDefinition>();
+
+export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
+  let definition = definitions.get(workflow);
+  if (definition === undefined) definitions.set(workflow, (definition = compile(workflow)));
+  return definition;
+}
+
+/** Static members that users write and nobody declares: the loader's type depends on the class. */
+interface HeroStatics {
+  readonly heroType?: unknown;
+  readonly loadHero?: unknown;
+}
+
+function compile(workflow: WorkflowClass): WorkflowDefinition {
+  const line = lineage(workflow);
+  const family = line.map(declarationsOf);
+  const own = family.at(-1) as Declarations;
+  const options = Object.assign({}, ...family.map((one) => one.options), {
+    name: own.options.name,
+  }) as ClassOptions<any>;
+  const name = nameOf(workflow, own);
+  const cancelIf = family.flatMap((one) => one.conditions);
+  const steps = resolveChain(name, family);
+  checkHidesNothing(name, line);
+  for (const step of steps) checkStep(name, step, workflow);
+  for (const condition of cancelIf) checkMember(name, condition, workflow);
+  for (const one of family) one.sealed = true;
+
+  const { heroType = null, loadHero = null } = workflow as HeroStatics;
+  if (loadHero !== null && typeof loadHero !== "function")
+    throw new InvalidInputError(`loadHero of workflow ${name} must be a function.`);
+  const mayProceedWithoutHero = options.mayProceedWithoutHero ?? false;
+  const code: ClassCode = { workflow, cancelIf, loadHero: loadHero as ClassCode["loadHero"], mayProceedWithoutHero };
+  const chain: Chain = {
+    workflow: name,
+    steps: steps.map((step) => compileStep(code, step, family)),
+    removed: new Set(family.flatMap((one) => one.removed)),
+  };
+  return Object.freeze({
+    [definitionBrand]: true as const,
+    name,
+    version: options.version ?? "",
+    queue: options.queue ?? null,
+    priority: options.priority ?? 0,
+    retry: resolveRetry(options.retry),
+    timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow ${name}`),
+    tags: options.tags ?? [],
+    inputSchema: options.input ?? null,
+    outputSchema: options.output ?? null,
+    onFailure: options.onFailure ?? null,
+    onError: options.onError ?? null,
+    hero: {
+      type: heroType === null ? null : checkName("hero type", heroType),
+      required: loadHero !== null && !mayProceedWithoutHero,
+      allowMultiple: options.allowMultiple ?? false,
+    },
+    declared: {
+      queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
+      placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
+    },
+    handler: (ctx: WorkflowContext<any>) => walk(chain, engineOf(ctx)),
+  });
+}
+
+const engineOf = (ctx: WorkflowContext<any>) => (ctx as unknown as { readonly [stepping]: Stepping })[stepping];
+
+/** From the first class below Workflow down to this one. */
+function lineage(workflow: WorkflowClass): WorkflowClass[] {
+  const line: WorkflowClass[] = [];
+  for (
+    let type: WorkflowClass = workflow;
+    typeof type === "function" && type.prototype instanceof Workflow;
+    type = Object.getPrototypeOf(type)
+  )
+    line.unshift(type);
+  if (line.length === 0) throw new InvalidInputError("Extend Workflow; it is not a workflow itself.");
+  return line;
+}
+
+function nameOf(workflow: WorkflowClass, own: Declarations): string {
+  const name = own.options.name ?? workflow.name;
+  if (name !== "") return checkName("workflow", name);
+  throw new InvalidInputError('This workflow class has no name; give it one with this.options({ name: "…" }).');
+}
+
+function checkHidesNothing(name: string, line: readonly WorkflowClass[]): void {
+  const methods = line.flatMap((type) => Object.getOwnPropertyNames(type.prototype));
+  const fields = Object.getOwnPropertyNames(new (line.at(-1) as WorkflowClass)());
+  for (const member of [...methods, ...fields]) {
+    if (!reservedNames.has(member)) continue;
+    throw new InvalidInputError(
+      `Workflow ${name} has a member "${member}", which would hide that of its context; give it another name.`,
+    );
+  }
+}
+
+function checkStep(workflow: string, step: ChainStep, type: WorkflowClass): void {
+  for (const condition of [step.options.skipIf, step.options.if])
+    if (condition !== undefined) checkMember(workflow, condition, type);
+  if (step.fn !== null || typeof memberOf(type, step.name)?.value === "function") return;
+  throw new StepNotDefinedError({ workflow, step: step.name });
+}
+
+function checkMember(workflow: string, condition: AnyCondition, type: WorkflowClass): void {
+  // A field is there only on instances; what has no member at all is a mistake in any case.
+  if (typeof condition !== "string" || memberOf(type, condition) !== undefined || condition in new type()) return;
+  throw new InvalidInputError(`Workflow ${workflow} has a condition "${condition}", but no member of that name.`);
+}
+
+function memberOf(type: WorkflowClass, name: string): PropertyDescriptor | undefined {
+  for (let prototype = type.prototype; prototype !== null; prototype = Object.getPrototypeOf(prototype)) {
+    const found = Object.getOwnPropertyDescriptor(prototype, name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarations[]): DeclaredStep {
+  const { options, name } = step;
+  const levels: PolicyLevel[] = [options, ...family.map((one) => one.options).reverse()];
+  const backoff = family.reduce((policy, one) => resolveRetry(one.options.retry, policy), resolveRetry());
+  const retry = resolveRetry(options.retry, backoff);
+  return {
+    name,
+    waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, `wait of step "${name}"`),
+    timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${name}"`),
+    onCrash: options.onCrash ?? "rerun",
+    queue: options.queue ?? null,
+    priority: options.priority ?? null,
+    checkpoints:
+      step.kind === "plain"
+        ? null
+        : {
+            maxRuntimeMs: options.maxRuntime === undefined ? null : parseDuration(options.maxRuntime, "maxRuntime"),
+            maxIterations: options.maxIterations ?? null,
+            relaxed: options.checkpoint === "relaxed",
+          },
+    body: (scope) => executeStep(code, step, scope, scope.hero),
+    react: (error, history) => reactTo(error, levels, retry, history),
+  };
+}

@@ -1,0 +1,176 @@
+/** Exception policies: what an error in a step means, by the most specific rule that fits it. */
+import { type Duration, parseDuration } from "../../core/duration.js";
+import {
+  InvalidInputError,
+  PauseError,
+  PayloadTooLargeError,
+  PermanentError,
+  SerializationError,
+  StoreError,
+  TransientError,
+} from "../../core/errors.js";
+import { nextDelay, type RetryPolicy } from "../../core/retry.js";
+import type { Reaction } from "../stepping.js";
+
+/** "pause" for somebody to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
+export type ExceptionAction = "pause" | "cancel" | "reattempt" | "skip" | "fail";
+/** What follows when reattempts are used up. */
+export type TerminalAction = Exclude<ExceptionAction, "reattempt">;
+
+type ErrorClass = abstract new (...args: any[]) => Error;
+
+export interface ExceptionRule {
+  /** The errors it is for: a class, several, or a function that recognises them. Without it: all. */
+  readonly on?: ErrorClass | readonly ErrorClass[] | ((error: any) => boolean);
+  readonly action: ExceptionAction;
+  /** Before a reattempt, instead of the backoff of `retry`. */
+  readonly wait?: Duration;
+  readonly maxReattempts?: number;
+  readonly terminalAction?: TerminalAction;
+}
+
+/** Decides for itself; undefined leaves it to the next. */
+export type ExceptionDecider = (
+  error: any,
+  history: { readonly reattempts: number },
+) => ExceptionAction | ExceptionRule | undefined;
+
+type Part = ExceptionAction | ExceptionRule | ExceptionDecider;
+export type ExceptionPolicy = Part | readonly Part[];
+
+const actions: readonly ExceptionAction[] = ["pause", "cancel", "reattempt", "skip", "fail"];
+
+export function checkActions(value: unknown, what: string, allowed: readonly string[] = actions): void {
+  if (typeof value === "string" && allowed.includes(value)) return;
+  const list = allowed.map((one) => `"${one}"`).join(", ");
+  throw new InvalidInputError(
+    `The ${what} is one of ${list}, not ${typeof value === "string" ? `"${value}"` : typeof value}.`,
+  );
+}
+
+export function checkPolicy(policy: unknown, what: string): void {
+  for (const part of Array.isArray(policy) ? policy : [policy]) {
+    if (typeof part === "function") continue;
+    if (typeof part === "object" && part !== null) checkRule(part as ExceptionRule, what);
+    else checkActions(part, what);
+  }
+}
+
+function checkRule(rule: ExceptionRule, what: string): void {
+  for (const name of Object.keys(rule)) {
+    if (!["on", "action", "wait", "maxReattempts", "terminalAction"].includes(name))
+      throw new InvalidInputError(`A rule in the ${what} has a member "${name}", which does not exist.`);
+  }
+  checkActions(rule.action, `action in the ${what}`);
+  if (rule.wait !== undefined) parseDuration(rule.wait, `wait in the ${what}`);
+  if (rule.terminalAction !== undefined)
+    checkActions(rule.terminalAction, `terminalAction in the ${what}`, ["pause", "cancel", "skip", "fail"]);
+  for (const one of Array.isArray(rule.on) ? rule.on : [rule.on ?? Error]) {
+    if (typeof one !== "function")
+      throw new InvalidInputError(`"on" in the ${what} must be an error class, several, or a function.`);
+  }
+}
+
+/** What one place says: a step, or a class. */
+export interface PolicyLevel {
+  readonly onException?: ExceptionPolicy;
+  readonly maxReattempts?: number;
+  readonly terminalAction?: TerminalAction;
+}
+
+const defaultMaxReattempts = 100;
+
+/**
+ * @param levels the step's own, then its class's, then those of the parents
+ */
+export function reactTo(
+  error: unknown,
+  levels: readonly PolicyLevel[],
+  backoff: RetryPolicy,
+  history: { readonly reattempts: number },
+): Reaction {
+  const special = firstOf(levels, (level) => bestRule(error, partsOf(level)));
+  if (special === undefined) {
+    // These errors say themselves what they mean, unless a rule is made for them.
+    if (error instanceof PauseError) return { kind: "pause" };
+    if (error instanceof PermanentError) return { kind: "fail" };
+    if (error instanceof TransientError || (error instanceof StoreError && error.transient))
+      return {
+        kind: "reattempt",
+        waitMs: nextDelay(backoff, history.reattempts + 1, Math.random(), error),
+        counts: false,
+      };
+  }
+  const rule = special ??
+    firstOf(levels, (level) => blanketRule(error, partsOf(level), history)) ?? { action: "pause" };
+  if (rule.action !== "reattempt") return { kind: rule.action };
+  const limit = rule.maxReattempts ?? firstOf(levels, (level) => level.maxReattempts) ?? defaultMaxReattempts;
+  // What could not be stored will be as unfit for storing the next time.
+  if (history.reattempts >= limit || isUnfit(error))
+    return { kind: rule.terminalAction ?? firstOf(levels, (level) => level.terminalAction) ?? "pause" };
+  const waitMs =
+    rule.wait === undefined
+      ? nextDelay(backoff, history.reattempts + 1, Math.random(), error)
+      : parseDuration(rule.wait, "wait of onException");
+  return { kind: "reattempt", waitMs, counts: true };
+}
+
+const isUnfit = (error: unknown) => error instanceof SerializationError || error instanceof PayloadTooLargeError;
+
+function firstOf<T>(levels: readonly PolicyLevel[], look: (level: PolicyLevel) => T | undefined): T | undefined {
+  for (const level of levels) {
+    const found = look(level);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function partsOf({ onException }: PolicyLevel): readonly Part[] {
+  if (onException === undefined) return [];
+  return Array.isArray(onException) ? onException : [onException as Part];
+}
+
+/** A function that recognises the error beats a class; of several classes, the one closest to the error's own. */
+function bestRule(error: unknown, parts: readonly Part[]): ExceptionRule | undefined {
+  let best: ExceptionRule | undefined;
+  let closest = Number.POSITIVE_INFINITY;
+  for (const part of parts) {
+    if (typeof part !== "object" || part.on === undefined) continue;
+    const distance = distanceTo(error, part.on);
+    if (distance >= closest) continue;
+    best = part;
+    closest = distance;
+  }
+  return best;
+}
+
+function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): number {
+  if (typeof on === "function" && !isErrorClass(on)) return (on as (error: unknown) => boolean)(error) ? 0 : Infinity;
+  let distance = Number.POSITIVE_INFINITY;
+  for (const one of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
+    if (!(error instanceof one)) continue;
+    let steps = 1;
+    for (let type = error.constructor; type !== one && typeof type === "function"; type = Object.getPrototypeOf(type))
+      steps += 1;
+    distance = Math.min(distance, steps);
+  }
+  return distance;
+}
+
+const isErrorClass = (value: unknown) =>
+  typeof value === "function" && (value === Error || value.prototype instanceof Error);
+
+function blanketRule(
+  error: unknown,
+  parts: readonly Part[],
+  history: { readonly reattempts: number },
+): ExceptionRule | undefined {
+  for (const part of parts) {
+    if (typeof part === "object" && part.on !== undefined) continue;
+    const decided = typeof part === "function" ? part(error, history) : part;
+    if (decided === undefined) continue;
+    if (typeof part === "function") checkPolicy(decided, "answer of onException");
+    return typeof decided === "string" ? { action: decided } : decided;
+  }
+  return undefined;
+}

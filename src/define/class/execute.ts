@@ -1,0 +1,100 @@
+/** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
+import { InvalidStateError } from "../../core/errors.js";
+import { FlowSignal } from "../../core/flow-control.js";
+import type { StepScope } from "../stepping.js";
+import type { ChainStep } from "./chain.js";
+import type { StepExecution } from "./class-types.js";
+import { bindContext } from "./context-members.js";
+import type { AnyCondition } from "./declarations.js";
+import { StepIterator } from "./iterator.js";
+import type { Workflow, WorkflowClass } from "./workflow.js";
+
+export interface ClassCode {
+  readonly workflow: WorkflowClass;
+  readonly cancelIf: readonly AnyCondition[];
+  readonly loadHero: ((id: string) => unknown) | null;
+  readonly mayProceedWithoutHero: boolean;
+}
+
+type AnyInstance = Workflow<any, any, any>;
+
+export async function executeStep(
+  code: ClassCode,
+  step: ChainStep,
+  scope: StepScope,
+  heroRef: { readonly type: string; readonly id: string } | null,
+): Promise<unknown> {
+  const hero = await heroOf(code, heroRef);
+  if (hero === gone) {
+    const reason = `The hero ${heroRef?.type} ${heroRef?.id} is gone.`;
+    return scope.leave({ kind: "cancel", reason, outcome: "canceled_by_condition" });
+  }
+  const w = new code.workflow();
+  bindContext(w, scope.ctx, hero, scope.execution.idempotencyKey);
+  await checkConditions(code, step, scope, w);
+  return runWithHooks(w, { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt }, () => {
+    const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
+    if (step.fn !== null) return step.fn.call(w, w, iter);
+    return (w as unknown as Record<string, (iter?: StepIterator) => unknown>)[step.name]?.(iter);
+  });
+}
+
+const gone = Symbol("gone");
+
+async function heroOf(code: ClassCode, ref: { readonly type: string; readonly id: string } | null): Promise<unknown> {
+  if (ref === null) return null;
+  if (code.loadHero === null) return ref;
+  const hero = (await code.loadHero.call(code.workflow, ref.id)) ?? null;
+  return hero === null && !code.mayProceedWithoutHero ? gone : hero;
+}
+
+/** Now, and not when the step was scheduled: what they ask about may have changed since. */
+async function checkConditions(code: ClassCode, step: ChainStep, scope: StepScope, w: AnyInstance): Promise<void> {
+  for (const condition of code.cancelIf) {
+    if (!(await holds(condition, w))) continue;
+    const which = typeof condition === "string" ? ` (${condition})` : "";
+    scope.leave({ kind: "cancel", reason: `A cancelIf condition${which} is true.`, outcome: "canceled_by_condition" });
+  }
+  const { skipIf, if: runIf } = step.options;
+  const skipped =
+    (skipIf !== undefined && (await holds(skipIf, w))) || (runIf !== undefined && !(await holds(runIf, w)));
+  if (skipped) scope.leave({ kind: "skip", outcome: "skipped_by_condition" });
+}
+
+async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> {
+  if (typeof condition === "boolean") return condition;
+  if (typeof condition === "function") return Boolean(await condition.call(w, w));
+  const member = (w as unknown as Record<string, unknown>)[condition];
+  return Boolean(await (typeof member === "function" ? member.call(w) : member));
+}
+
+async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => unknown): Promise<unknown> {
+  let output: unknown;
+  let ran = false;
+  await w.beforeStepExecution(about);
+  try {
+    await w.aroundStepExecution(about, async () => {
+      ran = true;
+      output = await body();
+    });
+    if (!ran)
+      throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
+  } catch (thrown) {
+    await tellAfter(
+      w,
+      thrown instanceof FlowSignal ? { ...about, flow: thrown.action.kind } : { ...about, error: thrown },
+    );
+    throw thrown;
+  }
+  await w.afterStepExecution(about);
+  return output;
+}
+
+/** What went wrong first counts; what the hook adds is only logged. */
+async function tellAfter(w: AnyInstance, about: StepExecution): Promise<void> {
+  try {
+    await w.afterStepExecution(about);
+  } catch (broken) {
+    w.log.error(`Run ${w.runId}: afterStepExecution failed after step "${about.step}" had.`, broken);
+  }
+}

@@ -1,0 +1,167 @@
+/** What a class and its steps can be told, checked as soon as it is said. */
+import { type Duration, parseDuration } from "../../core/duration.js";
+import { InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import { type RetryOptions, resolveRetry } from "../../core/retry.js";
+import type { ErrorReporter, FailureInfo } from "../definition.js";
+import { checkPriority } from "../function.js";
+import type { StandardSchemaV1 } from "../standard-schema.js";
+import type { Condition } from "./class-types.js";
+import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
+
+interface ExceptionOptions {
+  /** What an exception means; the most specific rule wins. Default "pause". */
+  readonly onException?: ExceptionPolicy;
+  /** How often in a row "reattempt" is done; default 100. */
+  readonly maxReattempts?: number;
+  /** What happens after that; default "pause". */
+  readonly terminalAction?: TerminalAction;
+  /** How long to wait before a reattempt: 1 s, doubling, up to an hour, unless said otherwise. `attempts` is `maxReattempts` here. */
+  readonly retry?: Omit<RetryOptions, "attempts" | "retryIf">;
+}
+
+export interface ClassOptions<W> extends ExceptionOptions {
+  /** By which runs and workers know it; default: the name of the class. */
+  readonly name?: string;
+  /** Default: a queue of its own, named like the workflow. */
+  readonly queue?: string;
+  /** Higher goes first; default 0. */
+  readonly priority?: number;
+  /** How long a run may take from its first step on; then it fails with a TimeoutError. */
+  readonly timeout?: Duration;
+  /** Pins open runs to workers that have this version. */
+  readonly version?: string;
+  readonly tags?: readonly string[];
+  /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
+  readonly input?: StandardSchemaV1<any, any>;
+  readonly output?: StandardSchemaV1<any, any>;
+  /** A run whose hero is gone goes on, with `null` for it, instead of being canceled. */
+  readonly mayProceedWithoutHero?: boolean;
+  /** Several runs may be active for one hero. */
+  readonly allowMultiple?: boolean;
+  /** Told of every exception in its steps. */
+  readonly onError?: ErrorReporter;
+  /** Called as a last, recorded step when a run fails. */
+  readonly onFailure?: (info: FailureInfo<any>) => unknown;
+  /** Carries the type only. */
+  readonly __of?: (w: W) => void;
+}
+
+export interface StepDeclarationOptions<W> extends ExceptionOptions {
+  /** How long after the step before it, or after the start. */
+  readonly wait?: Duration;
+  readonly skipIf?: Condition<W>;
+  /** Runs the step only when true. */
+  readonly if?: Condition<W>;
+  readonly beforeStep?: string;
+  readonly afterStep?: string;
+  /** Per attempt. */
+  readonly timeout?: Duration;
+  /** When the worker dies while the step runs: again (default), or at most once and an operator decides. */
+  readonly onCrash?: "rerun" | "pause";
+  /** Only workers that serve this queue run the step. */
+  readonly queue?: string;
+  /** How urgent the run is while it waits for this step. */
+  readonly priority?: number;
+}
+
+export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
+  /** Its execution is interrupted after so long, and continued by a successor. */
+  readonly maxRuntime?: Duration;
+  /** The same after so many items. */
+  readonly maxIterations?: number;
+  /**
+   * "awaited" (default): the next item begins when the cursor is durable, so that a crash repeats at most the item in
+   * flight. "relaxed": it begins at once, and a crash may repeat a few.
+   */
+  readonly checkpoint?: "awaited" | "relaxed";
+}
+
+type Check = (value: any, what: string) => unknown;
+
+const exceptionChecks: Record<keyof ExceptionOptions, Check> = {
+  onException: checkPolicy,
+  maxReattempts: (value, what) => checkCount(value, what, 0),
+  terminalAction: (value, what) => checkActions(value, what, ["pause", "cancel", "skip", "fail"]),
+  retry: (value) => resolveRetry(value),
+};
+
+const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
+  ...exceptionChecks,
+  name: (value) => checkName("workflow", value),
+  queue: (value) => checkName("queue", value),
+  priority: checkPriority,
+  timeout: parseDuration,
+  version: (value) => checkName("version", value),
+  tags: (value: readonly unknown[]) => value.map((tag) => checkName("tag", tag)),
+  input: checkSchema,
+  output: checkSchema,
+  mayProceedWithoutHero: checkBoolean,
+  allowMultiple: checkBoolean,
+  onError: checkFunction,
+  onFailure: checkFunction,
+};
+
+const stepChecks: Record<keyof StepDeclarationOptions<any>, Check> = {
+  ...exceptionChecks,
+  wait: parseDuration,
+  skipIf: checkCondition,
+  if: checkCondition,
+  beforeStep: (value) => checkName("step", value),
+  afterStep: (value) => checkName("step", value),
+  timeout: parseDuration,
+  onCrash: (value, what) => checkActions(value, what, ["rerun", "pause"]),
+  queue: (value) => checkName("queue", value),
+  priority: checkPriority,
+};
+
+const resumableChecks: Record<keyof ResumableStepOptions<any>, Check> = {
+  ...stepChecks,
+  maxRuntime: parseDuration,
+  maxIterations: (value, what) => checkCount(value, what, 1),
+  checkpoint: (value, what) => checkActions(value, what, ["awaited", "relaxed"]),
+};
+
+export const checkClassOptions = (options: unknown, of: string) => checkOptions(options, of, classChecks);
+export const checkStepOptions = (options: unknown, of: string) => checkOptions(options, of, stepChecks);
+export const checkResumableOptions = (options: unknown, of: string) => checkOptions(options, of, resumableChecks);
+
+function checkOptions(options: unknown, of: string, checks: Readonly<Record<string, Check>>): void {
+  if (options === null || typeof options !== "object" || Array.isArray(options))
+    throw new InvalidInputError(`The options of ${of} must be an object.`);
+  for (const [name, value] of Object.entries(options)) {
+    const check = checks[name];
+    if (check === undefined) {
+      throw new InvalidInputError(
+        `${upper(of)} has an option "${name}", which does not exist; there are ${Object.keys(checks).join(", ")}.`,
+      );
+    }
+    if (value !== undefined) check(value, `${name} of ${of}`);
+  }
+}
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+export function checkCondition(value: unknown, what: string): void {
+  if (typeof value === "boolean" || typeof value === "function" || typeof value === "string") return;
+  throw new InvalidInputError(`The ${what} must be a function, the name of a member, or a boolean.`);
+}
+
+function checkCount(value: unknown, what: string, least: number): void {
+  if (value === Number.POSITIVE_INFINITY) return;
+  if (typeof value === "number" && Number.isInteger(value) && value >= least) return;
+  throw new InvalidInputError(`The ${what} must be a whole number of at least ${least}, not ${String(value)}.`);
+}
+
+function checkBoolean(value: unknown, what: string): void {
+  if (typeof value !== "boolean") throw new InvalidInputError(`The ${what} must be true or false.`);
+}
+
+function checkFunction(value: unknown, what: string): void {
+  if (typeof value !== "function") throw new InvalidInputError(`The ${what} must be a function.`);
+}
+
+function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
+  if (typeof schema?.["~standard"]?.validate === "function") return;
+  throw new InvalidInputError(`The ${what} is not a Standard Schema (zod, valibot, arktype…).`);
+}

@@ -1,0 +1,41 @@
+/** Takes a run along its chain: from where the log says it is, to the end. */
+import { StepNotDefinedError } from "../../core/errors.js";
+import type { DeclaredStep, Stepping } from "../stepping.js";
+
+export interface Chain {
+  readonly workflow: string;
+  readonly steps: readonly DeclaredStep[];
+  /** Steps that are gone and may be passed over. */
+  readonly removed: ReadonlySet<string>;
+}
+
+export async function walk(chain: Chain, engine: Stepping): Promise<void> {
+  const first = await whereToGoOn(chain, engine);
+  for (const step of chain.steps.slice(first)) await engine.execute(step);
+  engine.atEnd();
+}
+
+/**
+ * By name, not by number: steps may have been added and moved since. A run goes on at the step it is at, or behind the
+ * last one that it finished; what was put in before that lies behind it.
+ */
+async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
+  const { known, position } = engine;
+  const placeOf = (name: string) => chain.steps.findIndex((step) => step.name === name);
+  const current = known.findLast((step) => !step.ended);
+  if (current !== undefined) {
+    const place = placeOf(current.name);
+    if (place >= 0) return place;
+    if (!chain.removed.has(current.name)) return lost(chain, engine, current.name);
+    await engine.passOver(current.name);
+  }
+  const last = known.findLast((step) => step.ended && placeOf(step.name) >= 0);
+  if (last !== undefined) return placeOf(last.name) + 1;
+  if (position === null) return 0;
+  const place = placeOf(position);
+  return place >= 0 ? place : lost(chain, engine, position);
+}
+
+function lost(chain: Chain, engine: Stepping, step: string): Promise<never> {
+  return engine.hold(new StepNotDefinedError({ workflow: chain.workflow, step }));
+}

@@ -1,0 +1,91 @@
+/**
+ * What an authoring style whose steps are declared asks of the engine. The engine hangs it into `ctx` under a symbol
+ * that the package does not export: it is not for users.
+ */
+import type { FlowAction } from "../core/flow-control.js";
+import type { StepContext, WorkflowContext } from "./context.js";
+
+export const stepping: unique symbol = Symbol("pawl.stepping");
+
+export interface HeroRef<Type extends string = string> {
+  readonly type: Type;
+  readonly id: string;
+}
+
+export interface Stepping {
+  /** The declared steps that the log knows, the one that was begun last at the end. */
+  readonly known: readonly KnownStep[];
+  /** The step that an operator sent the run to. */
+  readonly position: string | null;
+  /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
+  execute(step: DeclaredStep): Promise<unknown>;
+  /** A step that the run was at is not in the code any more, and the code knows. */
+  passOver(step: string): Promise<void>;
+  /** Something only a person can solve: the run is paused. Never comes back. */
+  hold(error: Error): Promise<never>;
+  /** The code has come to its end, and nothing in the log was forgotten: what it did not ask for lies behind it. */
+  atEnd(): void;
+}
+
+export interface KnownStep {
+  readonly name: string;
+  readonly ended: boolean;
+}
+
+/** One step of a class or graph, in the terms of the engine. */
+export interface DeclaredStep {
+  readonly name: string;
+  /** How long after the step before it. */
+  readonly waitMs: number;
+  readonly timeoutMs: number | null;
+  readonly onCrash: "rerun" | "pause";
+  /** null: as the workflow says. */
+  readonly queue: string | null;
+  readonly priority: number | null;
+  /** null: it has no cursor. */
+  readonly checkpoints: CheckpointOptions | null;
+  body(scope: StepScope): unknown;
+  /** What an exception means. `reattempts`: how many there were in a row because of exceptions. */
+  react(error: unknown, history: { readonly reattempts: number }): Reaction;
+}
+
+export interface CheckpointOptions {
+  readonly maxRuntimeMs: number | null;
+  readonly maxIterations: number | null;
+  /** Go on while the cursor is being written. */
+  readonly relaxed: boolean;
+}
+
+export type Reaction =
+  /** `counts`: it is one of the reattempts that are limited. */
+  | { readonly kind: "reattempt"; readonly waitMs: number; readonly counts: boolean }
+  | { readonly kind: "fail" }
+  | { readonly kind: "pause" }
+  | { readonly kind: "skip" }
+  | { readonly kind: "cancel" };
+
+/** What the body of a declared step works with. */
+export interface StepScope {
+  /** A context of its own: what is asked for through it is recorded as a part of the step. */
+  readonly ctx: WorkflowContext<any>;
+  readonly hero: HeroRef | null;
+  readonly execution: StepContext & { readonly id: string; readonly name: string };
+  /** Of a step with a cursor. */
+  readonly checkpoints: Checkpoints | null;
+  /** Leaves the step, noted so that no `catch` can make it unsaid. */
+  leave(action: FlowAction): never;
+}
+
+/** The cursor of one execution: where it stands, and how to move it. */
+export interface Checkpoints {
+  readonly cursor: unknown;
+  readonly resumed: boolean;
+  readonly advanced: boolean;
+  /** Moves the cursor, counts an item as done, and makes that durable. Leaves the step when it is to be interrupted. */
+  set(cursor: unknown): Promise<void>;
+  /** Makes durable what there is, and leaves the step when it is to be interrupted. */
+  checkpoint(): Promise<void>;
+  /** Moves the cursor and leaves the step; its successor begins there, so much later. */
+  skipTo(cursor: unknown, waitMs: number): never;
+  total(count: number): void;
+}

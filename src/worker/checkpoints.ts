@@ -1,0 +1,223 @@
+/**
+ * The cursor of one execution of a resumable step. Each checkpoint overwrites one row, in the same group commit as
+ * everything else; the log hears of the execution only when it ends. At a checkpoint the step can be interrupted: its
+ * successor goes on from the cursor.
+ */
+import { decode, encode } from "../core/codec.js";
+import { CursorTooLargeError, PayloadTooLargeError } from "../core/errors.js";
+import type { FlowAction } from "../core/flow-control.js";
+import type { StepOp } from "../core/state.js";
+import type { CheckpointOptions, Checkpoints } from "../define/stepping.js";
+import type { CursorRow } from "../store/store.js";
+import { insist } from "./insist.js";
+import type { TurnExecution } from "./step.js";
+
+const cursorLimitBytes = 128 * 1024;
+/** A relaxed loop over quick items would never let the process do anything else. */
+const yieldEveryMs = 4;
+
+interface Stored {
+  readonly cursor: string | null;
+  readonly done: number;
+  readonly total: number | null;
+}
+
+/** Reads where the step stands, before its body runs. */
+export async function openCheckpoints(
+  execution: TurnExecution,
+  options: CheckpointOptions,
+  leave: (action: FlowAction) => never,
+): Promise<StepCheckpoints> {
+  const { turn, key } = execution;
+  const rows = await insist(
+    () => turn.host.store.cursors(turn.runId),
+    () => turn.over,
+  );
+  const op = turn.state.ops.get(key) as StepOp | undefined;
+  const rewound = op?.rewound === true && op.phase === "again";
+  const stored = rewound ? nothing : read(rows.find((row) => row.node === key));
+  const resumed = stored.cursor !== null || (execution.attempt > 1 && !rewound && op !== undefined && !op.planned);
+  return new StepCheckpoints(execution, options, leave, stored, resumed);
+}
+
+const nothing: Stored = { cursor: null, done: 0, total: null };
+
+function read(row: CursorRow | undefined): Stored {
+  if (row === undefined || row.cursor === null) return nothing;
+  const { done = 0, total = null } = JSON.parse(row.progress ?? "{}") as Partial<Stored>;
+  return { cursor: row.cursor, done, total };
+}
+
+export class StepCheckpoints implements Checkpoints {
+  readonly resumed: boolean;
+  readonly #execution: TurnExecution;
+  readonly #options: CheckpointOptions;
+  readonly #leave: (action: FlowAction) => never;
+  readonly #startedAt: number;
+  readonly #first: string | null;
+  #cursor: unknown;
+  /** The cursor as it is stored; undefined when it has to be encoded yet. */
+  #text: string | null | undefined;
+  #advanced = false;
+  #iterations = 0;
+  #done: number;
+  #total: number | null;
+  #writing = false;
+  #dirty = false;
+  #yieldedAt = performance.now();
+
+  constructor(
+    execution: TurnExecution,
+    options: CheckpointOptions,
+    leave: (action: FlowAction) => never,
+    stored: Stored,
+    resumed: boolean,
+  ) {
+    this.#execution = execution;
+    this.#options = options;
+    this.#leave = leave;
+    this.#startedAt = execution.turn.storeNow();
+    this.#first = stored.cursor;
+    this.#text = stored.cursor;
+    this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
+    this.#done = stored.done;
+    this.#total = stored.total;
+    this.resumed = resumed;
+  }
+
+  get cursor(): unknown {
+    return this.#cursor;
+  }
+
+  get advanced(): boolean {
+    return this.#advanced;
+  }
+
+  /** Whether it stands where its predecessor stood. */
+  get still(): boolean {
+    return this.#encoded() === this.#first;
+  }
+
+  set(cursor: unknown): Promise<void> {
+    this.#move(cursor);
+    this.#done += 1;
+    this.#iterations += 1;
+    return this.checkpoint();
+  }
+
+  checkpoint(): Promise<void> {
+    return this.#options.relaxed ? this.#goOn() : this.#written();
+  }
+
+  skipTo(cursor: unknown, waitMs: number): never {
+    this.#move(cursor);
+    return this.#leave({ kind: "suspend", waitMs });
+  }
+
+  total(count: number): void {
+    this.#total = count;
+    this.#dirty = true;
+  }
+
+  /** The next execution begins at the beginning. */
+  rewind(): void {
+    this.#cursor = null;
+    this.#text = null;
+    this.#done = 0;
+  }
+
+  /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
+  conclude(over: boolean): void {
+    const { turn, key } = this.#execution;
+    turn.outbox.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+  }
+
+  #move(cursor: unknown): void {
+    this.#cursor = cursor ?? null;
+    this.#text = undefined;
+    this.#advanced = true;
+    // A number cannot grow too large or change under our hands: it is written down when it is needed.
+    if (typeof cursor !== "number") this.#encoded();
+    this.#dirty = true;
+  }
+
+  #encoded(): string | null {
+    if (this.#text !== undefined) return this.#text;
+    const step = this.#execution.key;
+    try {
+      this.#text =
+        this.#cursor === null
+          ? null
+          : encode(this.#cursor, { what: `the cursor of step "${step}"`, limit: cursorLimitBytes });
+      return this.#text;
+    } catch (error) {
+      if (!(error instanceof PayloadTooLargeError)) throw error;
+      throw new CursorTooLargeError({ step, bytes: error.bytes, limit: cursorLimitBytes });
+    }
+  }
+
+  /** `items` in `ms` are of this execution alone: what the rate is made of. */
+  #progress(): string {
+    const ms = this.#execution.elapsedMs;
+    return `{"done":${this.#done},"total":${this.#total},"message":null,"items":${this.#iterations},"ms":${ms}}`;
+  }
+
+  #write(done: (written: boolean) => void): void {
+    const { turn, key } = this.#execution;
+    this.#dirty = false;
+    turn.outbox.cursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
+    turn.post(none, done);
+  }
+
+  /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
+  #written(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#write(() => {
+        try {
+          this.#stopIfAsked();
+          resolve();
+        } catch (signal) {
+          reject(signal);
+        }
+      });
+    });
+  }
+
+  /** Goes on at once; the latest cursor is written as fast as the store takes it. */
+  async #goOn(): Promise<void> {
+    if (!this.#writing && this.#dirty) this.#writeLatest();
+    if (performance.now() - this.#yieldedAt > yieldEveryMs) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#yieldedAt = performance.now();
+    }
+    this.#stopIfAsked();
+  }
+
+  #writeLatest(): void {
+    this.#writing = true;
+    this.#write((written) => {
+      this.#writing = false;
+      if (written && this.#dirty && !this.#execution.over) this.#writeLatest();
+    });
+  }
+
+  #stopIfAsked(): void {
+    const action = this.#interruption();
+    if (action !== null) this.#leave(action);
+  }
+
+  #interruption(): FlowAction | null {
+    const { turn } = this.#execution;
+    const { cancel } = turn.state;
+    if (cancel !== null) return { kind: "cancel", reason: cancel.reason };
+    if (turn.halted || turn.over) return suspend;
+    if (!turn.host.interruptions()) return null;
+    const { maxIterations, maxRuntimeMs } = this.#options;
+    if (maxIterations !== null && this.#iterations >= maxIterations) return suspend;
+    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspend;
+    return null;
+  }
+}
+
+const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
+const none: readonly never[] = [];

@@ -1,0 +1,117 @@
+/** Declared steps, as the authoring styles ask for them: what they become in the engine. */
+
+import { event } from "../core/event.js";
+import { toFailure } from "../core/failure.js";
+import { type FlowAction, FlowSignal } from "../core/flow-control.js";
+import { routeOf } from "../core/route.js";
+import { type StepOp, scopeMark } from "../core/state.js";
+import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepScope } from "../define/stepping.js";
+import type { RunRecord } from "../store/store.js";
+import { openCheckpoints } from "./checkpoints.js";
+import { createContext } from "./context.js";
+import type { Execution } from "./execution.js";
+import { Scope } from "./scope.js";
+import { Step, type TurnExecution } from "./step.js";
+import type { Turn } from "./turn.js";
+
+export class DeclaredSteps implements Stepping {
+  readonly #scope: Scope;
+  readonly #turn: Turn;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+    this.#turn = scope.turn;
+  }
+
+  get position(): string | null {
+    return this.#turn.state.position;
+  }
+
+  get known(): readonly KnownStep[] {
+    const steps: KnownStep[] = [];
+    for (const [name, op] of this.#turn.state.ops) {
+      if (op.kind === "step" && !name.includes(scopeMark)) steps.push({ name, ended: hasEnded(op) });
+    }
+    return steps;
+  }
+
+  execute(declared: DeclaredStep): Promise<unknown> {
+    const turn = this.#turn;
+    const { name, queue, priority } = declared;
+    turn.enterStation({
+      route: routeOf(turn.definition.name, queue),
+      priority: priority ?? turn.run.priority,
+    });
+    const sent = turn.state.position === name && !turn.state.ops.has(name);
+    const step = new Step(turn, name, (execution) => runBody(turn, declared, execution as TurnExecution), {
+      timeoutMs: declared.timeoutMs,
+      onCrash: declared.onCrash,
+      input: undefined,
+      kind: "plain",
+      declared: true,
+      // Whoever sends a run to a step wants it to go on there now.
+      waitMs: sent ? 0 : declared.waitMs,
+      react: (error, op) => declared.react(error, { reattempts: op?.streak ?? 0 }),
+    });
+    return step.call(this.#scope);
+  }
+
+  async passOver(name: string): Promise<void> {
+    const op = this.#turn.state.ops.get(name) as StepOp;
+    const place = { node: name, attempt: op.attempt + 1, outcome: "skipped_by_flow_control" } as const;
+    this.#turn.answers.note(name);
+    await this.#turn.submit([event("step.skipped", place, { by: "code" })]);
+  }
+
+  hold(error: Error): Promise<never> {
+    this.#turn.hold(error.message, toFailure(error));
+    return new Promise(() => {});
+  }
+
+  atEnd(): void {
+    for (const key of this.#turn.state.ops.keys()) this.#turn.answers.note(key);
+  }
+}
+
+function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
+  return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
+}
+
+const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
+
+function runBody(turn: Turn, declared: DeclaredStep, execution: TurnExecution): unknown {
+  const scope = new Scope(turn, execution);
+  execution.scope = scope;
+  const leave = (action: FlowAction): never => {
+    const signal = new FlowSignal(action);
+    scope.raise(signal);
+    throw signal;
+  };
+  const parts = {
+    ctx: createContext(scope),
+    hero: heroOf(turn.run),
+    execution: described(execution, declared.name),
+    leave,
+  };
+  const { checkpoints: options } = declared;
+  if (options === null) return declared.body({ ...parts, checkpoints: null });
+  return openCheckpoints(execution, options, leave).then((checkpoints) => {
+    execution.checkpoints = checkpoints;
+    return declared.body({ ...parts, checkpoints });
+  });
+}
+
+function described(execution: TurnExecution, name: string): StepScope["execution"] {
+  const { id, attempt, idempotencyKey, log, progress } = execution;
+  return {
+    id,
+    name,
+    attempt,
+    idempotencyKey,
+    log,
+    progress,
+    get abortSignal() {
+      return (execution as Execution).abortSignal;
+    },
+  };
+}

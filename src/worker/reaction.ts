@@ -1,0 +1,86 @@
+/** What an exception in a step means, and the events that say so. */
+import {
+  PauseError,
+  PayloadTooLargeError,
+  PermanentError,
+  SerializationError,
+  StoreError,
+  TimeoutError,
+  TransientError,
+} from "../core/errors.js";
+import { event, type NewEvent, type Outcome } from "../core/event.js";
+import { toFailure } from "../core/failure.js";
+import { FlowSignal } from "../core/flow-control.js";
+import { nextDelay, type RetryPolicy, shouldRetry } from "../core/retry.js";
+import type { StepOp } from "../core/state.js";
+import type { Reaction } from "../define/stepping.js";
+import type { Execution } from "./execution.js";
+import { pausedBy } from "./paused-by.js";
+import type { Turn } from "./turn.js";
+
+/** Function style: again for as long as the policy says, then the step has failed. */
+export function byRetryPolicy(policy: RetryPolicy, error: unknown, op: StepOp | undefined): Reaction {
+  if (error instanceof PauseError) return { kind: "pause" };
+  // The same value would be as unfit for storing the next time.
+  if (error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof PermanentError)
+    return { kind: "fail" };
+  const passing = isPassing(error);
+  if (!passing && !shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return { kind: "fail" };
+  const waitMs = nextDelay(policy, (op?.setbacks ?? 0) + 1, Math.random(), error);
+  return { kind: "reattempt", waitMs, counts: !passing };
+}
+
+/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
+function isPassing(error: unknown): boolean {
+  return error instanceof TransientError || (error instanceof StoreError && error.transient);
+}
+
+/** What the user's own policies throw, or return by mistake, ends the step. */
+export function reactSafely(turn: Turn, step: string, react: () => Reaction): Reaction {
+  try {
+    return react();
+  } catch (broken) {
+    turn.host.log.error(`Run ${turn.runId}: the retry options of step "${step}" failed; it is not retried.`, broken);
+    return { kind: "fail" };
+  }
+}
+
+interface Consequence {
+  readonly events: readonly NewEvent[];
+  /** What the whole run is to do about it. */
+  readonly signal: FlowSignal | null;
+}
+
+export function eventsOf(reaction: Reaction, error: unknown, execution: Execution): Consequence {
+  const failure = toFailure(error);
+  const ended = { error: failure, ms: execution.elapsedMs };
+  const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
+  const timedOut = error instanceof TimeoutError ? "timed_out" : null;
+  switch (reaction.kind) {
+    case "reattempt": {
+      const transient = reaction.counts ? {} : { transient: true };
+      const data = { ...ended, retryMs: reaction.waitMs, ...transient };
+      return only(event("step.failed", place(timedOut ?? "reattempted_by_exception"), data));
+    }
+    case "fail":
+      return only(event("step.failed", place(timedOut ?? "failed_by_exception"), ended));
+    case "pause": {
+      const data = { ...ended, retryMs: 0, transient: true };
+      return only(event("step.failed", place(timedOut ?? "paused_by_exception"), data), paused(error, execution.key));
+    }
+    case "skip":
+      return only(event("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
+    case "cancel": {
+      const signal = new FlowSignal({ kind: "cancel", reason: failure.message });
+      return { events: [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)], signal };
+    }
+  }
+}
+
+const only = (...events: NewEvent[]): Consequence => ({ events, signal: null });
+
+function paused(error: unknown, step: string): NewEvent {
+  if (error instanceof PauseError) return pausedBy(error, { node: step });
+  const failure = toFailure(error);
+  return event("run.paused", { node: step }, { reason: `Step "${step}" failed: ${failure.message}`, error: failure });
+}

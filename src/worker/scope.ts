@@ -1,0 +1,75 @@
+/**
+ * Who asks: the handler of a workflow, or the body of one of its declared steps. Each numbers its own calls, and what a
+ * body asks for is recorded under its step's name, so that it finds it again when it is run again.
+ */
+import type { FlowSignal } from "../core/flow-control.js";
+import { scopeOf } from "../core/state.js";
+import type { TurnExecution } from "./step.js";
+import type { Turn } from "./turn.js";
+
+export class Scope {
+  readonly turn: Turn;
+  /** null: the handler itself. */
+  readonly execution: TurnExecution | null;
+  readonly #prefix: string;
+  readonly #names = new Map<string, number>();
+  /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
+  #open = 0;
+  #closed = false;
+
+  constructor(turn: Turn, execution: TurnExecution | null = null) {
+    this.turn = turn;
+    this.execution = execution;
+    this.#prefix = execution === null ? "" : scopeOf(execution.key);
+  }
+
+  /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
+  key(name: string): string {
+    const key = this.nextKey(name);
+    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    return key;
+  }
+
+  nextKey(name: string): string {
+    const count = (this.#names.get(name) ?? 0) + 1;
+    return this.#prefix + (count === 1 ? name : `${name}#${count}`);
+  }
+
+  /** Asked for as often as one likes: it is one thing per scope. */
+  patchKey(id: string): string {
+    return `${this.#prefix}patch:${id}`;
+  }
+
+  /** A body draws the same random numbers at each of its attempts, and not those of another step. */
+  get seed(): string {
+    return this.#prefix === "" ? this.turn.runId : `${this.turn.runId}/${this.#prefix}`;
+  }
+
+  /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
+  ask(key: string): Promise<unknown> {
+    const answer = this.turn.ask(key);
+    if (this.execution !== null && !this.#closed) this.#restUntil(answer);
+    return answer;
+  }
+
+  #restUntil(answer: Promise<unknown>): void {
+    this.#open += 1;
+    if (this.#open === 1) this.turn.rest(this.execution as TurnExecution);
+    const goOn = () => {
+      if (this.#closed) return;
+      this.#open -= 1;
+      if (this.#open === 0) this.turn.goOn();
+    };
+    answer.then(goOn, goOn);
+  }
+
+  /** The body has ended; what it asked for and did not wait for is not its business any more. */
+  close(): void {
+    if (!this.#closed && this.#open > 0) this.turn.goOn();
+    this.#closed = true;
+  }
+
+  raise(signal: FlowSignal): void {
+    this.turn.raise(signal, this.execution);
+  }
+}
