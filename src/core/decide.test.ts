@@ -285,6 +285,31 @@ describe("pause and resume", () => {
     given(started, paused).when(skip).thenRefused();
   });
 
+  test("skip passes over the attempt that waits, not the one before it", () => {
+    const skipped = (...events: Given[]) =>
+      decide(given(...events).state(), [{ command: skip, at: 0, strict: true }], 0);
+    expect(skipped(started, retry("pay", 3, minute))).toMatchObject([{ type: "step.skipped", attempt: 4 }]);
+    const planned = event("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: minute });
+    expect(skipped(started, planned)).toMatchObject([{ type: "step.skipped", node: "remind", attempt: 1 }]);
+  });
+
+  test("skip passes over a step that rests in the middle, but not one that somebody is executing", () => {
+    const begun = event("step.started", { node: "ask", attempt: 1 });
+    const state = given(started, begun).state();
+    const idly = decide(state, [{ command: skip, at: 0, strict: true, idle: true }], 0);
+    expect(idly).toMatchObject([{ type: "step.skipped", node: "ask", attempt: 1 }]);
+    given(started, begun).when(skip).thenRefused();
+  });
+
+  test("resumeAt sends a paused run with a chain to one of its steps, and refuses every other", () => {
+    const chain = event("run.started", {}, { chain: true });
+    const move: Command = { type: "resumeAt", step: "b" };
+    given(chain, paused).when(move).then("run.moved", "run.resumed operator");
+    given(chain).when(move).thenRefused();
+    given(started, paused).when(move).thenRefused();
+    given(paused).when(move).thenRefused();
+  });
+
   test("cannot hold up a run that is being canceled", () => {
     given(
       started,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { event, type NewEvent, type StoredEvent } from "./event.js";
-import { evolve, fold, nextDueAt, statusOf, waitingFor } from "./state.js";
+import { currentStep, evolve, fold, nextDueAt, statusOf, waitingFor } from "./state.js";
 
 const started = event("run.started", {});
 const failure = { name: "E", message: "m" };
@@ -235,7 +235,9 @@ describe("a map", () => {
     event("map.settled", { node: "m" }, { completed: completedRanges, failed: failedRanges });
 
   test("of nothing is settled at once", () => {
-    expect(stateAfter(started, mapOf(0)).answered.map(({ key, at }) => ({ key, at }))).toEqual([{ key: "m", at: 2_000 }]);
+    expect(stateAfter(started, mapOf(0)).answered.map(({ key, at }) => ({ key, at }))).toEqual([
+      { key: "m", at: 2_000 },
+    ]);
   });
 
   test("is settled when all have ended, and failed as soon as too many failed", () => {
@@ -310,5 +312,86 @@ describe("what a run waits for", () => {
       ),
     ).toBeNull();
     expect(nextDueAt(stateAfter(started, event("run.paused", {}, { reason: "r", recheckMs: 500 })))).toBe(2_500);
+  });
+});
+
+describe("a declared step", () => {
+  const chain = event("run.started", {}, { chain: true });
+  const scheduled = (node: string, waitMs: number, attempt = 1) =>
+    event("step.scheduled", { node, attempt }, { waitMs });
+  const again = (node: string, attempt: number, data: { waitMs: number; rewind?: true; still?: true }) =>
+    event("step.reattempted", { node, attempt, outcome: "continued" }, data);
+
+  test("that is scheduled waits for its time, and its first attempt is yet to come", () => {
+    const state = stateAfter(chain, scheduled("a", 5_000));
+    expect(op(state, "a")).toMatchObject({ phase: "again", planned: true, attempt: 0, dueAt: 7_000 });
+    expect(nextDueAt(state)).toBe(7_000);
+    expect(waitingFor(state)).toEqual([{ kind: "step", step: "a", attempt: 1 }]);
+    expect(currentStep(state)).toEqual({ name: "a", attempt: 1 });
+  });
+
+  test("counts failures in a row; another ending and an operator's resume begin a new row", () => {
+    const failed = [retry("a", 1, 0), retry("a", 2, 0)];
+    expect(op(stateAfter(chain, ...failed), "a")).toMatchObject({ streak: 2, failures: 2 });
+    expect(op(stateAfter(chain, ...failed, retry("a", 3, 0, true)), "a")).toMatchObject({ streak: 2 });
+    expect(op(stateAfter(chain, ...failed, again("a", 3, { waitMs: 0 })), "a")).toMatchObject({ streak: 0 });
+    const paused = event("run.paused", { node: "a" }, { reason: "r" });
+    const resumedBy = (by: "operator" | "recheck") => event("run.resumed", {}, { by });
+    expect(op(stateAfter(chain, ...failed, paused, resumedBy("operator")), "a")).toMatchObject({ streak: 0 });
+    expect(op(stateAfter(chain, ...failed, paused, resumedBy("recheck")), "a")).toMatchObject({ streak: 2 });
+  });
+
+  test("counts continuations that moved nothing", () => {
+    const still = { waitMs: 0, still: true } as const;
+    const twice = stateAfter(chain, again("a", 1, still), again("a", 2, still));
+    expect(op(twice, "a")).toMatchObject({ standstill: 2 });
+    expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
+      standstill: 0,
+    });
+  });
+
+  test("that starts over forgets what it did itself, and nothing else", () => {
+    const state = stateAfter(
+      chain,
+      completed("first"),
+      completed("first/x"),
+      completed("a/x"),
+      event("timer.started", { node: "a/t" }, { ms: 5 }),
+      again("a", 1, { waitMs: 0, rewind: true }),
+    );
+    expect([...state.ops.keys()]).toEqual(["first", "first/x", "a"]);
+    expect(op(state, "a")).toMatchObject({ phase: "again", rewound: true, attempt: 1 });
+    expect(state.rewound?.get("a/x")).toBe(1);
+  });
+
+  test("that had begun when its worker died is told from one that rests", () => {
+    const begun = event("step.started", { node: "a", attempt: 1 });
+    const recovered = event("run.recovered", {}, { deliveries: 2 });
+    expect(op(stateAfter(chain, begun), "a")).toMatchObject({ phase: "started", abandoned: false });
+    expect(op(stateAfter(chain, begun, recovered), "a")).toMatchObject({ phase: "started", abandoned: true });
+    const second = event("step.started", { node: "a", attempt: 2 });
+    expect(op(stateAfter(chain, begun, recovered, second), "a")).toMatchObject({ abandoned: false, attempt: 2 });
+  });
+
+  test("an operator sends the run to is where it goes on, with nothing behind it but the count of attempts", () => {
+    const state = stateAfter(chain, completed("a"), completed("b"), event("run.moved", {}, { to: "a" }));
+    expect(state).toMatchObject({ position: "a", generation: 1 });
+    expect([state.ops.size, state.answered.length]).toEqual([0, 0]);
+    expect(state.rewound).toEqual(
+      new Map([
+        ["a", 1],
+        ["b", 1],
+      ]),
+    );
+  });
+
+  test("is the current one until it has ended; parts of it are not steps of the chain", () => {
+    expect(currentStep(stateAfter(chain, completed("a")))).toBeNull();
+    const begun = event("step.started", { node: "b", attempt: 1 });
+    expect(currentStep(stateAfter(chain, completed("a"), retry("b/x", 1, 5), begun))).toEqual({
+      name: "b",
+      attempt: 1,
+    });
+    expect(currentStep(stateAfter(started, begun))).toBeNull();
   });
 });

@@ -444,7 +444,18 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   op.phase = phase;
   op.dueAt = null;
   op.data = event.data;
+  if (state.chain) withdrawWithin(state, keyOf(event));
   answer(state, event);
+}
+
+/** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
+function withdrawWithin(state: RunState, step: string): void {
+  if (step.includes(scopeMark)) return;
+  const scope = scopeOf(step);
+  for (const [key, op] of state.ops) {
+    if ((op.kind === "timer" || op.kind === "wait") && op.phase === "open" && key.startsWith(scope))
+      op.phase = "withdrawn";
+  }
 }
 
 function endChild(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "canceled"): void {

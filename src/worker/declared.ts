@@ -38,19 +38,18 @@ export class DeclaredSteps implements Stepping {
   execute(declared: DeclaredStep): Promise<unknown> {
     const turn = this.#turn;
     const { name, queue, priority } = declared;
-    turn.enterStation({
-      route: routeOf(turn.definition.name, queue),
-      priority: priority ?? turn.run.priority,
-    });
-    const sent = turn.state.position === name && !turn.state.ops.has(name);
+    const isNew = !turn.state.ops.has(name);
+    // Whoever sends a run to a step wants it to go on there now.
+    const waitMs = isNew && turn.state.position === name ? 0 : declared.waitMs;
+    const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
+    turn.enterStation(station, isNew && waitMs > 0);
     const step = new Step(turn, name, (execution) => runBody(turn, declared, execution as TurnExecution), {
       timeoutMs: declared.timeoutMs,
       onCrash: declared.onCrash,
       input: undefined,
       kind: "plain",
       declared: true,
-      // Whoever sends a run to a step wants it to go on there now.
-      waitMs: sent ? 0 : declared.waitMs,
+      waitMs,
       react: (error, op) => declared.react(error, { reattempts: op?.streak ?? 0 }),
     });
     return step.call(this.#scope);

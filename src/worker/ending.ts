@@ -70,9 +70,12 @@ async function rest(turn: Turn, paused: NewEvent): Promise<void> {
   await turn.submit([paused]);
 }
 
-function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
-  // What the handler forgets, nobody waits for any more.
-  if (rewind) for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
+async function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
+  // What the handler forgets, nobody waits for any more: also what it has only just asked for.
+  if (rewind) {
+    await turn.busy(() => turn.settleFirst());
+    for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
+  }
   turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
   return turn.park();
 }

@@ -185,12 +185,28 @@ export class Step {
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.takeRaised(execution);
-    if (signal !== null) return this.#record(execution, this.#flow(execution, signal), signal);
+    if (signal !== null) return this.#leave(execution, signal);
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
     const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
     const { events, signal: consequence } = eventsOf(reaction, error, execution);
     this.#record(execution, events, consequence);
+  }
+
+  #leave(execution: TurnExecution, signal: FlowSignal): void {
+    const { action } = signal;
+    if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
+      return void this.#startOver(execution, signal);
+    this.#record(execution, this.#flow(execution, signal), signal);
+  }
+
+  /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
+  async #startOver(execution: TurnExecution, signal: FlowSignal): Promise<void> {
+    const turn = this.#turn;
+    await turn.settleFirst();
+    execution.checkpoints?.rewind();
+    for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+    this.#record(execution, this.#flow(execution, signal), signal);
   }
 
   #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
@@ -243,11 +259,6 @@ export class Step {
   }
 
   #again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
-    if (rewind) {
-      execution.checkpoints?.rewind();
-      for (const mail of dismissChildren(this.#turn.runId, this.#turn.state, scopeOf(this.#key)))
-        this.#turn.outbox.mail.push(mail);
-    }
     const still = outcome === "continued" && execution.checkpoints?.still === true ? ({ still: true } as const) : {};
     const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
     return event("step.reattempted", this.#place(execution, outcome), data);

@@ -356,10 +356,11 @@ export class Turn {
   }
 
   /** The next step is run here, or, if this worker is not for it, handed over to those that are. */
-  enterStation(station: Station): void {
+  enterStation(station: Station, waitsFirst: boolean): void {
     if (this.definition.declared?.placed !== true) return;
     this.#station = station;
-    if (this.host.serves(station.route, this.definition.version)) return;
+    // Then the run is parked in any case, and wakes up where it belongs.
+    if (waitsFirst || this.host.serves(station.route, this.definition.version)) return;
     this.#handingOver = true;
     this.stir();
   }
@@ -577,11 +578,11 @@ export class Turn {
       this.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
     };
     if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();
-    return this.#settleFirst().then(end);
+    return this.settleFirst().then(end);
   }
 
   /** No run outlives its parent: children that are only in the outbox are born first, so that everybody agrees. */
-  async #settleFirst(): Promise<void> {
+  async settleFirst(): Promise<void> {
     while (this.journal.unsettled) await this.journal.settled();
     if (this.outbox.starts.length > 0) await this.submit([]);
   }

@@ -44,7 +44,13 @@ test("goes through", async () => {
   await t.speedrun(run);
   console.log(sent);
   console.log(
-    (await run.executions()).map(({ step, attempt, state, outcome, continuesFrom }) => [step, attempt, state, outcome, continuesFrom]),
+    (await run.executions()).map(({ step, attempt, state, outcome, continuesFrom }) => [
+      step,
+      attempt,
+      state,
+      outcome,
+      continuesFrom,
+    ]),
   );
   console.log((await run.history()).map((e) => `${e.seq} ${e.type} ${e.node} ${JSON.stringify(e.data)}`));
   console.log(await run.progress());

@@ -1,0 +1,256 @@
+/** What the body of a step may do: everything that a handler may, recorded as a part of the step. */
+import { PermanentError, Workflow, workflow } from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { gate, logOf, start, world } from "../function-style/support.js";
+
+let did: string[] = [];
+beforeEach(() => {
+  did = [];
+});
+const note = (what: string) => () => {
+  did.push(what);
+  return what;
+};
+
+const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
+  executions.map(({ step, attempt, state, outcome }) => `${step} ${attempt} ${state} ${outcome}`);
+
+describe("a body", () => {
+  class Quote extends Workflow<unknown, void, string> {
+    static {
+      this.step("ask", async (w) => {
+        did.push("ask");
+        const asked = await w.step("send", note("send"));
+        await w.sleep("cool_down", "1 hour");
+        const answer = await w.waitForSignal<string>("answer", { timeout: "2 days" });
+        await w.step("file", note(`file ${asked} ${answer}`));
+      });
+      this.step("close", (w) => w.finish("closed"));
+    }
+  }
+
+  test("waits for days without keeping a worker, and is run again from its beginning with what is recorded", async () => {
+    const t = await start(Quote);
+    const run = await t.pawl.start(Quote);
+    await t.settle();
+    expect(await run.get()).toMatchObject({
+      status: "waiting",
+      currentStep: "ask",
+      waitingFor: [{ kind: "sleep", name: "ask/cool_down" }],
+    });
+    await t.advance("1 hour");
+    expect((await run.get()).waitingFor).toEqual([{ kind: "signal", names: ["answer"] }]);
+    await run.signal("answer", "yes");
+    await t.settle();
+    expect(await run.result()).toBe("closed");
+    expect(did).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
+    expect(shown(await run.executions())).toEqual([
+      "ask 1 completed success",
+      "ask/send 1 completed success",
+      "ask/file 1 completed success",
+      "close 1 completed success",
+    ]);
+    expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("gives the same result whenever its worker dies", async () => {
+    const t = await start(Quote);
+    const report = await t.crashTest(Quote, undefined, {
+      drive: (run) => run.signal("answer", "yes", { key: "once" }).catch(() => {}),
+    });
+    expect(report.output).toBe("closed");
+    expect(report.points).toBeGreaterThan(8);
+  });
+
+  test("that rests is the same attempt; one whose worker died is another", async () => {
+    const begun = gate();
+    const hang = gate();
+    class Slow extends Workflow {
+      static {
+        this.step("slow", { onCrash: "pause" }, async (w) => {
+          await w.sleep("nap", "1 hour");
+          did.push(`attempt ${w.attempt}`);
+          begun.open();
+          if (w.attempt === 1) await hang.opened;
+        });
+      }
+    }
+    const w = await world();
+    const first = await w.worker([Slow]);
+    const run = await w.pawl.start(Slow);
+    w.clock.moveTo((await first.settle()) as number);
+    void first.settle();
+    await begun.opened;
+    await first.kill();
+    const second = await w.worker([Slow]);
+    await second.settle();
+    expect(await run.get()).toMatchObject({ status: "paused", currentStep: "slow" });
+    await run.resume();
+    await second.settle();
+    expect(did).toEqual(["attempt 1", "attempt 2"]);
+    expect(shown(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
+    hang.open();
+  });
+
+  test("may be paused and resumed from outside while it rests", async () => {
+    const t = await start(Quote);
+    const run = await t.pawl.start(Quote);
+    await t.advance("1 hour");
+    await run.pause("a look");
+    await run.signal("answer", "later");
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused", currentStep: "ask", pauseReason: "a look" });
+    await run.resume();
+    await t.settle();
+    expect(await run.result()).toBe("closed");
+    expect(did.at(-1)).toBe("file send later");
+  });
+
+  test("that was passed over takes no signal from those after it", async () => {
+    class Two extends Workflow<unknown, void, string> {
+      static {
+        this.step("first", async (w) => void (await w.waitForSignal("go")));
+        this.step("second", async (w) => w.finish((await w.waitForSignal<string>("go")) ?? "nothing"));
+      }
+    }
+    const t = await start(Two);
+    const run = await t.pawl.start(Two);
+    await t.settle();
+    await run.skip();
+    await t.settle();
+    expect(await run.get()).toMatchObject({ currentStep: "second" });
+    await run.signal("go", "for the second");
+    await t.settle();
+    expect(await run.result()).toBe("for the second");
+    expect(shown(await run.executions())).toEqual([
+      "first 1 skipped skipped_by_flow_control",
+      "second 1 completed success",
+    ]);
+  });
+
+  test("may end without waiting for what it asked for", async () => {
+    class Careless extends Workflow {
+      static {
+        this.step("ask", (w) => {
+          void w.sleep("never", "9 days");
+          void w.waitForSignal("nothing");
+        });
+        this.step("next", { wait: "1 hour" }, note("next"));
+      }
+    }
+    const t = await start(Careless);
+    const run = await t.pawl.start(Careless);
+    await t.advance("1 hour");
+    expect(await run.status()).toBe("completed");
+    expect(did).toEqual(["next"]);
+  });
+
+  test("numbers its own calls: another step may use the same names", async () => {
+    class Names extends Workflow {
+      static {
+        for (const name of ["a", "b"])
+          this.step(name, async (w) => {
+            for (let n = 1; n <= 2; n += 1) await w.step("part", note(`${name}${n}`));
+          });
+      }
+    }
+    const t = await start(Names);
+    const run = await t.pawl.start(Names);
+    await t.speedrun(run);
+    expect(did).toEqual(["a1", "a2", "b1", "b2"]);
+    const nodes = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
+    expect(nodes).toEqual(["a/part", "a/part#2", "a", "b/part", "b/part#2", "b"]);
+  });
+
+  test("that fails keeps what it has done; what a part of it began is not begun twice", async () => {
+    let failures = 1;
+    class Fails extends Workflow {
+      static {
+        this.options({ onException: "reattempt" });
+        this.step("work", async (w) => {
+          await w.step("charge", note("charge"));
+          if (failures-- > 0) throw new Error("once");
+          await w.step("ship", note("ship"));
+        });
+      }
+    }
+    const t = await start(Fails);
+    const run = await t.pawl.start(Fails);
+    await t.speedrun(run);
+    expect(did).toEqual(["charge", "ship"]);
+    expect(shown(await run.executions())).toEqual([
+      "work 1 failed reattempted_by_exception",
+      "work/charge 1 completed success",
+      "work 2 completed success",
+      "work/ship 1 completed success",
+    ]);
+  });
+
+  test("that starts over does everything again, and its children with it", async () => {
+    const child = workflow("child", async (ctx, n: number) => {
+      await ctx.sleep("long", "30 days");
+      return n;
+    });
+    let rewinds = 1;
+    class Over extends Workflow<unknown, void, number> {
+      static {
+        this.step("work", async (w) => {
+          await w.step("part", note("part"));
+          const started = await w.start(child, 1, { name: "kid" });
+          did.push(started.runId);
+          if (rewinds-- > 0) w.reattempt({ rewind: true });
+          w.finish(await started.result());
+        });
+      }
+    }
+    const t = await start(Over, child);
+    const run = await t.pawl.start(Over);
+    await t.settle();
+    expect(did.filter((what) => what === "part")).toHaveLength(2);
+    const [first, second] = did.filter((what) => what !== "part") as [string, string];
+    expect(first).not.toBe(second);
+    expect(await t.pawl.run(first).status()).toBe("canceled");
+    await t.speedrun(run);
+    expect(await run.result()).toBe(1);
+    expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("starts classes as its children, about heroes of their own", async () => {
+    class Visit extends Workflow<{ id: string }, number, string> {
+      static heroType = "Patient";
+      static loadHero = (id: string) => ({ id });
+      static {
+        this.step("see", (w) => w.finish(`${w.hero.id}:${w.input}`));
+      }
+    }
+    class Round extends Workflow<unknown, void, string> {
+      static {
+        this.step("go", async (w) => {
+          const seen = await w.run(Visit, 7, { hero: { type: "Patient", id: "p1" } });
+          w.finish(seen);
+        });
+      }
+    }
+    const t = await start(Round, Visit);
+    const run = await t.pawl.start(Round);
+    await t.speedrun(run);
+    expect(await run.result()).toBe("p1:7");
+  });
+
+  test("is heard when it fails the run although a step of its own would retry", async () => {
+    class Fatal extends Workflow {
+      static {
+        this.step("work", async (w) => {
+          await w.step("part", () => {
+            throw new PermanentError("no way");
+          });
+        });
+      }
+    }
+    const t = await start(Fatal);
+    const run = await t.pawl.start(Fatal);
+    await t.speedrun(run);
+    await expect(run.result()).rejects.toThrow("no way");
+    expect(await logOf(run)).toContain("step.failed work");
+  });
+});

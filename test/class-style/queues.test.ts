@@ -1,0 +1,114 @@
+/** Queue and priority, of a class and of a step: who runs what, and in which order. */
+import { Workflow } from "pawl";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+let ran: string[] = [];
+beforeEach(() => {
+  ran = [];
+});
+
+class Report extends Workflow<unknown, string> {
+  static {
+    this.options({ queue: "office", priority: 3 });
+    this.step("collect", (w) => void ran.push(`collect ${w.input}`));
+    this.step("render", { queue: "graphics", wait: "1 hour", priority: 9 }, (w) => void ran.push(`render ${w.input}`));
+    this.step("print", { queue: "graphics" }, (w) => void ran.push(`print ${w.input}`));
+    this.step("send", (w) => void ran.push(`send ${w.input}`));
+  }
+}
+
+forEachStore((kind) => {
+  const newWorld = async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    return world(kind, database.url);
+  };
+
+  test("a step with a queue of its own is run only by workers that serve it", async () => {
+    const w = await newWorld();
+    const serve = async (queue: string) => {
+      const { worker, settle } = await w.worker([Report], { queues: [queue] });
+      await settle();
+      await worker.stop();
+    };
+    const run = await w.pawl.start(Report, "a");
+    await serve("graphics");
+    expect(ran).toEqual([]);
+    await serve("office");
+    expect(ran).toEqual(["collect a"]);
+    expect(await run.get()).toMatchObject({ status: "waiting", currentStep: "render", queue: "office" });
+    w.clock.moveTo(w.clock.read() + 3_600_000);
+    await serve("office");
+    expect(ran).toEqual(["collect a"]);
+    await serve("graphics");
+    expect(ran).toEqual(["collect a", "render a", "print a"]);
+    await serve("graphics");
+    expect(await run.status()).toBe("waiting");
+    await serve("office");
+    expect(ran.at(-1)).toBe("send a");
+    expect(await run.status()).toBe("completed");
+    expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("a run that is parked in a queue which the code does not name any more is found", async () => {
+    class Old extends Workflow {
+      static {
+        this.options({ name: "Moved" });
+        this.step("begin", () => {});
+        this.step("render", { queue: "graphics", wait: "1 hour" }, () => void ran.push("old"));
+      }
+    }
+    class New extends Workflow {
+      static {
+        this.options({ name: "Moved" });
+        this.step("begin", () => {});
+        this.step("render", { wait: "1 hour" }, () => void ran.push("new"));
+      }
+    }
+    const w = await newWorld();
+    const old = await w.worker([Old]);
+    const run = await w.pawl.start(Old);
+    w.clock.moveTo((await old.settle()) as number);
+    await old.worker.stop();
+    const { settle } = await w.worker([New]);
+    await settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["new"]);
+  });
+
+  test("a worker that is not told of queues serves them all", async () => {
+    const w = await newWorld();
+    const worker = await w.worker([Report]);
+    const run = await w.pawl.start(Report, "a");
+    w.clock.moveTo((await worker.settle()) as number);
+    await worker.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["collect a", "render a", "print a", "send a"]);
+  });
+
+  test("the more urgent step goes first", async () => {
+    class Steps extends Workflow<unknown, string> {
+      static {
+        this.step("one", { wait: "1 hour", priority: 1 }, (w) => void ran.push(`one ${w.input}`));
+        this.step("two", { wait: "1 hour", priority: 9 }, (w) => void ran.push(`two ${w.input}`));
+      }
+    }
+    const w = await newWorld();
+    const first = await w.worker([Steps]);
+    const older = await w.pawl.start(Steps, "older");
+    w.clock.moveTo((await first.settle()) as number);
+    await first.settle();
+    const newer = await w.pawl.start(Steps, "newer");
+    w.clock.moveTo((await first.settle()) as number);
+    await first.worker.stop();
+    for (const run of [newer, older]) {
+      await run.pause();
+      await run.resume();
+    }
+    const second = await w.worker([Steps], { concurrency: 1 });
+    await second.settle();
+    expect(ran).toEqual(["one older", "two older", "one newer"]);
+  });
+});
