@@ -391,7 +391,8 @@ function forget(state: RunState, scope?: string): void {
   if (scope === undefined) state.answered.length = 0;
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
-    if (op.kind === "step") state.rewound.set(key, op.attempt);
+    // An attempt that was announced and never came has its number all the same.
+    if (op.kind === "step") state.rewound.set(key, op.phase === "again" && op.planned ? op.attempt + 1 : op.attempt);
     state.ops.delete(key);
   }
 }

@@ -99,7 +99,11 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   set(cursor: unknown): Promise<void> {
-    this.#move(cursor);
+    try {
+      this.#move(cursor);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     this.#done += 1;
     this.#iterations += 1;
     return this.checkpoint();
@@ -132,24 +136,24 @@ export class StepCheckpoints implements Checkpoints {
     turn.outbox.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
   }
 
+  /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
   #move(cursor: unknown): void {
+    this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
-    this.#text = undefined;
     this.#advanced = true;
-    // A number cannot grow too large or change under our hands: it is written down when it is needed.
-    if (typeof cursor !== "number") this.#encoded();
     this.#dirty = true;
   }
 
   #encoded(): string | null {
-    if (this.#text !== undefined) return this.#text;
+    if (this.#text === undefined) this.#text = this.#encode(this.#cursor);
+    return this.#text;
+  }
+
+  #encode(cursor: unknown): string | null {
+    if (cursor === null) return null;
     const step = this.#execution.key;
     try {
-      this.#text =
-        this.#cursor === null
-          ? null
-          : encode(this.#cursor, { what: `the cursor of step "${step}"`, limit: cursorLimitBytes });
-      return this.#text;
+      return encode(cursor, { what: `the cursor of step "${step}"`, limit: cursorLimitBytes });
     } catch (error) {
       if (!(error instanceof PayloadTooLargeError)) throw error;
       throw new CursorTooLargeError({ step, bytes: error.bytes, limit: cursorLimitBytes });

@@ -25,6 +25,7 @@ export interface SessionOptions {
   definition(workflow: string, version: string): WorkflowDefinition;
   serves(route: string, version: string): boolean;
   interruptions(): boolean;
+  crowded(): boolean;
   stepEnded(turn: Turn): void;
   readonly onError: ErrorReporter | null;
   registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
@@ -66,6 +67,7 @@ export class Session {
       onError: options.onError,
       serves: (route, version) => options.serves(route, version),
       interruptions: () => options.interruptions(),
+      crowded: () => options.crowded(),
       stepEnded: (turn) => options.stepEnded(turn),
       registration: async (name) => {
         const known = await options.registration(name);

@@ -48,6 +48,8 @@ export interface TurnHost {
   serves(route: string, version: string): boolean;
   /** False in tests that want a resumable step to go through at once. */
   interruptions(): boolean;
+  /** Whether other runs wait for a place. */
+  crowded(): boolean;
   /** A declared step has its result. */
   stepEnded(turn: Turn): void;
   readonly onError: ErrorReporter | null;
@@ -350,9 +352,9 @@ export class Turn {
     });
   }
 
-  /** Its step was interrupted so that others get their turn: it is put back among those that wait for one. */
+  /** Its step was interrupted so that others get their turn: if there are any, it is put back among those that wait for one. */
   giveWay(): void {
-    this.#handingOver = true;
+    if (this.host.crowded()) this.#handingOver = true;
   }
 
   /** The next step is run here, or, if this worker is not for it, handed over to those that are. */

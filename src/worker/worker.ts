@@ -238,6 +238,7 @@ export class Worker {
       onError: this.#services.onError,
       serves: (route, version) => this.#serves(route, version),
       interruptions: () => this.#oneStep === null,
+      crowded: () => this.#backlog || this.#free() <= 0,
       stepEnded: (turn) => this.#stepEnded(turn),
       definition: (workflow, version) => this.#definitions.get(routeKey(workflow, version)) as WorkflowDefinition,
       onLost: (lost) => this.#lost(lost),

@@ -1,0 +1,171 @@
+/** New code meets runs of old code: what happens to a run whose steps were added, moved, renamed or removed. */
+import { InvalidStateError, Workflow, type WorkflowClass } from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { errorOf, logOf, type World, world } from "../function-style/support.js";
+
+let ran: string[] = [];
+beforeEach(() => {
+  ran = [];
+});
+
+/** A class called "Letter" with these steps, in this order. "name@" waits an hour first. */
+function letter(steps: readonly string[], removed: readonly string[] = []): WorkflowClass<Workflow> {
+  return class Letter extends Workflow {
+    static {
+      this.options({ name: "Letter" });
+      this.removedSteps(removed);
+      for (const step of steps) {
+        const name = step.replace("@", "");
+        this.step(name, step.endsWith("@") ? { wait: "1 hour" } : {}, () => void ran.push(name));
+      }
+    }
+  };
+}
+
+/** Runs the old code until the run waits, lets the wait pass, and goes on with the new code. */
+async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+  const old = await w.worker([from]);
+  const run = await w.pawl.start(from);
+  w.clock.moveTo((await old.settle()) as number);
+  await old.worker.stop();
+  const { settle, worker } = await w.worker([to]);
+  await settle();
+  return { run, settle, worker };
+}
+
+describe("a run that waits for a step", () => {
+  test("goes on at that step, wherever it now stands; what was put in before it lies behind, what comes after is run", async () => {
+    const { run } = await deploy(
+      await world(),
+      letter(["open", "wait@", "close"]),
+      letter(["first", "open", "between", "wait@", "after", "close"]),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["open", "wait", "after", "close"]);
+  });
+
+  test("that is not in the code any more is paused, and says what can be done about it", async () => {
+    const w = await world();
+    const { run } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
+    const { status, pauseReason, pausedAt, currentStep } = await run.get();
+    expect({ status, currentStep }).toEqual({ status: "paused", currentStep: "wait" });
+    expect(pauseReason).toContain('has no step "wait"');
+    expect(pauseReason).toContain("removedSteps");
+    expect(pausedAt).toEqual(new Date(w.clock.read()));
+    const paused = (await run.history()).find(({ type }) => type === "run.paused");
+    expect(paused?.data.error).toMatchObject({ name: "StepNotDefinedError", code: "STEP_NOT_DEFINED" });
+    expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("that its class names among the removed passes over it", async () => {
+    const { run } = await deploy(
+      await world(),
+      letter(["open", "wait@", "close"]),
+      letter(["open", "close"], ["wait"]),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["open", "close"]);
+    expect(await run.executions()).toMatchObject([
+      { step: "open", outcome: "success" },
+      { step: "wait", state: "skipped", outcome: "skipped_by_flow_control", startedAt: null },
+      { step: "close", outcome: "success" },
+    ]);
+  });
+
+  test("goes on behind the last step that it finished when that is all the new code still has", async () => {
+    const { run } = await deploy(
+      await world(),
+      letter(["open", "sign", "wait@", "close"]),
+      letter(["open", "stamp", "close"], ["sign", "wait"]),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["open", "sign", "stamp", "close"]);
+  });
+
+  test("that comes back after a second deploy is resumed", async () => {
+    const w = await world();
+    const { run, worker } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
+    await worker.stop();
+    const fixed = await w.worker([letter(["open", "wait@", "close"])]);
+    await run.resume();
+    await fixed.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["open", "wait", "close"]);
+  });
+});
+
+describe("resumeAt", () => {
+  test("sends a paused run to another step, at once, and the chain goes on from there", async () => {
+    const w = await world();
+    const { run, settle } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "other@", "close"]));
+    await run.resumeAt("other");
+    await settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["open", "other", "close"]);
+    expect(await logOf(run)).toEqual([
+      "run.started",
+      "step.completed open",
+      "step.scheduled wait",
+      "run.paused",
+      "run.moved",
+      "run.resumed",
+      "step.completed other",
+      "step.completed close",
+      "run.completed",
+    ]);
+    expect(await run.executions()).toMatchObject([
+      { step: "open", outcome: "success" },
+      { step: "wait", state: "canceled", outcome: "canceled_by_flow_control" },
+      { step: "other", outcome: "success" },
+      { step: "close", outcome: "success" },
+    ]);
+    expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("to a step that was done runs it again, as another attempt, and what comes after it", async () => {
+    const w = await world();
+    const { settle } = await w.worker([letter(["a", "b", "c@"])]);
+    const run = await w.pawl.start(letter(["a", "b", "c@"]));
+    await settle();
+    await run.pause();
+    await run.resumeAt("a");
+    const due = await settle();
+    expect(ran).toEqual(["a", "b", "a", "b"]);
+    w.clock.moveTo(due as number);
+    await settle();
+    expect(ran).toEqual(["a", "b", "a", "b", "c"]);
+    const attempts = (await run.executions()).map(({ step, attempt, outcome }) => `${step} ${attempt} ${outcome}`);
+    expect(attempts).toEqual([
+      "a 1 success",
+      "b 1 success",
+      "c 1 canceled_by_flow_control",
+      "a 2 success",
+      "b 2 success",
+      "c 2 success",
+    ]);
+  });
+
+  test("to a step that does not exist pauses the run again", async () => {
+    const w = await world();
+    const { run, settle } = await deploy(w, letter(["open", "wait@"]), letter(["open"]));
+    await run.resumeAt("nowhere");
+    await settle();
+    expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"nowhere"') });
+    await run.resumeAt("open");
+    await settle();
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("of a run that is not paused is refused, and nothing changes", async () => {
+    const w = await world();
+    const { settle } = await w.worker([letter(["a", "b@"])]);
+    const run = await w.pawl.start(letter(["a", "b@"]));
+    await settle();
+    const before = await run.history();
+    expect(await errorOf(run.resumeAt("a"))).toBeInstanceOf(InvalidStateError);
+    expect(await run.history()).toEqual(before);
+    w.clock.moveTo(w.clock.read() + 3_600_000);
+    await settle();
+    expect(await errorOf(run.resumeAt("a"))).toBeInstanceOf(InvalidStateError);
+  });
+});

@@ -1,0 +1,501 @@
+/** Resumable steps: where the cursor stands, what interrupts them, and what of it survives. */
+import {
+  CursorTooLargeError,
+  InvalidInputError,
+  type ResumableStepOptions,
+  type StepIterator,
+  Workflow,
+  type WorkflowClass,
+} from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { errorOf, gate, start, world } from "../function-style/support.js";
+
+let did: unknown[] = [];
+beforeEach(() => {
+  did = [];
+});
+
+type Options = ResumableStepOptions<Workflow>;
+
+/** A class with one resumable step, and a step after it. */
+function loop(body: (iter: StepIterator, w: Workflow) => unknown, options: Options = {}): WorkflowClass<Workflow> {
+  return class Loop extends Workflow {
+    static {
+      this.resumableStep("loop", options, (w, iter) => body(iter, w));
+      this.step("after", () => void did.push("after"));
+    }
+  };
+}
+
+const numbers = Array.from({ length: 10 }, (_, index) => index);
+const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
+  executions
+    .filter(({ step }) => step === "loop")
+    .map(({ attempt, state, outcome }) => `${attempt} ${state} ${outcome}`);
+
+describe("an execution is interrupted and continued by a successor that begins at the cursor", () => {
+  test("after maxIterations items, counted per execution", async () => {
+    const seen: unknown[] = [];
+    const Loop = loop(
+      (iter) => {
+        seen.push([iter.cursor, iter.resumed]);
+        return iter.over(numbers, (n) => void did.push(n));
+      },
+      { maxIterations: 4 },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([...numbers, "after"]);
+    expect(seen).toEqual([
+      [null, false],
+      [4, true],
+      [8, true],
+    ]);
+    const executions = await run.executions();
+    expect(shown(executions)).toEqual(["1 completed continued", "2 completed continued", "3 completed success"]);
+    const [first, second, third] = executions;
+    expect([first?.continuesFrom, second?.continuesFrom, third?.continuesFrom]).toEqual([null, first?.id, second?.id]);
+    expect([first?.successor, second?.successor, third?.successor]).toEqual([second?.id, third?.id, null]);
+    expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("after maxRuntime", async () => {
+    const Loop: WorkflowClass<Workflow> = loop(
+      (iter) =>
+        iter.over(numbers, (n) => {
+          did.push(n);
+          t.clock.moveTo(t.clock.read() + 60_000);
+        }),
+      { maxRuntime: "3 minutes" },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([...numbers, "after"]);
+    expect(shown(await run.executions())).toEqual([
+      "1 completed continued",
+      "2 completed continued",
+      "3 completed continued",
+      "4 completed success",
+    ]);
+  });
+
+  test("and gives way to runs that wait for a place", async () => {
+    const Loop = loop((iter) => iter.over(numbers.slice(0, 4), (n) => void did.push(n)), { maxIterations: 2 });
+    class Other extends Workflow {
+      static {
+        this.step("other", () => void did.push("other"));
+      }
+    }
+    const w = await world();
+    await w.pawl.start(Loop);
+    await w.pawl.start(Other);
+    const { settle } = await w.worker([Loop, Other], { concurrency: 1 });
+    await settle();
+    expect(did.indexOf("other")).toBeLessThan(did.indexOf(2));
+    expect(did).toHaveLength(6);
+  });
+
+  test("when its worker shuts down", async () => {
+    const begun = gate();
+    const goOn = gate();
+    const Loop = loop((iter) =>
+      iter.over(numbers, async (n) => {
+        did.push(n);
+        if (n !== 3) return;
+        begun.open();
+        await goOn.opened;
+      }),
+    );
+    const w = await world();
+    const first = await w.worker([Loop], { grace: 10_000 });
+    const run = await w.pawl.start(Loop);
+    void first.settle();
+    await begun.opened;
+    const stopped = first.worker.stop();
+    goOn.open();
+    await stopped;
+    expect(did).toEqual([0, 1, 2, 3]);
+    const second = await w.worker([Loop]);
+    await second.settle();
+    expect(did).toEqual([...numbers, "after"]);
+    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+  });
+
+  test("when the run is paused; resumed, it goes on at its cursor", async () => {
+    const Loop: WorkflowClass<Workflow> = loop((iter, w) =>
+      iter.over(numbers, async (n) => {
+        did.push(n);
+        if (n === 3) await t.pawl.run(w.runId).pause("a look");
+      }),
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused", currentStep: "loop", pauseReason: "a look" });
+    const at = did.length;
+    expect(at).toBeLessThan(numbers.length);
+    await t.assertCursor(run, at);
+    await t.assertStepHasSuccessor(run, "loop");
+    await run.resume();
+    await t.settle();
+    expect(did).toEqual([...numbers, "after"]);
+    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+  });
+
+  test("when the run is canceled, and then there is no successor", async () => {
+    const Loop: WorkflowClass<Workflow> = loop((iter, w) =>
+      iter.over(numbers, async (n) => {
+        did.push(n);
+        if (n === 3) await t.pawl.run(w.runId).cancel("enough");
+      }),
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
+    expect(did.length).toBeLessThan(numbers.length);
+    expect(shown(await run.executions())).toEqual(["1 canceled canceled_by_flow_control"]);
+  });
+
+  test("by skipTo, which may wait", async () => {
+    const Loop = loop(async (iter) => {
+      did.push(iter.cursor);
+      if (iter.cursor === null) iter.skipTo("page 2", { wait: "1 hour" });
+      if (iter.cursor === "page 2") iter.skipTo("page 3");
+    });
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    const begin = t.clock.read();
+    await t.settle();
+    expect(did).toEqual([null]);
+    await t.assertCursor(run, "page 2");
+    await t.assertStepHasSuccessor(run, "loop");
+    expect((await run.executions())[1]).toMatchObject({
+      state: "scheduled",
+      scheduledFor: new Date(begin + 3_600_000),
+      startedAt: null,
+    });
+    await t.speedrun(run);
+    expect(did).toEqual([null, "page 2", "page 3", "after"]);
+    expect(t.clock.read()).toBe(begin + 3_600_000);
+  });
+
+  test("by suspend", async () => {
+    const Loop = loop(async (iter, w) => {
+      did.push([iter.cursor, iter.resumed, iter.advanced]);
+      if (iter.cursor === 1) return;
+      await iter.advance();
+      did.push(iter.advanced);
+      w.suspend({ wait: "1 day" });
+    });
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([[null, false, false], true, [1, true, false], "after"]);
+    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+  });
+
+  test("even if its code tries to catch that", async () => {
+    const Loop = loop(
+      async (iter) => {
+        for (let n = iter.cursor ?? 0; n < 4; n += 1) {
+          did.push(n);
+          await iter.set(n + 1).catch(() => {});
+        }
+      },
+      { maxIterations: 2 },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([0, 1, 2, 3, "after"]);
+    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+  });
+
+  test("a thousand times without moving its cursor, and is then held", async () => {
+    const Loop = loop((_iter, w) => w.suspend());
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    const { status, pauseReason } = await run.get();
+    expect(status).toBe("paused");
+    expect(pauseReason).toContain("1000 times without moving its cursor");
+    expect((await run.executions()).filter(({ outcome }) => outcome === "continued")).toHaveLength(1_001);
+  });
+});
+
+describe("the cursor", () => {
+  test.each<[string, unknown]>([
+    ["a Date", new Date(86_400_000)],
+    ["a bigint", 12n ** 30n],
+    ["a Map", new Map([["a", { b: [1] }]])],
+    ["nested arrays, as two loops need them", [3, [4, "x"]]],
+    ["NaN", Number.NaN],
+    ["0", 0],
+    ["an empty string", ""],
+    ["false", false],
+  ])("may be %s", async (_what, value) => {
+    const Loop = loop(async (iter) => {
+      if (iter.resumed) return void did.push(iter.cursor);
+      await iter.set(value);
+      iter.skipTo(value);
+    });
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([value, "after"]);
+  });
+
+  test("of more than 128 KB is refused, by name and size, and the step's policy decides", async () => {
+    const Loop = loop((iter) => iter.set("x".repeat(128 * 1024)));
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused" });
+    const [execution] = await run.executions();
+    expect(execution).toMatchObject({ outcome: "paused_by_exception", error: { code: "CURSOR_TOO_LARGE" } });
+    expect(execution?.error?.message).toContain("Keep a position in the cursor");
+    expect(new CursorTooLargeError({ step: "x", bytes: 1, limit: 1 }).code).toBe("CURSOR_TOO_LARGE");
+  });
+
+  test("stays when the step fails, and when it is reattempted; with rewind it begins anew", async () => {
+    const seen: unknown[] = [];
+    let turn = 0;
+    const Loop = loop(
+      (iter, w) => {
+        seen.push([iter.cursor, iter.resumed]);
+        turn += 1;
+        return iter.over(numbers, (n) => {
+          if (n === 2 && turn === 1) throw new Error("once");
+          if (n === 5 && turn === 2) w.reattempt();
+          if (n === 7 && turn === 3) w.reattempt({ rewind: true });
+          did.push(n);
+        });
+      },
+      { onException: "reattempt" },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(seen).toEqual([
+      [null, false],
+      [2, true],
+      [5, true],
+      [null, false],
+    ]);
+    expect(did).toEqual([0, 1, 2, 3, 4, 5, 6, ...numbers, "after"]);
+    expect(shown(await run.executions())).toEqual([
+      "1 failed reattempted_by_exception",
+      "2 completed reattempted",
+      "3 completed reattempted",
+      "4 completed success",
+    ]);
+  });
+
+  test("is there after a pause by exception and a resume", async () => {
+    let broken = true;
+    const Loop = loop((iter) =>
+      iter.over(numbers, (n) => {
+        if (n === 6 && broken) throw new Error("broken");
+        did.push(n);
+      }),
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    await t.assertCursor(run, 6);
+    broken = false;
+    await run.resume();
+    await t.settle();
+    expect(did).toEqual([...numbers, "after"]);
+  });
+
+  test("is cleared when the step completes, and what it says of its progress stays", async () => {
+    const Loop = loop((iter) => iter.over(numbers, () => {}));
+    const w = await world();
+    const { settle } = await w.worker([Loop]);
+    const run = await w.pawl.start(Loop);
+    await settle();
+    expect(await w.store.cursors(run.id)).toMatchObject([{ node: "loop", cursor: null }]);
+    expect(await run.progress()).toMatchObject([{ node: "loop", done: 10, total: 10 }]);
+  });
+
+  test("advances by one if it is a whole number, from 0 or from where it is told", async () => {
+    const Loop = loop(async (iter) => {
+      await iter.advance();
+      did.push(iter.cursor);
+      await iter.advance({ from: 100 });
+      did.push(iter.cursor);
+      await iter.set(5n);
+      await iter.advance();
+      did.push(iter.cursor);
+      await iter.set(null);
+      await iter.advance({ from: 100 });
+      did.push(iter.cursor);
+      await iter.set("token");
+      did.push(await errorOf(iter.advance()));
+      await iter.set(1.5);
+      did.push(await errorOf(iter.advance()));
+    });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did.slice(0, 4)).toEqual([1, 2, 6n, 101]);
+    expect(did.slice(4, 6)).toEqual([expect.any(InvalidInputError), expect.any(InvalidInputError)]);
+    expect((did[4] as Error).message).toContain('"token"');
+  });
+
+  test("has a description for people", async () => {
+    const Loop = loop(async (iter) => {
+      await iter.set([1, "b"]);
+      did.push(iter.name, iter.description);
+    });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did.slice(0, 2)).toEqual(["loop", 'at step "loop", cursor [1,"b"]']);
+  });
+});
+
+describe("through", () => {
+  const table = Array.from({ length: 23 }, (_, index) => ({ id: index + 1 }));
+  const fetch = (after: number | null, limit: number) => {
+    did.push(`fetch ${after}`);
+    return Promise.resolve(table.filter(({ id }) => id > (after ?? 0)).slice(0, limit));
+  };
+
+  test("records: pages are fetched after the cursor, which is the key of the last record done", async () => {
+    const Loop = loop((iter) => iter.records({ fetch, key: "id", size: 10 }, ({ id }) => void did.push(id)), {
+      maxIterations: 15,
+    });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    const ids = table.map(({ id }) => id);
+    expect(did).toEqual([
+      "fetch null",
+      ...ids.slice(0, 10),
+      "fetch 10",
+      ...ids.slice(10, 15),
+      "fetch 15",
+      ...ids.slice(15),
+      "fetch 23",
+      "after",
+    ]);
+  });
+
+  test("batches: the cursor is the key of the last record of the batch", async () => {
+    const key = ({ id }: { id: number }) => id;
+    const Loop = loop((iter) => iter.batches({ fetch, key, size: 10 }, (batch) => void did.push(batch.length)));
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did).toEqual(["fetch null", 10, "fetch 10", 10, "fetch 20", 3, "fetch 23", "after"]);
+  });
+
+  test("each: an async iterable of items with their cursors", async () => {
+    async function* pairs(after: number | null) {
+      for (const { id } of table.filter((row) => row.id > (after ?? 0))) yield [`item ${id}`, id] as const;
+    }
+    const Loop = loop((iter) => iter.each(pairs, (item) => void did.push(item)), { maxIterations: 20 });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did).toEqual([...table.map(({ id }) => `item ${id}`), "after"]);
+  });
+
+  test("over: anything that can be iterated", async () => {
+    const Loop = loop((iter) => iter.over(new Set("abcde"), (letter, index) => void did.push(`${index}${letter}`)), {
+      maxIterations: 2,
+    });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did).toEqual(["0a", "1b", "2c", "3d", "4e", "after"]);
+  });
+
+  test("nothing at all", async () => {
+    const Loop = loop(async (iter) => {
+      await iter.over([], () => void did.push("never"));
+      await iter.records({ fetch: () => [], key: "id" as never }, () => void did.push("never"));
+    });
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did).toEqual(["after"]);
+  });
+});
+
+describe("checkpoints", () => {
+  test("repeat at most the item in flight when the worker dies, wherever that is", async () => {
+    const Loop = loop((iter) => iter.over(numbers, (n) => void did.push(n)), { maxIterations: 4 });
+    const t = await start(Loop);
+    let undisturbed = true;
+    const report = await t.crashTest(Loop, undefined, {
+      setup: () => {
+        if (!undisturbed) expect(did.length - 11).toBeLessThanOrEqual(1);
+        undisturbed = false;
+        did = [];
+      },
+    });
+    expect(report.points).toBeGreaterThan(20);
+    expect(new Set(did)).toEqual(new Set([...numbers, "after"]));
+  });
+
+  test("that are relaxed go on while the cursor is being written, and lose nothing but time", async () => {
+    const many = Array.from({ length: 5_000 }, (_, index) => index);
+    const Loop = loop((iter) => iter.over(many, (n) => void did.push(n)), {
+      checkpoint: "relaxed",
+      maxIterations: 1_500,
+    });
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual([...many, "after"]);
+    expect(shown(await run.executions())).toHaveLength(4);
+    const crashed = await t.crashTest(Loop, undefined, { points: 10 });
+    expect(crashed.points).toBeGreaterThan(0);
+  });
+
+  test("show how far the step is, how fast it goes and how long it will take", async () => {
+    const half = gate();
+    const goOn = gate();
+    const Loop = loop((iter) =>
+      iter.over(numbers, async (n) => {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        if (n !== 5) return;
+        half.open();
+        await goOn.opened;
+      }),
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    const settled = t.settle();
+    await half.opened;
+    const [progress] = await run.progress();
+    expect(progress).toMatchObject({ node: "loop", done: 5, total: 10 });
+    expect(progress?.rate).toBeGreaterThan(0);
+    expect(progress?.etaMs).toBeGreaterThan(0);
+    goOn.open();
+    await settled;
+  });
+});
+
+describe("a test", () => {
+  test("takes a run through one step at a time, without interruptions", async () => {
+    class Steps extends Workflow {
+      static {
+        this.step("first", () => void did.push("first"));
+        this.resumableStep("loop", { wait: "2 days", maxIterations: 2 }, (_w, iter) =>
+          iter.over(numbers, (n) => void did.push(n)),
+        );
+        this.step("last", () => void did.push("last"));
+      }
+    }
+    const t = await start(Steps);
+    const run = await t.pawl.start(Steps, undefined, { delay: "1 hour" });
+    expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "first", outcome: "success" });
+    expect(did).toEqual(["first"]);
+    expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "loop", attempt: 1, outcome: "success" });
+    expect(did).toEqual(["first", ...numbers]);
+    expect(await run.status()).toBe("waiting");
+    expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "last" });
+    await t.speedrun(run);
+    expect(await run.status()).toBe("completed");
+  });
+});
