@@ -13,7 +13,7 @@ import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
-import { evolve, fold, nextDueAt, type Op, parkingNote, type RunState, scopeMark, statusOf } from "../core/state.js";
+import { fold, type Op, type RunState, scopeMark } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
@@ -29,6 +29,7 @@ import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { Journal, type Parting } from "./journal.js";
 import { keep, type Outbox } from "./outbox.js";
+import { isNewsForCode, newsSeen, parkingOf, type Station } from "./parking.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
@@ -65,12 +66,6 @@ export interface Opening {
   readonly inbox: readonly InboxRow[];
   /** The store's time at the claim. */
   readonly at: number;
-}
-
-/** Which workers are asked for the run, and how urgently. */
-export interface Station {
-  readonly route: string;
-  readonly priority: number;
 }
 
 export class Turn {
@@ -195,27 +190,6 @@ export class Turn {
     await this.#attention.pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
     this.#settle();
-  }
-
-  /** The worker that parked the run noted how much its code had seen; a map whose children trickle in is no news. */
-  #codeHasWork(): boolean {
-    const { waiting } = this.run;
-    if (waiting === null || this.deliveries > 1) return true;
-    const seen = this.#newsSeen();
-    if (seen < 0 || this.state.news > seen) return true;
-    const now = this.storeNow();
-    for (const op of this.state.ops.values())
-      if (op.kind === "step" && op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
-    return false;
-  }
-
-  /** -1: not known, so the code is run. That is always right, if not always needed. */
-  #newsSeen(): number {
-    try {
-      return (JSON.parse(this.run.waiting ?? "{}") as { news?: number }).news ?? -1;
-    } catch {
-      return -1;
-    }
   }
 
   async #quarantine(): Promise<void> {
@@ -521,7 +495,7 @@ export class Turn {
     if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
     if (this.state.paused !== null || this.#stopping || this.#startOver || this.#handingOver) return void this.park();
     // News may have come after the turn began: it is looked for until the run is really let go of.
-    if (!this.#codeRuns) return this.#codeHasWork() ? this.#runCode() : void this.park();
+    if (!this.#codeRuns) return this.#hasWorkForCode() ? this.#runCode() : void this.park();
     if (this.answers.delivering) return;
     const waits = this.answers.pending.size > 0;
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
@@ -529,6 +503,11 @@ export class Turn {
     const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
     if (waits && !signalIsThere) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
+  }
+
+  /** After a death nobody knows what the code had seen. */
+  #hasWorkForCode(): boolean {
+    return this.deliveries > 1 || isNewsForCode(this.run, this.state, this.storeNow());
   }
 
   /** Lets go of the run until something happens. `last` is one more event that explains why. */
@@ -541,25 +520,16 @@ export class Turn {
   }
 
   #parking(): Next {
-    const { outbox, state } = this;
     const cutShort = this.#stopping || this.#startOver || this.#handingOver;
-    const interrupted = cutShort && this.#codeRuns && state.paused === null;
-    const stateDue = nextDueAt(state, this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined);
-    const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
-    const startedAt = state.startedAt;
-    // From here on the state belongs to nobody: the events get a provisional stamp, only to be summed up.
-    for (const one of outbox.events) evolve(state, { ...one, seq: state.seq + 1, at: this.journal.heardAt });
-    const dueAt = state.paused !== null ? null : earlier(stateDue, outbox.wakeAt);
-    const recheck = pauseRecheck(outbox.events);
-    return {
-      kind: "park",
-      status: statusOf(state) as "pending" | "waiting" | "paused",
-      waiting: parkingNote(state, interrupted ? -1 : this.#codeRuns ? state.news : this.#newsSeen()),
-      startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
-      wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
-      wakeIn: state.paused !== null ? recheck : wakeIn,
-      ...this.#station,
-    };
+    return parkingOf({
+      state: this.state,
+      outbox: this.outbox,
+      at: this.journal.heardAt,
+      cutShort: cutShort && this.#codeRuns,
+      awaited: this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined,
+      newsSeen: this.#codeRuns ? null : newsSeen(this.run),
+      station: this.#station,
+    });
   }
 
   /** Ends the run: its row gets its end, its children are sent home, its parent is told, all in one commit. */
@@ -631,13 +601,3 @@ export class Turn {
 }
 
 const nothing = (): void => {};
-
-function pauseRecheck(events: readonly NewEvent[]): number | null {
-  const paused = events.findLast((one) => one.type === "run.paused");
-  if (paused?.data == null) return null;
-  return (JSON.parse(paused.data) as { recheckMs?: number }).recheckMs ?? null;
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.min(a, b);
-}
