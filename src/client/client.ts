@@ -8,7 +8,7 @@ import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
-import { anyHero, type WorkflowDefinition } from "../define/definition.js";
+import { anyHero, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
@@ -42,6 +42,7 @@ interface Registration {
   readonly tags: readonly string[];
   /** Queues that its steps have, or once had. */
   readonly queues: readonly string[];
+  readonly hero: HeroPolicy;
 }
 
 const maxPage = 1_000;
@@ -107,7 +108,7 @@ export class Client {
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
-        const nameOnly = { name, ...known, inputSchema: null, hero: anyHero };
+        const nameOnly = { name, ...known, inputSchema: null };
         const [handle] = await this.#launch<Input, Output>(nameOnly, [input as Input], options);
         return handle as RunHandle<Input, Output>;
       },
@@ -182,9 +183,10 @@ export class Client {
     if (fresh.length === 0) return;
     const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
-      fresh.map(({ name, queue, version, priority, tags, declared }) => {
+      fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-        const graph = JSON.stringify({ priority, tags, ...(queues.size === 0 ? {} : { queues: [...queues] }) });
+        const steps = declared === null ? {} : { hero, queues: [...queues] };
+        const graph = JSON.stringify({ priority, tags, ...steps });
         return { name, queue, version, signature: null, graph };
       }),
     );
@@ -211,8 +213,8 @@ export class Client {
     const known = await this.store.workflow(name);
     if (known === null) return null;
     const defaults = known.graph === null ? {} : (JSON.parse(known.graph) as Partial<Registration>);
-    const { priority = 0, tags = [], queues = [] } = defaults;
-    return { queue: known.queue, version: known.version, priority, tags, queues };
+    const { priority = 0, tags = [], queues = [], hero = anyHero } = defaults;
+    return { queue: known.queue, version: known.version, priority, tags, queues, hero };
   }
 
   #handle(id: string): RunHandle<any, any> {

@@ -29,8 +29,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#record();
-    // The row of a run in execution is as it was when it was taken up: only its log knows where it is now.
-    return runInfo(run, run.status === "running" ? currentStep(fold(await readLog(this.#store, run))) : null);
+    return runInfo(run, run.status === "running" ? await this.#currentStep(run) : null);
+  }
+
+  /** The row of a run in execution is as it was when it was taken up: only its log knows where it is now. */
+  async #currentStep(run: RunRecord) {
+    const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
+    if (first === undefined || !fold([first]).chain) return null;
+    return currentStep(fold(await readLog(this.#store, run)));
   }
 
   async status(): Promise<RunStatus> {

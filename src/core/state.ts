@@ -144,6 +144,10 @@ export interface RunState {
   /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
   generation: number;
   rewound: Map<string, number> | null;
+  /** At which delivery of the run somebody last got anywhere with it. Deaths count from there. */
+  survived: number;
+  /** The latest delivery that the log knows of. */
+  delivery: number;
   /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
   news: number;
 }
@@ -165,6 +169,8 @@ function initialState(): RunState {
     ending: null,
     generation: 0,
     rewound: null,
+    survived: 1,
+    delivery: 1,
     news: 0,
   };
 }
@@ -181,8 +187,12 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.type === "batch") throw new RangeError(`Event ${event.seq} cannot be read: its row is damaged.`);
   // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
   folders[event.type as keyof EventData]?.(state, event);
+  if (!beginnings.has(event.type)) state.survived = state.delivery;
   return state;
 }
+
+/** What the next owner of a run writes before it gets anywhere. */
+const beginnings = new Set(["run.started", "run.recovered", "step.started"]);
 
 type Folder = (state: RunState, event: StoredEvent) => void;
 
@@ -193,7 +203,8 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     state.chain = chain === true;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
   },
-  "run.recovered": (state) => {
+  "run.recovered": (state, event) => {
+    state.delivery = dataOf(event, "run.recovered").deliveries;
     for (const op of state.ops.values()) if (op.kind === "step" && op.phase === "started") op.abandoned = true;
     state.news += 1;
   },

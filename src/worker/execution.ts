@@ -25,6 +25,7 @@ export class Execution implements StepContext {
   #controller: AbortController | null = null;
   #abortReason: unknown;
   #aborted = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(host: ExecutionHost, key: string, attempt: number) {
     this.#host = host;
@@ -89,9 +90,8 @@ export class Execution implements StepContext {
   }
 
   async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
-    let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
+      this.#timer = setTimeout(() => {
         const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
         this.abort(error);
         reject(error);
@@ -102,8 +102,13 @@ export class Execution implements StepContext {
     try {
       return await Promise.race([value, expired]);
     } finally {
-      clearTimeout(timer);
+      this.dispose();
     }
+  }
+
+  /** Nobody listens any more, so nobody is to be told of the time either. */
+  dispose(): void {
+    clearTimeout(this.#timer);
   }
 }
 

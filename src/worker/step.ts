@@ -183,6 +183,7 @@ export class Step {
   }
 
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
+    if (this.#turn.over) return this.#turn.ended(execution);
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.takeRaised(execution);
     if (signal !== null) return this.#leave(execution, signal);

@@ -27,6 +27,7 @@ import { createContext } from "./context.js";
 import { DeclaredSteps } from "./declared.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
+import { insist } from "./insist.js";
 import { Journal, type Parting } from "./journal.js";
 import { keep, type Outbox } from "./outbox.js";
 import { isNewsForCode, newsSeen, parkingOf, type Station } from "./parking.js";
@@ -170,10 +171,20 @@ export class Turn {
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   begin(): void {
-    const { deliveries } = this;
-    if (deliveries > this.host.maxDeliveries && this.state.paused === null) return void this.#quarantine();
+    const { deliveries, state } = this;
+    const deaths = deliveries - Math.min(deliveries, state.survived);
+    if (deaths >= this.host.maxDeliveries && state.paused === null) return void this.#quarantine(deaths);
+    this.#recordBeginning();
+    this.#goOn();
+  }
+
+  #recordBeginning(): void {
     if (this.state.startedAt === null) this.#recordStart();
+    const { deliveries } = this;
     if (deliveries > 1) this.outbox.events.push(event("run.recovered", {}, { deliveries }));
+  }
+
+  #goOn(): void {
     if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.#runCode();
     void this.#wake();
   }
@@ -192,11 +203,27 @@ export class Turn {
     this.#settle();
   }
 
-  async #quarantine(): Promise<void> {
-    const deaths = this.deliveries - 1;
+  /** It takes down every worker that touches it, unless a step of it got further each time. */
+  async #quarantine(deaths: number): Promise<void> {
+    if (this.definition.declared !== null && (await this.#movedItsCursor())) {
+      // Written before anything else: whoever asks next must know that this much counts already.
+      this.#recordBeginning();
+      if (await this.submit([])) this.#goOn();
+      return;
+    }
     const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
     const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
     await this.park(event("run.paused", {}, { reason, error }));
+  }
+
+  /** Checkpoints are not in the log: their row says when the last one was. */
+  async #movedItsCursor(): Promise<boolean> {
+    const since = this.#opening.log.findLast((one) => one.type === "run.recovered")?.at ?? 0;
+    const rows = await insist(
+      () => this.host.store.cursors(this.runId),
+      () => this.over,
+    );
+    return rows.some((row) => row.cursor !== null && row.at >= since);
   }
 
   #runCode(): void {
@@ -429,7 +456,10 @@ export class Turn {
     this.answers.close();
     this.#attention.stop();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
-    for (const execution of this.#executions) this.host.executing.delete(execution);
+    for (const execution of this.#executions) {
+      execution.dispose();
+      this.host.executing.delete(execution);
+    }
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
     if (this.#controller !== null || this.#executions.size > 0) {
       this.abort(new Error(`Run ${this.runId} is not executed here any more (${parting.how}).`));

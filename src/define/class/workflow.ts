@@ -12,7 +12,9 @@ export type WorkflowClass<W extends Workflow<any, any, any> = Workflow<any, any,
 type AnyClass = abstract new () => Workflow<any, any, any>;
 
 export function isWorkflowClass(value: unknown): value is WorkflowClass {
-  return typeof value === "function" && (value as { [classBrand]?: boolean })[classBrand] === true;
+  if (typeof value !== "function" || (value as { [classBrand]?: boolean })[classBrand] !== true) return false;
+  // Workflow itself has it for its own; it is not one.
+  return !Object.hasOwn(value, classBrand);
 }
 
 /**

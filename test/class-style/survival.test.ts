@@ -1,0 +1,95 @@
+/** A run that takes its workers down is held; one that gets further each time is not, however often they die. */
+import { Workflow, workflow } from "pawl";
+import { expect, test } from "vitest";
+import { gate, world } from "../function-style/support.js";
+
+/** A place in user code where its worker dies. */
+function deadly() {
+  let reached = gate();
+  return {
+    here: () => {
+      reached.open();
+      return new Promise<never>(() => {});
+    },
+    next: () => {
+      reached = gate();
+      return reached.opened;
+    },
+  };
+}
+
+test("a resumable step that moves its cursor between the deaths of its workers is never held", async () => {
+  const trap = deadly();
+  const items = Array.from({ length: 12 }, (_, index) => index);
+  let killAt = 1;
+  class Long extends Workflow {
+    static {
+      this.resumableStep("loop", async (_w, iter) => {
+        await iter.over(items, (n) => (n === killAt ? trap.here() : undefined));
+      });
+    }
+  }
+  const w = await world();
+  const run = await w.pawl.start(Long);
+  for (; killAt < items.length; killAt += 1) {
+    const reached = trap.next();
+    const worker = await w.worker([Long]);
+    w.clock.moveTo(w.clock.read() + 1_000);
+    void worker.settle();
+    await reached;
+    await worker.kill();
+  }
+  const last = await w.worker([Long]);
+  await last.settle();
+  expect(await run.status()).toBe("completed");
+});
+
+test("a run whose steps are done one by one between the deaths of its workers is never held", async () => {
+  const trap = deadly();
+  const steps = 9;
+  let killAt = 0;
+  const many = workflow("many", async (ctx) => {
+    for (let n = 0; n < steps; n += 1) {
+      await ctx.step(`step_${n}`, () => n);
+      if (n === killAt) await ctx.step("deadly", () => trap.here());
+    }
+    return steps;
+  });
+  const w = await world();
+  const run = await w.pawl.start(many);
+  for (killAt = 0; killAt < steps - 1; killAt += 1) {
+    const reached = trap.next();
+    const worker = await w.worker([many]);
+    void worker.settle();
+    await reached;
+    await worker.kill();
+  }
+  const last = await w.worker([many]);
+  killAt = steps;
+  await last.settle();
+  expect(await run.status()).toBe("completed");
+});
+
+test("a step that gets nowhere is held, cursor or not", async () => {
+  const trap = deadly();
+  class Poison extends Workflow {
+    static {
+      this.resumableStep("loop", async (_w, iter) => {
+        if (iter.cursor === null) await iter.set(1);
+        await trap.here();
+      });
+    }
+  }
+  const w = await world();
+  const run = await w.pawl.start(Poison);
+  for (let death = 0; death < 9; death += 1) {
+    const reached = trap.next();
+    const worker = await w.worker([Poison]);
+    w.clock.moveTo(w.clock.read() + 1_000);
+    const settled = worker.settle();
+    await Promise.race([reached, settled]);
+    if ((await run.status()) === "paused") break;
+    await worker.kill();
+  }
+  expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringMatching(/died [56] times/) });
+});
