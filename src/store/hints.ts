@@ -26,9 +26,13 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
     for (const run of transition.starts) if (wakesSomebody(run)) ready.add(run.workflow);
     for (const message of transition.mail) mail.add(message.to);
     if (transition.release.length > 0) anyReady = true;
-    if (transition.next.kind === "finish") done.push(transition.runId);
-    // A run that parks is due again by time or by message; only an immediate wake-up is worth telling.
-    if (transition.next.kind === "park" && transition.next.wakeIn === 0) anyReady = true;
+    const { runId, next } = transition;
+    if (next.kind === "finish") done.push(runId);
+    if (next.kind !== "park" || result.kept.includes(runId)) continue;
+    // Whoever is asked for it from now on may not be the one that parked it, and has to learn when to look.
+    if (next.route !== undefined && (next.wakeAt !== null || next.wakeIn !== null)) ready.add(next.route);
+    // Otherwise a run that parks is due again by time or by message; only an immediate wake-up is worth telling.
+    else if (next.wakeIn === 0) anyReady = true;
   }
   const hints: Hint[] = [];
   // An empty list of workflows means: of some workflow.

@@ -49,6 +49,9 @@ interface Run extends Omit<RunRecord, "status"> {
 
 interface Task {
   readonly run: Run;
+  /** At birth the run's workflow and priority; a park may change them. */
+  route: string;
+  priority: number;
   state: TaskRecord["state"];
   dueAt: number | null;
   owner: string | null;
@@ -65,14 +68,16 @@ interface Shelf {
   readonly parked: Heap<Slot>;
 }
 
+/** What the heaps are ordered by is copied: a task that changes must not move the stale entries that it left behind. */
 interface Slot {
   readonly task: Task;
   readonly stamp: number;
+  readonly priority: number;
   readonly dueAt: number;
 }
 
 const higherPriorityThenEarlier = (a: Slot, b: Slot) =>
-  a.task.run.priority !== b.task.run.priority ? a.task.run.priority > b.task.run.priority : a.dueAt < b.dueAt;
+  a.priority !== b.priority ? a.priority > b.priority : a.dueAt < b.dueAt;
 const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
 const routeKey = (route: Route) => `${route.workflow}\u0000${route.version}`;
 
@@ -155,6 +160,8 @@ export class MemoryStore implements Store {
       task.owner = null;
       task.epoch = null;
       task.deliveries = 0;
+      task.route = next.route ?? task.route;
+      task.priority = next.priority ?? task.priority;
       this.#shelve(task, due.length === 0 ? null : Math.min(...due), at);
     }
   }
@@ -214,8 +221,9 @@ export class MemoryStore implements Store {
     task.dueAt = dueAt;
     task.state = dueAt !== null && dueAt <= now ? "ready" : "parked";
     if (dueAt === null) return;
-    const shelf = this.#shelf(routeKey(task.run));
-    shelf[task.state === "ready" ? "ready" : "parked"].push({ task, stamp: task.stamp, dueAt });
+    const { stamp, priority } = task;
+    const shelf = this.#shelf(routeKey({ workflow: task.route, version: task.run.version }));
+    shelf[task.state === "ready" ? "ready" : "parked"].push({ task, stamp, priority, dueAt });
   }
 
   #shelf(key: string): Shelf {
@@ -277,6 +285,8 @@ export class MemoryStore implements Store {
     if (run.heroKey !== null) this.#heroKeys.set(run.heroKey, run);
     const task: Task = {
       run,
+      route: run.workflow,
+      priority: run.priority,
       state: "parked",
       dueAt: null,
       owner: null,
@@ -338,7 +348,7 @@ export class MemoryStore implements Store {
       }
       if (parked !== undefined && (nextDueAt === null || parked.dueAt < nextDueAt)) nextDueAt = parked.dueAt;
     }
-    due.sort((a, b) => b.run.priority - a.run.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
+    due.sort((a, b) => b.priority - a.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
     const tasks = due.slice(0, limit);
     for (const task of due.slice(limit)) this.#shelve(task, task.dueAt, at);
     const claimed = tasks.map((task): Claimed => {

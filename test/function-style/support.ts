@@ -1,6 +1,14 @@
 /** What the tests of workflows share: Pawl with virtual time, worlds whose workers can be killed, logs as text. */
 
-import { type AnyWorkflow, type Logger, Pawl, type RunHandle, type Worker, type WorkerOptions, type WorkflowDefinition } from "pawl";
+import {
+  type AnyWorkflow,
+  type Logger,
+  Pawl,
+  type RunHandle,
+  type Worker,
+  type WorkerOptions,
+  type WorkflowDefinition,
+} from "pawl";
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
 import { onTestFinished } from "vitest";
 import type { Fence, Store, StoreTransaction } from "../../src/store/store.js";

@@ -4,7 +4,8 @@
  * pawl_runs        One row per run: its birth, and what is computed from its log when it parks or ends. Written twice in
  *                  the life of a run that never waits, never per step.
  * pawl_tasks       One row per run that has not ended: when it is due and who has it. Small, because it is all that a
- *                  claim looks at.
+ *                  claim looks at. `workflow` and `priority` are the run's until a park says otherwise: what claims go
+ *                  by, while the run's row keeps its birth.
  * pawl_events      The logs. One row per commit and run: (run_id, seq) is the number of its first event, `span` how many
  *                  it holds (rows.ts).
  * pawl_inbox       Messages that their run's owner has not taken into the log yet.

@@ -90,7 +90,7 @@ export function updateEach<T>(
     readonly keyOf: (item: T) => string;
     /** Column → [what is set, with one `?`; the value of a row]. */
     readonly set: Readonly<Record<string, readonly [expression: string, read: (item: T) => Value]>>;
-    /** More assignments, the same for all rows. They come first: MySQL assigns from left to right. */
+    /** More assignments, the same for all rows. They come last and see what is set: MySQL assigns from left to right. */
     readonly also?: string;
   },
 ): Sql[] {
@@ -108,7 +108,7 @@ export function updateEach<T>(
       values.push(...keys, ...own);
       return `${column} = ${expression.replace("?", () => `ELT(FIELD(${key},${marks(keys)}),${marks(own)})`)}`;
     });
-    const all = also === undefined ? assignments : [also, ...assignments];
+    const all = also === undefined ? assignments : [...assignments, also];
     return sql(`UPDATE ${table} ${byKey} SET ${all.join(", ")} WHERE ${key} IN (${marks(keys)})`, [...values, ...keys]);
   });
 }

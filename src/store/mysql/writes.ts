@@ -85,7 +85,17 @@ function parkTasks(parks: readonly Moving<"park">[], at: number): Sql[] {
       table: "pawl_tasks",
       key: "run_id",
       keyOf: ({ runId }) => runId,
-      set: { due_at: ["?", dueOf] },
+      set: {
+        due_at: ["?", dueOf],
+        // Named only where some park has them: the others' statements stay as short as they are.
+        ...(part.some(({ next }) => next.route !== undefined) && {
+          workflow: ["COALESCE(?, workflow)", ({ next }) => next.route ?? null],
+        }),
+        ...(part.some(({ next }) => next.priority !== undefined) && {
+          priority: ["COALESCE(?, priority)", ({ next }) => next.priority ?? null],
+        }),
+      },
+      // A rank is made of the priority that was just set.
       also: `${blank}, state = ${state}, rank_no = ${rank}`,
     });
   return [

@@ -8,7 +8,8 @@
  *   and when it ends; never per step. `status` is what was last written: "running" is not in here, it is `state = 2` of
  *   the task.
  * - `pawl_tasks`: one row per run that has not ended: when it is due (`due_at`) and who has it (`owner`, `epoch`).
- *   `state` is 0 parked, 1 ready, 2 owned. `mail` counts the undrained rows of its inbox, and its row lock puts senders
+ *   `workflow` and `priority` are the run's until a park says otherwise: what claims go by, while the run's row keeps its
+ *   birth. `state` is 0 parked, 1 ready, 2 owned. `mail` counts the undrained rows of its inbox, and its row lock puts senders
  *   and a parking owner in order. This is the queue.
  * - `pawl_events`: the log, the truth about a run. One row per transition: it holds the events number seq … seq + span - 1.
  * - `pawl_inbox`: messages to a run that its owner has not yet written into the log. Ids are taken under the lock of the

@@ -68,10 +68,9 @@ export const locks: Section = {
   letter: "l",
   values: (work) => (work.moves.length === 0 || endsPlainly(work) ? null : lockValues(work.moves)),
   parts: ({ tables, fenced, bind, workerId, epoch }) => {
-    const arrays = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4"].map(
-      (type) => `${bind()}::${type}[]`,
-    );
-    const columns = "id, kind, status, text, error, started_at, wake_at, wake_in, letters";
+    const types = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4", "text", "int4"];
+    const arrays = types.map((type) => `${bind()}::${type}[]`);
+    const columns = "id, kind, status, text, error, started_at, wake_at, wake_in, letters, route, priority";
     // `f.at` is in there to have the worker's row locked before any task.
     const task = `SELECT t.state, t.mail, t.owner, t.epoch FROM ${tables.tasks} t
       WHERE t.run_id = u.id AND f.at IS NOT NULL FOR UPDATE`;
@@ -95,6 +94,9 @@ function lockValues(moves: readonly Move[]): readonly unknown[] {
     plainArray(moves.map(({ wakeAt }) => wakeAt && Math.ceil(wakeAt))),
     plainArray(moves.map(({ wakeIn }) => wakeIn && Math.ceil(wakeIn))),
     plainArray(moves.map(({ letters }) => letters)),
+    // Mostly null throughout, which is sent as one NULL each.
+    textArray(moves.map(({ route }) => route)),
+    plainArray(moves.map(({ priority }) => priority)),
     moves.filter(({ kind }) => kind < move.mail).length,
   ];
 }
@@ -145,7 +147,8 @@ export const parks: Section = {
   parts: ({ tables }) => ({
     writes: [
       `pt AS (UPDATE ${tables.tasks} t SET state = CASE WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END, due_at = d.due_at,
-          owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false
+          owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false,
+          workflow = coalesce(d.route, t.workflow), priority = coalesce(d.priority, t.priority)
         FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d
         WHERE t.run_id = d.id AND ${isMoved("t.run_id")} AND d.kind = ${move.park} AND d.mail = d.drained)`,
       `pr AS (UPDATE ${tables.runs} r SET status = mv.status, waiting = mv.text, started_at = coalesce(r.started_at, mv.began)

@@ -22,6 +22,9 @@ export interface Move {
   readonly wakeIn: number | null;
   /** How many messages: to be drained, or to be delivered. */
   readonly letters: number;
+  /** null leaves them as they are. */
+  readonly route: string | null;
+  readonly priority: number | null;
 }
 
 export const startedNow = -1;
@@ -131,8 +134,9 @@ function moveOf({ runId, next, drained }: Transition): Move {
   if (next.kind === "finish") {
     return { ...blank(runId, move.finish), status, text: next.output, error: next.error, startedAt, letters };
   }
-  const { wakeAt, wakeIn } = next;
-  return { ...blank(runId, move.park), status, text: next.waiting, startedAt, wakeAt, wakeIn, letters };
+  const { wakeAt, wakeIn, route = null, priority = null } = next;
+  const place = { wakeAt, wakeIn, route, priority };
+  return { ...blank(runId, move.park), status, text: next.waiting, startedAt, ...place, letters };
 }
 
 const blank = (runId: string, kind: number): Move => ({
@@ -145,6 +149,8 @@ const blank = (runId: string, kind: number): Move => ({
   wakeAt: null,
   wakeIn: null,
   letters: 0,
+  route: null,
+  priority: null,
 });
 
 function eventsOf(transitions: readonly Transition[]): NewEventRow[] {

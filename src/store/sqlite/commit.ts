@@ -27,7 +27,8 @@ const insertEventsIfOurs = insertEvents(isOurs);
 const insertEventsIfFree = insertEvents(isFree);
 
 /** No change: mail came that the owner has not seen, so it keeps the run. */
-const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0
+const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
+  workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND mail = 0`;
 const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
@@ -99,7 +100,7 @@ function advance(db: Connection, runId: string, next: Next, fence: Fence | null,
   }
   const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);
   const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
-  if (db.run(parkTask, state, dueAt, runId) === 0) return false;
+  if (db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId) === 0) return false;
   db.run(parkRun, next.status, next.waiting, startedAt, runId);
   return true;
 }

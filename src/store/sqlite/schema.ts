@@ -5,7 +5,8 @@
  *   run last parked or ended. Nothing here is written per step. "running" is in no column: a run is running while its
  *   task has an owner.
  * - pawl_tasks: one row per run that has not ended: is it due, when, and who has it. state 0 is parked (due_at NULL:
- *   until somebody moves it), 1 ready, 2 owned. Small rows that come and go.
+ *   until somebody moves it), 1 ready, 2 owned. Small rows that come and go. `workflow` and `priority` are the run's until
+ *   a park says otherwise: what claims go by, while the run's row keeps its birth.
  * - pawl_events: the log, the truth. One row per commit and run; a row holds the events numbered seq … seq + span - 1.
  * - pawl_inbox: messages to runs, until their owner has copied them to the log.
  * - pawl_cursors: where a resumable step is, one row per (run, node), overwritten at each checkpoint.

@@ -25,6 +25,7 @@ import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
 import { queryTests } from "./queries.js";
 import { registryTests } from "./registry.js";
+import { routingTests } from "./routing.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
 import { watchTests } from "./watch.js";
@@ -40,6 +41,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   committing: commitTests,
   "refused commits": guardTests,
   claiming: claimTests,
+  "routes and priorities": routingTests,
   "the inbox": inboxTests,
   workers: workerTests,
   queries: queryTests,

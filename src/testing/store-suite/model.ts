@@ -9,39 +9,57 @@ import { Random } from "./random.js";
 import { Twin, type TwinWorker } from "./twin.js";
 
 const seeds = 12;
+const roamingSeeds = 6;
 const operations = 60;
 
 export function modelTests(fixture: Fixture): void {
   for (let seed = 1; seed <= seeds; seed += 1) {
-    fixture.test(`random operations leave what they leave in the memory store (seed ${seed})`, async () => {
-      const twin = await Twin.open(fixture);
-      const player = new Player(twin, new Random(seed));
-      await twin.enlist();
-      await twin.enlist();
-      for (let count = 1; count <= operations; count += 1) {
-        await player.play();
-        if (count % 4 === 0) await twin.compare();
-      }
-      await twin.compare();
-    });
+    fixture.test(`random operations leave what they leave in the memory store (seed ${seed})`, () =>
+      playOnBoth(fixture, seed, "at home"),
+    );
+  }
+  for (let seed = 1; seed <= roamingSeeds; seed += 1) {
+    fixture.test(`so do random operations on runs that are parked on other routes (seed ${seed})`, () =>
+      playOnBoth(fixture, seed, "roaming"),
+    );
   }
 }
+
+async function playOnBoth(fixture: Fixture, seed: number, runs: Habit): Promise<void> {
+  const twin = await Twin.open(fixture);
+  const player = new Player(twin, new Random(seed), runs);
+  await twin.enlist();
+  await twin.enlist();
+  for (let count = 1; count <= operations; count += 1) {
+    await player.play();
+    if (count % 4 === 0) await twin.compare();
+  }
+  await twin.compare();
+}
+
+/** Runs that roam have no keys: what is about keys is about those that stay on the route of their workflow. */
+type Habit = "at home" | "roaming";
 
 class Player {
   readonly #twin: Twin;
   readonly #random: Random;
+  readonly #roam: boolean;
   readonly #routes: Route[];
+  /** Where runs may roam to, in all versions; the last is no workflow's name. */
+  readonly #elsewhere: readonly string[];
   readonly #heroes = [unique("hero"), unique("hero"), unique("hero")];
 
-  constructor(twin: Twin, random: Random) {
+  constructor(twin: Twin, random: Random, runs: Habit) {
     this.#twin = twin;
     this.#random = random;
+    this.#roam = runs === "roaming";
     const [first, second] = [unique("model"), unique("model")];
     this.#routes = [
       { workflow: first, version: "" },
       { workflow: first, version: "v2" },
       { workflow: second, version: "" },
     ];
+    this.#elsewhere = [first, second, `${first}\tstep`];
   }
 
   async play(): Promise<void> {
@@ -51,7 +69,7 @@ class Player {
     const worker = random.pick(twin.workers) as TwinWorker;
     const moves: [weight: number, move: () => Promise<unknown>][] = [
       [3, () => twin.commit({ worker: null, transitions: [], starts: this.#starts(1 + random.below(6)) }, false)],
-      [4, () => twin.claim(worker, this.#routes)],
+      [4, () => twin.claim(worker, this.#claimedRoutes())],
       [9, () => this.#commitOfWorker(worker)],
       [3, () => this.#commitOfClient()],
       [3, () => twin.send(this.#letters(this.#anyone(5)))],
@@ -157,6 +175,7 @@ class Player {
   #starts(howMany: number, withKeys = true, canOwn = false): NewRun[] {
     const random = this.#random;
     const twin = this.#twin;
+    const hasKeys = withKeys && !this.#roam;
     return Array.from({ length: howMany }, () => {
       const repeated = random.chance(0.1) ? random.pick(twin.runs) : undefined;
       if (repeated !== undefined) return { ...repeated, due: { kind: "now" } };
@@ -172,8 +191,8 @@ class Player {
         priority: random.below(3) - 1,
         due: random.pick(dues) as NewRun["due"],
         tags: random.some(tags, 2),
-        startKey: withKeys && random.chance(0.2) ? `key-${random.below(5)}` : null,
-        heroKey: withKeys && random.chance(0.2) ? (random.pick(this.#heroes) as string) : null,
+        startKey: hasKeys && random.chance(0.2) ? `key-${random.below(5)}` : null,
+        heroKey: hasKeys && random.chance(0.2) ? (random.pick(this.#heroes) as string) : null,
       });
     });
   }
@@ -202,7 +221,15 @@ class Player {
       startedAt: random.pick([null, "now", 99] as const) ?? null,
       wakeAt: random.chance(0.3) ? this.#twin.time.now - 3_000 + random.below(20_000) : null,
       wakeIn: random.chance(0.4) ? random.below(3) * 5_000 : null,
+      ...(this.#roam && random.chance(0.4) && { route: random.pick(this.#elsewhere) as string }),
+      ...(this.#roam && random.chance(0.4) && { priority: random.below(5) - 2 }),
     });
+  }
+
+  #claimedRoutes(): readonly Route[] {
+    if (!this.#roam) return this.#routes;
+    const all = this.#elsewhere.flatMap((workflow) => ["", "v2"].map((version) => ({ workflow, version })));
+    return this.#random.some(all, all.length);
   }
 
   #cursors(): Transition["cursors"] {

@@ -1,6 +1,6 @@
 /** Hints: reasons to look, in this process and, where the store can, in others. They may say too much, not too little. */
 import type { Hint, Store } from "../../store/store.js";
-import { batch, delay, event, finish, letter, newRun, park, transition } from "./builders.js";
+import { batch, delay, event, finish, letter, newRun, park, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 /** Whether somebody who waits for this would look after that hint. */
@@ -75,6 +75,23 @@ export function watchTests(fixture: Fixture): void {
     const next = park("pending", { wakeIn: 0 });
     await fixture.move(worker, transition(parent.id, { after: 2, events: [event("c")], next }));
     await told({ workflow: parent.workflow });
+    stop();
+  });
+
+  test("a run that is parked on a route is told as ready there, be it due now or later", async () => {
+    const worker = await fixture.worker();
+    const later = (await fixture.store.now()) + 60_000;
+    const { hints, told, stop } = watching(fixture.store);
+    for (const wake of [{ wakeIn: 0 }, { wakeIn: 60_000 }, { wakeAt: later }]) {
+      for (const fence of [worker, null]) {
+        const { id } = fence === null ? await fixture.start() : await fixture.owned(fence);
+        const route = unique("route\t");
+        hints.length = 0;
+        const next = park("waiting", { ...wake, route });
+        await fixture.move(fence, transition(id, { events: [event("w")], next }));
+        await told({ workflow: route });
+      }
+    }
     stop();
   });
 
