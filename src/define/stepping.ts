@@ -88,4 +88,6 @@ export interface Checkpoints {
   /** Moves the cursor and leaves the step; its successor begins there, so much later. */
   skipTo(cursor: unknown, waitMs: number): never;
   total(count: number): void;
+  /** Runs the code for one item: what it does durably is recorded as done for this item. */
+  item(run: () => unknown): Promise<void>;
 }

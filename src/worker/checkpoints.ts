@@ -10,6 +10,7 @@ import type { StepOp } from "../core/state.js";
 import type { CheckpointOptions, Checkpoints } from "../define/stepping.js";
 import type { CursorRow } from "../store/store.js";
 import { insist } from "./insist.js";
+import type { Scope } from "./scope.js";
 import type { TurnExecution } from "./step.js";
 
 const cursorLimitBytes = 128 * 1024;
@@ -20,6 +21,8 @@ interface Stored {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
+  /** How often the cursor was moved: the number of the item in flight. */
+  readonly moves: number;
 }
 
 /** Reads where the step stands, before its body runs. */
@@ -40,12 +43,12 @@ export async function openCheckpoints(
   return new StepCheckpoints(execution, options, leave, stored, resumed);
 }
 
-const nothing: Stored = { cursor: null, done: 0, total: null };
+const nothing: Stored = { cursor: null, done: 0, total: null, moves: 0 };
 
 function read(row: CursorRow | undefined): Stored {
   if (row === undefined || row.cursor === null) return nothing;
-  const { done = 0, total = null } = JSON.parse(row.progress ?? "{}") as Partial<Stored>;
-  return { cursor: row.cursor, done, total };
+  const { done = 0, total = null, moves = done } = JSON.parse(row.progress ?? "{}") as Partial<Stored>;
+  return { cursor: row.cursor, done, total, moves };
 }
 
 export class StepCheckpoints implements Checkpoints {
@@ -61,6 +64,7 @@ export class StepCheckpoints implements Checkpoints {
   #advanced = false;
   #iterations = 0;
   #done: number;
+  #moves: number;
   #total: number | null;
   #writing = false;
   #dirty = false;
@@ -81,6 +85,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#text = stored.cursor;
     this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
     this.#done = stored.done;
+    this.#moves = stored.moves;
     this.#total = stored.total;
     this.resumed = resumed;
   }
@@ -110,12 +115,19 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    return this.#options.relaxed ? this.#goOn() : this.#written();
+    const settled = this.#options.relaxed ? this.#goOn() : this.#written();
+    // An interruption is noted already: a call that nobody awaits must not end the process because of it.
+    settled.catch(nobody);
+    return settled;
   }
 
   skipTo(cursor: unknown, waitMs: number): never {
     this.#move(cursor);
     return this.#leave({ kind: "suspend", waitMs });
+  }
+
+  item(run: () => unknown): Promise<void> {
+    return (this.#execution.scope as Scope).item(this.#moves, run);
   }
 
   total(count: number): void {
@@ -128,6 +140,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#cursor = null;
     this.#text = null;
     this.#done = 0;
+    this.#moves = 0;
   }
 
   /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
@@ -140,6 +153,8 @@ export class StepCheckpoints implements Checkpoints {
   #move(cursor: unknown): void {
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
+    this.#moves += 1;
+    this.#execution.scope?.moved();
     this.#advanced = true;
     this.#dirty = true;
   }
@@ -163,7 +178,7 @@ export class StepCheckpoints implements Checkpoints {
   /** `items` in `ms` are of this execution alone: what the rate is made of. */
   #progress(): string {
     const ms = this.#execution.elapsedMs;
-    return `{"done":${this.#done},"total":${this.#total},"message":null,"items":${this.#iterations},"ms":${ms}}`;
+    return `{"done":${this.#done},"total":${this.#total},"message":null,"moves":${this.#moves},"items":${this.#iterations},"ms":${ms}}`;
   }
 
   #write(done: (written: boolean) => void): void {
@@ -225,3 +240,4 @@ export class StepCheckpoints implements Checkpoints {
 
 const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
 const none: readonly never[] = [];
+const nobody = (): void => {};

@@ -2,8 +2,9 @@
  * Who asks: the handler of a workflow, or the body of one of its declared steps. Each numbers its own calls, and what a
  * body asks for is recorded under its step's name, so that it finds it again when it is run again.
  */
+import { InvalidInputError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
-import { scopeOf } from "../core/state.js";
+import { scopeMark, scopeOf } from "../core/state.js";
 import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
@@ -13,6 +14,10 @@ export class Scope {
   readonly execution: TurnExecution | null;
   readonly #prefix: string;
   readonly #names = new Map<string, number>();
+  /** While the code for one item of a resumable step runs: its number, and the names used for it. */
+  #item: { readonly prefix: string; readonly names: Map<string, number> } | null = null;
+  /** The cursor of the step was moved in this execution. */
+  #moved = false;
   /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
   #open = 0;
   #closed = false;
@@ -26,13 +31,29 @@ export class Scope {
   /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
   key(name: string): string {
     const key = this.nextKey(name);
-    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    const names = this.#item?.names ?? this.#names;
+    names.set(name, (names.get(name) ?? 0) + 1);
     return key;
   }
 
   nextKey(name: string): string {
-    const count = (this.#names.get(name) ?? 0) + 1;
-    return this.#prefix + (count === 1 ? name : `${name}#${count}`);
+    const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
+    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.execution?.key ?? "");
+    return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
+  }
+
+  /** Each item has its own names, so that it finds its own records again when it is the one in flight. */
+  async item(number: number, run: () => unknown): Promise<void> {
+    this.#item = { prefix: number === 0 ? "" : `#${number}${scopeMark}`, names: new Map() };
+    try {
+      await run();
+    } finally {
+      this.#item = null;
+    }
+  }
+
+  moved(): void {
+    this.#moved = true;
   }
 
   /** Asked for as often as one likes: it is one thing per scope. */
@@ -72,4 +93,11 @@ export class Scope {
   raise(signal: FlowSignal): void {
     this.turn.raise(signal, this.execution);
   }
+}
+
+/** In a loop with a cursor, "the second call" is another one each time the loop is continued. */
+function repeated(name: string, step: string): InvalidInputError {
+  return new InvalidInputError(
+    `"${name}" is used again after the cursor of step "${step}" has moved. In a loop of your own, give each item's calls a name of their own, such as \`${name} \${id}\`; over(), records(), batches() and each() do that by themselves.`,
+  );
 }

@@ -421,7 +421,71 @@ describe("through", () => {
   });
 });
 
+describe("what is done durably for an item", () => {
+  test("is done once for each, however often the loop is interrupted", async () => {
+    const Loop = loop(
+      async (iter, w) => {
+        const items = await w.step("list", () => {
+          did.push("list");
+          return numbers;
+        });
+        await iter.over(items, async (n) => {
+          await w.step("send", () => void did.push(n));
+          await w.sleep("nap", "1 minute");
+          await w.step("send", () => void did.push(-n));
+        });
+      },
+      { maxIterations: 3 },
+    );
+    const t = await start(Loop);
+    const begin = t.clock.read();
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect(did).toEqual(["list", ...numbers.flatMap((n) => [n, -n]), "after"]);
+    expect(t.clock.read() - begin).toBe(10 * 60_000);
+    did = [];
+    await t.crashTest(Loop, undefined, { points: 40, setup: () => (did = []) });
+    expect(did.filter((what) => what === "list")).toHaveLength(1);
+  });
+
+  test("in a loop of one's own needs a name of its own, and says so", async () => {
+    const body = (name: (n: number) => string) => async (iter: StepIterator, w: Workflow) => {
+      for (let n = iter.cursor ?? 0; n < 5; n += 1) {
+        await w.step(name(n), () => void did.push(n));
+        await iter.set(n + 1);
+      }
+    };
+    const Careless = loop(body(() => "send"));
+    const t = await start(Careless);
+    const run = await t.pawl.start(Careless);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused" });
+    expect((await run.get()).pauseReason).toContain('"send" is used again after the cursor of step "loop" has moved');
+    did = [];
+    const Careful = loop(
+      body((n) => `send ${n}`),
+      { maxIterations: 2 },
+    );
+    const other = await start(Careful);
+    await other.speedrun(await other.pawl.start(Careful));
+    expect(did).toEqual([0, 1, 2, 3, 4, "after"]);
+  });
+});
+
 describe("checkpoints", () => {
+  test("that nobody awaits do not end the process when the step is interrupted", async () => {
+    const Loop = loop(
+      async (iter) => {
+        for (let n = iter.cursor ?? 0; n < 6; n += 1) void iter.set(n + 1);
+        await iter.checkpoint();
+      },
+      { maxIterations: 2 },
+    );
+    const t = await start(Loop);
+    await t.speedrun(await t.pawl.start(Loop));
+    expect(did).toEqual(["after"]);
+  });
+
   test("repeat at most the item in flight when the worker dies, wherever that is", async () => {
     const Loop = loop((iter) => iter.over(numbers, (n) => void did.push(n)), { maxIterations: 4 });
     const t = await start(Loop);

@@ -84,7 +84,7 @@ export class StepIterator {
     if (Array.isArray(items)) {
       this.total(items.length);
       for (let index = start as number; index < items.length; index += 1) {
-        await fn(items[index], index);
+        await this.#checkpoints.item(() => fn(items[index], index));
         await this.set(index + 1);
       }
       return;
@@ -93,7 +93,7 @@ export class StepIterator {
     for (const item of items) {
       index += 1;
       if (index < (start as number)) continue;
-      await fn(item, index);
+      await this.#checkpoints.item(() => fn(item, index));
       await this.set(index + 1);
     }
   }
@@ -103,7 +103,7 @@ export class StepIterator {
     const keyOf = keyReader(pages);
     for await (const page of this.#pages(pages)) {
       for (const item of page) {
-        await fn(item);
+        await this.#checkpoints.item(() => fn(item));
         await this.set(keyOf(item));
       }
     }
@@ -113,7 +113,7 @@ export class StepIterator {
   async batches<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (batch: readonly Item[]) => unknown): Promise<void> {
     const keyOf = keyReader(pages);
     for await (const page of this.#pages(pages)) {
-      await fn(page);
+      await this.#checkpoints.item(() => fn(page));
       await this.set(keyOf(page.at(-1) as Item));
     }
   }
@@ -146,7 +146,7 @@ export class StepIterator {
     fn: (item: Item) => unknown,
   ): Promise<void> {
     for await (const [item, cursor] of typeof pairs === "function" ? pairs(this.cursor) : pairs) {
-      await fn(item);
+      await this.#checkpoints.item(() => fn(item));
       await this.set(cursor);
     }
   }

@@ -1,0 +1,62 @@
+/** The pages in docs/ are programs: every TypeScript block on them compiles, and does what the page says it does. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, expect, onTestFailed, test } from "vitest";
+import { hasCode, type Page, place, programOf } from "./program.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const docs = join(root, "docs");
+const pages: Page[] = readdirSync(docs)
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => ({ name, text: readFileSync(join(docs, name), "utf8") }))
+  .filter(hasCode);
+
+// Within the repository, so that "pawl" and "vitest" are found from there; where no other tool looks.
+const cache = join(root, "node_modules/.cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "pawl-docs-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const fileOf = (page: Page) => join(folder, page.name.replace(/\.md$/, ".mts"));
+for (const page of pages) writeFileSync(fileOf(page), programOf(page));
+
+test("the guides are among the pages that are run", () => {
+  expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(["class-style.md", "resumable-steps.md"]));
+});
+
+test("code that no test would run is refused", () => {
+  const page = { name: "some.md", text: "Prose.\n\n```js\nlies();\n```\n" };
+  expect(() => programOf(page)).toThrow('some.md:3: no test runs a block of "js"');
+  expect(() => programOf({ ...page, text: "```ts\n" })).toThrow("some.md ends within a block of code");
+});
+
+test.each(pages.map((page) => [page.name, page] as const))("docs/%s does what it says", async (name, page) => {
+  onTestFailed(() => console.error(`The last block that was begun is the one at docs/${name}:${place.line}`));
+  try {
+    await import(fileOf(page));
+  } catch (error) {
+    throw inThePage(error, page);
+  }
+});
+
+test("the pages compile", async () => {
+  const config = join(folder, "tsconfig.json");
+  writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["*.mts"] }));
+  const tsc = join(root, "node_modules/.bin/tsc");
+  const complaints = await promisify(execFile)(process.execPath, [tsc, "-p", config, "--pretty", "false"], {
+    cwd: folder,
+  }).then(
+    () => "",
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => `${stdout}${stderr}`.replaceAll(".mts(", ".md("),
+  );
+  expect(complaints).toBe("");
+});
+
+/** The lines are the same: whoever reads the failure is shown the page. */
+function inThePage(error: unknown, page: Page): unknown {
+  if (error instanceof Error) error.stack = error.stack?.replaceAll(fileOf(page), join(docs, page.name)) ?? "";
+  return error;
+}
