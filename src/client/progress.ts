@@ -23,7 +23,8 @@ interface Stored {
 }
 
 export function progressOf(rows: readonly CursorRow[]): ProgressInfo[] {
-  return rows.flatMap((row) => {
+  const ordered = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
+  return ordered.flatMap((row) => {
     if (row.progress === null) return [];
     const { done, total, message, items = 0, ms = 0 } = JSON.parse(row.progress) as Stored;
     const rate = items > 0 && ms > 0 ? (items * 1_000) / ms : null;

@@ -14,7 +14,6 @@ import type { Scope } from "./scope.js";
 import type { TurnExecution } from "./step.js";
 
 const cursorLimitBytes = 128 * 1024;
-/** A relaxed loop over quick items would never let the process do anything else. */
 const yieldEveryMs = 4;
 
 interface Stored {
@@ -189,27 +188,25 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
-  #written(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#write(() => {
-        try {
-          this.#stopIfAsked();
-          resolve();
-        } catch (signal) {
-          reject(signal);
-        }
-      });
-    });
+  async #written(): Promise<void> {
+    await new Promise<void>((resolve) => this.#write(() => resolve()));
+    await this.#letOthersRun();
+    this.#stopIfAsked();
   }
 
   /** Goes on at once; the latest cursor is written as fast as the store takes it. */
   async #goOn(): Promise<void> {
     if (!this.#writing && this.#dirty) this.#writeLatest();
-    if (performance.now() - this.#yieldedAt > yieldEveryMs) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#yieldedAt = performance.now();
-    }
+    await this.#letOthersRun();
     this.#stopIfAsked();
+  }
+
+  /** A loop over quick items, on a store that answers at once, would never let the process do anything else. */
+  #letOthersRun(): Promise<void> | undefined {
+    const now = performance.now();
+    if (now - this.#yieldedAt < yieldEveryMs) return undefined;
+    this.#yieldedAt = now;
+    return new Promise((resolve) => setImmediate(resolve));
   }
 
   #writeLatest(): void {

@@ -17,7 +17,7 @@ export function handlerReturned(turn: Turn, output: unknown): void {
   if (turn.over) return;
   const swallowed = turn.takeRaised();
   if (swallowed !== null) return void obey(turn, swallowed);
-  if (turn.halted) return turn.stir();
+  if (turn.suspended) return turn.stir();
   const forgotten = forgottenBy(turn);
   if (forgotten.length === 0) return void complete(turn, output);
   turn.diverge(forgotten, "the log has steps that the code finished without asking for");

@@ -154,11 +154,14 @@ export class Turn {
 
   /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
   get halted(): boolean {
+    return this.#stopping || this.#handingOver || this.suspended;
+  }
+
+  /** Nor would it count any more what the code comes to. */
+  get suspended(): boolean {
     return (
       this.journal.closed ||
       this.#leaving ||
-      this.#stopping ||
-      this.#handingOver ||
       this.#startOver ||
       this.#holding ||
       this.#lastStep !== null ||

@@ -1,0 +1,740 @@
+/** What an exception in a step means: every way to say it, which one wins, and what is kept of the error. */
+import {
+  type ClassOptions,
+  connect,
+  type ErrorContext,
+  type ExceptionAction,
+  type ExceptionPolicy,
+  PauseError,
+  PermanentError,
+  type StepDeclarationOptions,
+  TimeoutError,
+  TransientError,
+  Workflow,
+} from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { errorOf, silent, start, until } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
+
+class PaymentError extends Error {}
+class CardError extends PaymentError {}
+class ExpiredCardError extends CardError {}
+
+const actions = ["pause", "cancel", "reattempt", "skip", "fail"] as const;
+
+const outcomes: Record<ExceptionAction, string> = {
+  pause: "paused_by_exception",
+  cancel: "canceled_by_exception",
+  reattempt: "reattempted_by_exception",
+  skip: "skipped_by_exception",
+  fail: "failed_by_exception",
+};
+
+const actionOf = (line: string | undefined) =>
+  actions.find((action) => line === `work 1 failed ${outcomes[action]}`) ?? line;
+
+interface Said {
+  readonly step?: StepDeclarationOptions<Workflow>;
+  readonly classOptions?: ClassOptions<Workflow>;
+  readonly parentOptions?: ClassOptions<Workflow>;
+}
+
+/** What becomes of a step that throws this, when step, class and parent say that. */
+async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Said) {
+  class Parent extends Workflow {
+    static {
+      this.options(parentOptions);
+      this.step("work", step, () => {
+        throw error;
+      });
+      this.step("after", () => {});
+    }
+  }
+  class Child extends Parent {
+    static {
+      this.options(classOptions);
+    }
+  }
+  const t = await start(Child);
+  const run = await t.pawl.start(Child);
+  await t.settle();
+  return actionOf((await attemptsOf(run))[0]);
+}
+
+describe("every way to say what an exception means", () => {
+  test("nothing said: pause", async () => {
+    expect(await reactionTo(new Error("boom"), {})).toBe("pause");
+  });
+
+  test.each(actions)("the step says %s", async (action) => {
+    expect(await reactionTo(new Error("boom"), { step: { onException: action } })).toBe(action);
+  });
+
+  test.each(actions)("the class says %s, for all its steps", async (action) => {
+    expect(await reactionTo(new Error("boom"), { classOptions: { onException: action } })).toBe(action);
+  });
+
+  test.each(actions)("a parent of the class says %s", async (action) => {
+    expect(await reactionTo(new Error("boom"), { parentOptions: { onException: action } })).toBe(action);
+  });
+
+  const ways: readonly [string, ExceptionPolicy][] = [
+    ["a rule for all errors", { action: "skip" }],
+    ["a rule for an error class", { on: CardError, action: "skip" }],
+    ["a rule for a parent of the error's class", { on: PaymentError, action: "skip" }],
+    ["a rule for several error classes", { on: [RangeError, CardError], action: "skip" }],
+    ["a rule with a predicate", { on: (error) => error.message === "boom", action: "skip" }],
+    ["a function that names an action", (error) => (error instanceof CardError ? "skip" : "fail")],
+    ["a function that gives a rule", () => ({ action: "skip" })],
+    ["a list of them", [{ on: RangeError, action: "fail" }, () => undefined, "skip"]],
+  ];
+  test.each(ways)("%s", async (_name, onException) => {
+    expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("skip");
+    expect(await reactionTo(new CardError("boom"), { classOptions: { onException } })).toBe("skip");
+  });
+
+  const misses: readonly [string, ExceptionPolicy][] = [
+    ["a rule for another error class", { on: RangeError, action: "skip" }],
+    ["a rule for a subclass of the error's class", { on: ExpiredCardError, action: "skip" }],
+    ["a predicate that says no", { on: () => false, action: "skip" }],
+    ["a function that has no opinion", () => undefined],
+    ["an empty list", []],
+  ];
+  test.each(misses)("%s leaves it to the default", async (_name, onException) => {
+    expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("pause");
+  });
+
+  test("what is thrown need not be an Error", async () => {
+    const onException: ExceptionPolicy = [
+      { on: Error, action: "fail" },
+      { on: (thrown) => thrown === "boom", action: "skip" },
+    ];
+    expect(await reactionTo("boom", { step: { onException } })).toBe("skip");
+    expect(await reactionTo(null, { step: { onException } })).toBe("pause");
+  });
+
+  test("a function is told how many reattempts there were in a row", async () => {
+    const told: number[] = [];
+    const Counting = working(
+      () => {
+        throw new Error("boom");
+      },
+      {
+        onException: (_error, { reattempts }) => {
+          told.push(reattempts);
+          return reattempts < 3 ? "reattempt" : "skip";
+        },
+      },
+    );
+    const t = await start(Counting);
+    const run = await t.pawl.start(Counting);
+    await t.speedrun(run);
+    expect(told).toEqual([0, 1, 2, 3]);
+    expect((await attemptsOf(run)).at(-2)).toBe("work 4 failed skipped_by_exception");
+  });
+});
+
+describe("the most specific wins", () => {
+  const cases: readonly [string, unknown, Said, ExceptionAction][] = [
+    [
+      "the step's blanket over the class's",
+      new Error("boom"),
+      { step: { onException: "skip" }, classOptions: { onException: "fail" } },
+      "skip",
+    ],
+    [
+      "the class's blanket over its parent's",
+      new Error("boom"),
+      { classOptions: { onException: "skip" }, parentOptions: { onException: "fail" } },
+      "skip",
+    ],
+    [
+      "a parent's blanket over the default",
+      new Error("boom"),
+      { classOptions: { queue: "mail" }, parentOptions: { onException: "skip" } },
+      "skip",
+    ],
+    [
+      "the class's rule for this error over the step's blanket",
+      new CardError("boom"),
+      { step: { onException: "fail" }, classOptions: { onException: { on: CardError, action: "skip" } } },
+      "skip",
+    ],
+    [
+      "a parent's rule for this error over the step's blanket",
+      new CardError("boom"),
+      { step: { onException: "fail" }, parentOptions: { onException: { on: CardError, action: "skip" } } },
+      "skip",
+    ],
+    [
+      "a rule of the step over a closer one of the class",
+      new CardError("boom"),
+      {
+        step: { onException: { on: PaymentError, action: "skip" } },
+        classOptions: { onException: { on: CardError, action: "fail" } },
+      },
+      "skip",
+    ],
+    [
+      "a rule of the class over a closer one of its parent",
+      new CardError("boom"),
+      {
+        classOptions: { onException: { on: PaymentError, action: "skip" } },
+        parentOptions: { onException: { on: CardError, action: "fail" } },
+      },
+      "skip",
+    ],
+    [
+      "the closest error class, whatever the order",
+      new ExpiredCardError("boom"),
+      {
+        step: {
+          onException: [
+            { on: Error, action: "pause" },
+            { on: PaymentError, action: "cancel" },
+            { on: CardError, action: "skip" },
+            { on: [RangeError, PaymentError], action: "fail" },
+          ],
+        },
+      },
+      "skip",
+    ],
+    [
+      "a predicate over the error's own class",
+      new CardError("boom"),
+      {
+        step: {
+          onException: [
+            { on: CardError, action: "fail" },
+            { on: () => true, action: "skip" },
+          ],
+        },
+      },
+      "skip",
+    ],
+    [
+      "of two that fit equally, the first",
+      new CardError("boom"),
+      {
+        step: {
+          onException: [
+            { on: CardError, action: "skip" },
+            { on: CardError, action: "fail" },
+          ],
+        },
+      },
+      "skip",
+    ],
+    [
+      "a rule with an error class over a function in the same list",
+      new CardError("boom"),
+      { step: { onException: [() => "fail", { on: CardError, action: "skip" }] } },
+      "skip",
+    ],
+    [
+      "the step's function over the class's blanket",
+      new Error("boom"),
+      { step: { onException: () => "skip" }, classOptions: { onException: "fail" } },
+      "skip",
+    ],
+    [
+      "the class's blanket when the step's function has no opinion",
+      new Error("boom"),
+      { step: { onException: () => undefined }, classOptions: { onException: "skip" } },
+      "skip",
+    ],
+    ["a PauseError's own meaning over a blanket", new PauseError("ask"), { step: { onException: "skip" } }, "pause"],
+    [
+      "a PermanentError's own meaning over a blanket",
+      new PermanentError("no"),
+      { step: { onException: "skip" } },
+      "fail",
+    ],
+    [
+      "a TransientError's own meaning over a blanket",
+      new TransientError("later"),
+      { step: { onException: "skip" } },
+      "reattempt",
+    ],
+    [
+      "a rule made for it over a PauseError's own meaning",
+      new PauseError("ask"),
+      { step: { onException: { on: PauseError, action: "skip" } } },
+      "skip",
+    ],
+    [
+      "a rule made for it over a PermanentError's own meaning",
+      new PermanentError("no"),
+      { classOptions: { onException: { on: PermanentError, action: "skip" } } },
+      "skip",
+    ],
+    [
+      "a rule made for it over a TransientError's own meaning",
+      new TransientError("later"),
+      { parentOptions: { onException: { on: (error) => error instanceof TransientError, action: "skip" } } },
+      "skip",
+    ],
+  ];
+  test.each(cases)("%s", async (_name, error, said, expected) => {
+    expect(await reactionTo(error, said)).toBe(expected);
+  });
+
+  test("a rule for TimeoutError catches the step's time limit", async () => {
+    const Slow = working(() => new Promise(() => {}), {
+      timeout: 5,
+      onException: ["fail", { on: TimeoutError, action: "skip" }],
+    });
+    const t = await start(Slow);
+    const run = await t.pawl.start(Slow);
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 failed timed_out", "after 1 completed success"]);
+  });
+});
+
+/** A class whose step throws each time, or what `body` does. */
+function failing(
+  stepOptions: StepDeclarationOptions<Workflow>,
+  classOptions: ClassOptions<Workflow> = {},
+  body: (w: Workflow) => unknown = () => {
+    throw new Error("boom");
+  },
+) {
+  return working(body, stepOptions, classOptions);
+}
+
+/** How many attempts there were until nothing came any more, and how the last one ended. */
+async function exhaust(workflow: ReturnType<typeof working>) {
+  const t = await start(workflow);
+  const run = await t.pawl.start(workflow);
+  await t.advance("400 days");
+  const attempts = (await attemptsOf(run)).filter((line) => line.startsWith("work"));
+  return { t, run, count: attempts.length, last: attempts.at(-1)?.split(" ").at(-1), status: await run.status() };
+}
+
+describe("maxReattempts", () => {
+  test("5 is five reattempts after the first execution, then pause", async () => {
+    const { count, last, status, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 5 }));
+    expect({ count, last, status }).toEqual({ count: 6, last: "paused_by_exception", status: "paused" });
+    await expectSound(t);
+  });
+
+  test("is 100 when nobody says otherwise", async () => {
+    const { count, last, status } = await exhaust(failing({ onException: "reattempt" }));
+    expect({ count, last, status }).toEqual({ count: 101, last: "paused_by_exception", status: "paused" });
+  });
+
+  test("0 is none at all", async () => {
+    expect(await exhaust(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({ count: 1 });
+  });
+
+  test.each([
+    ["of the class counts for its steps", {}, { onException: "reattempt", maxReattempts: 2 }, 3],
+    ["of the step beats the class's", { maxReattempts: 1 }, { onException: "reattempt", maxReattempts: 4 }, 2],
+    [
+      "of the rule beats the step's",
+      { onException: { on: Error, action: "reattempt", maxReattempts: 3 }, maxReattempts: 1 },
+      {},
+      4,
+    ],
+    [
+      "of the class counts for a reattempt that the step asks for",
+      { onException: "reattempt" },
+      { maxReattempts: 2 },
+      3,
+    ],
+  ] as const)("%s", async (_name, stepOptions, classOptions, count) => {
+    expect(await exhaust(failing(stepOptions, classOptions))).toMatchObject({ count });
+  });
+
+  test.each([
+    ["pause", "paused"],
+    ["cancel", "canceled"],
+    ["skip", "completed"],
+    ["fail", "failed"],
+  ] as const)("used up, terminalAction %s: the run is %s", async (terminalAction, status) => {
+    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
+    expect(used).toMatchObject({ count: 3, last: outcomes[terminalAction], status });
+  });
+
+  test.each([
+    ["of the class counts for its steps", {}, { terminalAction: "skip" }],
+    ["of the step beats the class's", { terminalAction: "skip" }, { terminalAction: "fail" }],
+    [
+      "of the rule beats the step's",
+      { onException: { action: "reattempt", terminalAction: "skip" }, terminalAction: "fail" },
+      {},
+    ],
+  ] as const)("terminalAction %s", async (_name, step, classOptions) => {
+    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 1, ...step }, classOptions));
+    expect(used).toMatchObject({ count: 2, last: "skipped_by_exception", status: "completed" });
+  });
+
+  test("counts anew after a manual resume", async () => {
+    const { run, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 2 }));
+    await run.resume();
+    await t.advance("1 day");
+    expect(await attemptsOf(run)).toEqual([
+      "work 1 failed reattempted_by_exception",
+      "work 2 failed reattempted_by_exception",
+      "work 3 failed paused_by_exception",
+      "work 4 failed reattempted_by_exception",
+      "work 5 failed reattempted_by_exception",
+      "work 6 failed paused_by_exception",
+    ]);
+  });
+
+  test("counts anew after the step itself asked for a reattempt", async () => {
+    const { run } = await exhaust(
+      failing({ onException: "reattempt", maxReattempts: 1 }, {}, (w) => {
+        if (w.attempt === 2) w.reattempt();
+        throw new Error("boom");
+      }),
+    );
+    expect(await attemptsOf(run)).toEqual([
+      "work 1 failed reattempted_by_exception",
+      "work 2 completed reattempted",
+      "work 3 failed reattempted_by_exception",
+      "work 4 failed paused_by_exception",
+    ]);
+  });
+
+  test("does not count a TransientError", async () => {
+    const { count, last } = await exhaust(
+      failing({ onException: "reattempt", maxReattempts: 2 }, {}, (w) => {
+        if (w.attempt <= 10) throw new TransientError("later");
+        throw new Error("boom");
+      }),
+    );
+    expect({ count, last }).toEqual({ count: 13, last: "paused_by_exception" });
+  });
+
+  test("does not count what other steps did", async () => {
+    class Two extends Workflow {
+      static {
+        this.options({ onException: "reattempt", maxReattempts: 2 });
+        for (const name of ["first", "second"])
+          this.step(name, (w) => {
+            if (w.attempt <= 2) throw new Error("boom");
+          });
+      }
+    }
+    const t = await start(Two);
+    const run = await t.pawl.start(Two);
+    await t.speedrun(run);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("an output that cannot be stored is not tried again", async () => {
+    const { count, last, status, run } = await exhaust(failing({ onException: "reattempt" }, {}, () => () => {}));
+    expect({ count, last, status }).toEqual({ count: 1, last: "paused_by_exception", status: "paused" });
+    expect((await run.executions())[0]?.error).toMatchObject({ code: "SERIALIZATION_ERROR" });
+  });
+});
+
+describe("the wait before a reattempt", () => {
+  async function waitsOf(workflow: ReturnType<typeof working>): Promise<number[]> {
+    const { run } = await exhaust(workflow);
+    const ends = (await run.executions()).map(({ finishedAt }) => finishedAt?.getTime() as number);
+    return ends.slice(1).map((at, index) => at - (ends[index] as number));
+  }
+
+  test("is a second and doubles, with jitter, when nobody says otherwise", async () => {
+    const waits = await waitsOf(failing({ onException: "reattempt", maxReattempts: 4 }));
+    expect(waits).toHaveLength(4);
+    waits.forEach((ms, index) => {
+      expect(ms).toBeGreaterThanOrEqual(500 * 2 ** index);
+      expect(ms).toBeLessThanOrEqual(1_000 * 2 ** index);
+    });
+  });
+
+  test("follows the step's retry, which follows the class's where it says nothing", async () => {
+    const step = { onException: "reattempt", maxReattempts: 4, retry: { initial: "1m", max: "5m" } } as const;
+    const waits = await waitsOf(failing(step, { retry: { initial: "1h", factor: 3, jitter: false } }));
+    expect(waits).toEqual([60_000, 180_000, 300_000, 300_000]);
+  });
+
+  test("is that of the rule, if it has one", async () => {
+    const rule = { on: Error, action: "reattempt", wait: "90s", maxReattempts: 3 } as const;
+    expect(await waitsOf(failing({ onException: rule, retry: { initial: "1h" } }))).toEqual([90_000, 90_000, 90_000]);
+  });
+
+  test("is what a TransientError asks for", async () => {
+    const waits = await waitsOf(
+      failing({}, {}, (w) => {
+        if (w.attempt <= 2) throw new TransientError("later", { retryAfter: "30m" });
+      }),
+    );
+    expect(waits.slice(0, 2)).toEqual([1_800_000, 1_800_000]);
+  });
+});
+
+const places = [
+  "loadHero",
+  "cancelIf",
+  "skipIf",
+  "if",
+  "beforeStepExecution",
+  "aroundStepExecution",
+  "afterStepExecution",
+] as const;
+type Place = (typeof places)[number];
+
+/** A class that throws in one place, as long as it is broken. */
+function brokenIn(place: Place, onException?: ExceptionAction) {
+  const world = { broken: true, bodies: 0, after: 0 };
+  const at = (here: Place, step?: string) => {
+    if (world.broken && here === place && step !== "after") throw new CardError(`broken in ${here}`);
+  };
+  class Broken extends Workflow<object> {
+    static loadHero = () => {
+      at("loadHero");
+      return {};
+    };
+    static {
+      this.cancelIf(() => Boolean(at("cancelIf")));
+      const options = onException === undefined ? {} : { onException };
+      this.step("work", { skipIf: () => Boolean(at("skipIf")), if: () => at("if") ?? true, ...options }, () => {
+        world.bodies += 1;
+      });
+      this.step("after", () => {
+        world.after += 1;
+      });
+    }
+    override beforeStepExecution({ step }: { step: string }) {
+      at("beforeStepExecution", step);
+    }
+    override aroundStepExecution({ step }: { step: string }, next: () => Promise<void>) {
+      at("aroundStepExecution", step);
+      return next();
+    }
+    override afterStepExecution({ step }: { step: string }) {
+      at("afterStepExecution", step);
+    }
+  }
+  return { Broken, world };
+}
+
+const hero = { type: "User", id: "1" };
+
+describe("an exception outside the body", () => {
+  test.each(places)("in %s pauses by default; repaired and resumed, the step runs", async (place) => {
+    const { Broken, world } = brokenIn(place);
+    const t = await start(Broken);
+    const run = await t.pawl.start(Broken, undefined, { hero });
+    await t.settle();
+    const before = place === "afterStepExecution" ? 1 : 0;
+    expect(world).toMatchObject({ bodies: before, after: 0 });
+    expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception"]);
+    expect((await run.executions())[0]?.error?.message).toBe(`broken in ${place}`);
+    world.broken = false;
+    await run.resume();
+    await t.settle();
+    expect(world).toMatchObject({ bodies: before + 1, after: 1 });
+    expect(await run.status()).toBe("completed");
+    await expectSound(t);
+  });
+
+  describe.each(places)("in %s is handled by the step's own policy", (place) => {
+    test.each(["cancel", "skip", "fail", "reattempt"] as const)("%s", async (action) => {
+      const { Broken, world } = brokenIn(place, action);
+      const t = await start(Broken);
+      const run = await t.pawl.start(Broken, undefined, { hero });
+      await t.settle();
+      expect(actionOf((await attemptsOf(run))[0])).toBe(action);
+      expect(world.bodies).toBe(place === "afterStepExecution" ? 1 : 0);
+    });
+  });
+
+  test("in aroundStepExecution after the body has run is one of the step", async () => {
+    let bodies = 0;
+    class Around extends Workflow {
+      static {
+        this.step("work", () => void (bodies += 1));
+      }
+      override async aroundStepExecution(_execution: unknown, next: () => Promise<void>) {
+        await next();
+        throw new Error("too late");
+      }
+    }
+    const t = await start(Around);
+    const run = await t.pawl.start(Around);
+    await t.settle();
+    expect(bodies).toBe(1);
+    expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception"]);
+  });
+
+  test("in afterStepExecution does not replace the error of the body", async () => {
+    class Twice extends Workflow {
+      static {
+        this.step("work", () => {
+          throw new Error("first");
+        });
+      }
+      override afterStepExecution() {
+        throw new Error("second");
+      }
+    }
+    const t = await start(Twice);
+    const run = await t.pawl.start(Twice);
+    await t.settle();
+    expect((await run.executions())[0]?.error?.message).toBe("first");
+  });
+
+  test("afterStepExecution is told of the error, or of the flow control, that ended the body", async () => {
+    const told: unknown[] = [];
+    class Told extends Workflow {
+      static {
+        this.step("throws", { onException: "skip" }, () => {
+          throw new CardError("declined");
+        });
+        this.step("skips", (w) => w.skip());
+        this.step("returns", () => "done");
+      }
+      override afterStepExecution({ step, error, flow }: { step: string; error?: unknown; flow?: string }) {
+        told.push([step, error instanceof CardError, flow]);
+      }
+    }
+    const t = await start(Told);
+    const run = await t.pawl.start(Told);
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(told).toEqual([
+      ["throws", true, undefined],
+      ["skips", false, "skip"],
+      ["returns", false, undefined],
+    ]);
+  });
+});
+
+describe("what is kept of an error", () => {
+  forEachStore((kind) => {
+    const database = databaseFor(kind);
+
+    test("message, stack and cause of it, with the execution and with the run", async () => {
+      const Failing = failing({ onException: "fail" }, {}, function chargeTheCard() {
+        const cause = new RangeError("limit of 100 € reached: 日本語 💶", { cause: "plain text" });
+        throw Object.assign(new CardError("the card was declined", { cause }), { code: "E_CARD" });
+      });
+      const w = await database.world();
+      const worker = await w.worker([Failing]);
+      const run = await w.pawl.start(Failing);
+      await worker.settle();
+      const [execution] = await run.executions();
+      const fromResult = (await errorOf(run.result({ timeout: "20s" }))).cause;
+      for (const error of [execution?.error, (await run.get()).error, fromResult]) {
+        expect(error).toBeInstanceOf(Error);
+        expect(error).toMatchObject({
+          message: "the card was declined",
+          code: "E_CARD",
+          cause: { name: "RangeError", message: "limit of 100 € reached: 日本語 💶", cause: "plain text" },
+        });
+        expect(error.stack).toContain("chargeTheCard");
+        expect(error.cause.stack).toContain("exceptions.test.ts");
+      }
+    });
+
+    test("of one that paused the run: in its execution, in its log and in its pauseReason", async () => {
+      const Failing = failing({}, {}, () => {
+        throw new CardError("the card was declined");
+      });
+      const w = await database.world();
+      const worker = await w.worker([Failing]);
+      const run = await w.pawl.start(Failing);
+      await worker.settle();
+      expect((await run.executions())[0]?.error?.stack).toContain("exceptions.test.ts");
+      expect(await run.get()).toMatchObject({ pauseReason: 'Step "work" failed: the card was declined', error: null });
+      expect((await run.history()).at(-1)).toMatchObject({
+        type: "run.paused",
+        node: "work",
+        data: { error: { message: "the card was declined" } },
+      });
+    });
+  });
+
+  test.each([
+    ["skip", "completed"],
+    ["cancel", "canceled"],
+    ["reattempt", "waiting"],
+  ] as const)("with the policy %s it is kept in its execution", async (onException, status) => {
+    const Failing = failing({ onException }, {}, () => {
+      throw new CardError("the card was declined", { cause: new Error("why") });
+    });
+    const t = await start(Failing);
+    const run = await t.pawl.start(Failing);
+    await t.settle();
+    expect(await run.status()).toBe(status);
+    expect((await run.executions())[0]?.error).toMatchObject({
+      message: "the card was declined",
+      cause: { message: "why" },
+    });
+    if (status === "canceled") expect((await run.get()).error?.message).toBe("the card was declined");
+  });
+});
+
+describe("onError", () => {
+  test("of the connection and of the class are told of every exception, with run, workflow, step and attempt", async () => {
+    const told: [string, string, ErrorContext][] = [];
+    const reporter = (who: string) => (error: unknown, about: ErrorContext) =>
+      void told.push([who, (error as Error).message, about]);
+    const Flaky = failing(
+      { onException: "reattempt", maxReattempts: 1, terminalAction: "skip", retry: { initial: 0 } },
+      { onError: reporter("class") },
+    );
+    const pawl = await connect("memory:", { onError: reporter("connection"), logger: silent });
+    onTestFinished(() => pawl.close());
+    await pawl.worker({ workflows: [Flaky] }).start();
+    const run = await pawl.start(Flaky);
+    await run.result({ timeout: "20s" });
+    const about = (attempt: number) => ({ runId: run.id, workflowName: "Working", step: "work", attempt });
+    expect(told).toEqual([
+      ["connection", "boom", about(1)],
+      ["class", "boom", about(1)],
+      ["connection", "boom", about(2)],
+      ["class", "boom", about(2)],
+    ]);
+  });
+
+  test("is not told of flow control", async () => {
+    const told: unknown[] = [];
+    const Skipping = failing({}, { onError: (error) => void told.push(error) }, (w) => w.skip());
+    const t = await start(Skipping);
+    await t.speedrun(await t.pawl.start(Skipping));
+    expect(told).toEqual([]);
+  });
+
+  test("that fails itself changes nothing", async () => {
+    const Failing = failing(
+      { onException: "skip" },
+      {
+        onError: async () => {
+          throw new Error("the reporter is broken");
+        },
+      },
+    );
+    const t = await start(Failing);
+    const run = await t.pawl.start(Failing);
+    await t.speedrun(run);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("of a parent is told of the errors of a subclass that says nothing about it", async () => {
+    const told: string[] = [];
+    class Base extends Workflow {
+      static {
+        this.options({ onError: (error) => void told.push((error as Error).message) });
+      }
+    }
+    class Sub extends Base {
+      static {
+        this.step("work", { onException: "skip" }, () => {
+          throw new Error("boom");
+        });
+      }
+    }
+    const t = await start(Sub);
+    await t.speedrun(await t.pawl.start(Sub));
+    await until(() => told.length > 0);
+    expect(told).toEqual(["boom"]);
+  });
+});

@@ -1,0 +1,525 @@
+/** How an execution can end, and what that means for its run: every row of the table, every outcome by its name. */
+import { type ExecutionInfo, PauseError, PermanentError, TransientError, Workflow, type WorkflowClass } from "pawl";
+import { describe, expect, test } from "vitest";
+import { gate, start, until, world } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded, working } from "./support.js";
+
+const boom = () => {
+  throw new Error("boom");
+};
+
+/** Its second item ends the execution; the successor is due an hour later. */
+class Jumping extends Workflow {
+  static {
+    this.options({ name: "Working" });
+    this.resumableStep("work", async (w, iter) => {
+      if (w.attempt === 1) iter.skipTo(7, { wait: "1h" });
+    });
+    this.step("after", () => {});
+  }
+}
+
+class HeroOfNobody extends Workflow<object> {
+  static loadHero = () => null;
+  static {
+    this.options({ name: "Working" });
+    this.step("work", () => {});
+    this.step("after", () => {});
+  }
+}
+
+class Conditioned extends Workflow {
+  static {
+    this.options({ name: "Working" });
+    this.cancelIf(() => true);
+    this.step("work", () => {});
+    this.step("after", () => {});
+  }
+}
+
+interface Row {
+  readonly what: string;
+  readonly workflow: WorkflowClass;
+  readonly execution: `${ExecutionInfo["state"]} ${string}`;
+  readonly runThen: "waiting" | "goes on" | "paused" | "canceled" | "failed" | "completed";
+}
+
+/** What ends an execution from inside. Each needs only a start. */
+const rows: readonly Row[] = [
+  { what: "returned", workflow: working(() => "done"), execution: "completed success", runThen: "goes on" },
+  {
+    what: "finish()",
+    workflow: working((w) => w.finish()),
+    execution: "completed success",
+    runThen: "completed",
+  },
+  {
+    what: "reattempt()",
+    workflow: working((w) => w.reattempt({ wait: "1h" })),
+    execution: "completed reattempted",
+    runThen: "waiting",
+  },
+  {
+    what: "policy reattempt",
+    workflow: working(boom, { onException: "reattempt" }),
+    execution: "failed reattempted_by_exception",
+    runThen: "waiting",
+  },
+  {
+    what: "TransientError",
+    workflow: working(() => {
+      throw new TransientError("later", { retryAfter: "1h" });
+    }),
+    execution: "failed reattempted_by_exception",
+    runThen: "waiting",
+  },
+  {
+    what: "suspend()",
+    workflow: working((w) => w.suspend({ wait: "1h" })),
+    execution: "completed continued",
+    runThen: "waiting",
+  },
+  { what: "skipTo()", workflow: Jumping, execution: "completed continued", runThen: "waiting" },
+  {
+    what: "skipIf",
+    workflow: working(boom, { skipIf: true }),
+    execution: "skipped skipped_by_condition",
+    runThen: "goes on",
+  },
+  {
+    what: "if that is false",
+    workflow: working(boom, { if: () => false }),
+    execution: "skipped skipped_by_condition",
+    runThen: "goes on",
+  },
+  {
+    what: "skip()",
+    workflow: working((w) => w.skip()),
+    execution: "skipped skipped_by_flow_control",
+    runThen: "goes on",
+  },
+  {
+    what: "policy skip",
+    workflow: working(boom, { onException: "skip" }),
+    execution: "failed skipped_by_exception",
+    runThen: "goes on",
+  },
+  {
+    what: "pause() inside",
+    workflow: working((w) => w.pause("look")),
+    execution: "canceled workflow_paused",
+    runThen: "paused",
+  },
+  { what: "policy pause", workflow: working(boom), execution: "failed paused_by_exception", runThen: "paused" },
+  {
+    what: "PauseError",
+    workflow: working(() => {
+      throw new PauseError("ask");
+    }),
+    execution: "failed paused_by_exception",
+    runThen: "paused",
+  },
+  {
+    what: "cancel()",
+    workflow: working((w) => w.cancel("enough")),
+    execution: "canceled canceled_by_flow_control",
+    runThen: "canceled",
+  },
+  { what: "cancelIf", workflow: Conditioned, execution: "canceled canceled_by_condition", runThen: "canceled" },
+  {
+    what: "the hero is gone",
+    workflow: HeroOfNobody,
+    execution: "canceled canceled_by_condition",
+    runThen: "canceled",
+  },
+  {
+    what: "policy cancel",
+    workflow: working(boom, { onException: "cancel" }),
+    execution: "failed canceled_by_exception",
+    runThen: "canceled",
+  },
+  {
+    what: "policy fail",
+    workflow: working(boom, { onException: "fail" }),
+    execution: "failed failed_by_exception",
+    runThen: "failed",
+  },
+  {
+    what: "permanent error",
+    workflow: working(() => {
+      throw new PermanentError("never");
+    }),
+    execution: "failed failed_by_exception",
+    runThen: "failed",
+  },
+  {
+    what: "over its time limit",
+    workflow: working(() => new Promise(() => {}), { timeout: 5 }),
+    execution: "failed timed_out",
+    runThen: "paused",
+  },
+  {
+    what: "over its time limit, policy reattempt",
+    workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "reattempt" }),
+    execution: "failed timed_out",
+    runThen: "waiting",
+  },
+  {
+    what: "over its time limit, policy skip",
+    workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "skip" }),
+    execution: "failed timed_out",
+    runThen: "goes on",
+  },
+  {
+    what: "over its time limit, policy cancel",
+    workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "cancel" }),
+    execution: "failed timed_out",
+    runThen: "canceled",
+  },
+  {
+    what: "over its time limit, policy fail",
+    workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "fail" }),
+    execution: "failed timed_out",
+    runThen: "failed",
+  },
+];
+
+/** What is to be seen of a run once nothing is due any more. */
+async function expectRow(run: AnyRun, { execution, runThen }: Row): Promise<void> {
+  const [first, second, ...more] = await attemptsOf(run);
+  const status = await run.status();
+  expect(first).toBe(`work 1 ${execution}`);
+  expect(more).toEqual([]);
+  if (runThen === "goes on") expect([second, status]).toEqual(["after 1 completed success", "completed"]);
+  else expect([second, status]).toEqual([runThen === "waiting" ? "work 2 scheduled –" : undefined, runThen]);
+}
+
+const hero = { type: "User", id: "42" };
+
+describe("what happened → execution → run", () => {
+  test.each(rows)("$what → $execution → the run $runThen", async (row) => {
+    const t = await start(row.workflow);
+    const run = await t.pawl.start(row.workflow, undefined, { hero });
+    await t.settle();
+    await expectRow(run, row);
+    await expectSound(t);
+  });
+});
+
+forEachStore(
+  (kind) => {
+    const database = databaseFor(kind);
+
+    test("all of these outcomes are kept by the database", async () => {
+      const w = await database.world();
+      // Runs know their class by its name, so each row has a worker and its turn.
+      for (const row of rows) {
+        const worker = await w.worker([row.workflow]);
+        const run = await w.pawl.start(row.workflow, undefined, { hero, allowMultiple: true });
+        await worker.settle();
+        await worker.worker.stop();
+        await expectRow(run, row);
+      }
+      await expectSound(w);
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
+
+describe("interrupted", () => {
+  test("by the worker's shutdown: completed, continued; the run waits with a successor", async () => {
+    const begun = gate();
+    const finish = gate();
+    const done: number[] = [];
+    class Looping extends Workflow {
+      static {
+        this.resumableStep("work", async (_w, iter) => {
+          await iter.over([1, 2, 3], async (n) => {
+            done.push(n);
+            begun.open();
+            await finish.opened;
+          });
+        });
+      }
+    }
+    const w = await world();
+    const first = await w.worker([Looping], { grace: "10s" });
+    const run = await w.pawl.start(Looping);
+    await begun.opened;
+    const stopped = first.worker.stop();
+    finish.open();
+    await stopped;
+    expect(await attemptsOf(run)).toEqual(["work 1 completed continued", "work 2 scheduled –"]);
+    expect(await run.status()).toBe("waiting");
+    await (await w.worker([Looping])).settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 completed continued", "work 2 completed success"]);
+    expect(done).toEqual([1, 2, 3]);
+    await expectSound(w);
+  });
+
+  test("by maxIterations: completed, continued, again and again until the step is done", async () => {
+    class Looping extends Workflow {
+      static {
+        this.resumableStep("work", { maxIterations: 2 }, (_w, iter) => iter.over([1, 2, 3, 4, 5], () => {}));
+      }
+    }
+    const t = await start(Looping);
+    const run = await t.pawl.start(Looping);
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual([
+      "work 1 completed continued",
+      "work 2 completed continued",
+      "work 3 completed success",
+    ]);
+    const [first, second, third] = await run.executions();
+    expect([first?.successor, second?.continuesFrom]).toEqual([second?.id, first?.id]);
+    expect([second?.successor, third?.continuesFrom]).toEqual([third?.id, second?.id]);
+  });
+});
+
+describe("paused from outside", () => {
+  test("while scheduled: the execution stays scheduled and is held; the run is paused", async () => {
+    let executed = 0;
+    const Later = working(() => void (executed += 1), { wait: "1 day" });
+    const t = await start(Later);
+    const run = await t.pawl.start(Later);
+    await t.settle();
+    const scheduled = await run.executions();
+    expect(scheduled).toMatchObject([{ state: "scheduled", outcome: null }]);
+    await run.pause();
+    expect(await run.executions()).toEqual(scheduled);
+    await t.advance("3 days");
+    expect(executed).toBe(0);
+    expect(await run.executions()).toEqual(scheduled);
+    expect(await run.status()).toBe("paused");
+    // Overdue by two days: it runs as soon as it may.
+    await run.resume();
+    await t.settle();
+    expect(executed).toBe(1);
+    expect(await attemptsOf(run)).toEqual(["work 1 completed success", "after 1 completed success"]);
+  });
+
+  test("while scheduled and resumed in time: the execution keeps its original time", async () => {
+    const at: number[] = [];
+    const Later = working(() => void at.push(t.clock.read()), { wait: "1 day" });
+    const t = await start(Later);
+    const begin = t.clock.read();
+    const run = await t.pawl.start(Later);
+    await t.settle();
+    await run.pause();
+    await t.advance("2h");
+    await run.resume();
+    await t.speedrun(run);
+    expect(at).toEqual([begin + 86_400_000]);
+  });
+
+  test("while scheduled for another attempt: the attempt is held, and keeps its time", async () => {
+    const at: number[] = [];
+    const Flaky = working((w) => {
+      at.push(t.clock.read());
+      if (w.attempt === 1) w.reattempt({ wait: "1 day" });
+    });
+    const t = await start(Flaky);
+    const begin = t.clock.read();
+    const run = await t.pawl.start(Flaky);
+    await t.settle();
+    await run.pause();
+    await t.advance("2h");
+    expect(await attemptsOf(run)).toEqual(["work 1 completed reattempted", "work 2 scheduled –"]);
+    await run.resume();
+    await t.speedrun(run);
+    expect(at).toEqual([begin, begin + 86_400_000]);
+  });
+
+  test.each([
+    { how: "returns", body: () => "done", end: "work 1 completed success" },
+    { how: "throws", body: boom, end: "work 1 failed paused_by_exception" },
+    { how: "skips", body: (w: Workflow) => w.skip(), end: "work 1 skipped skipped_by_flow_control" },
+    { how: "pauses", body: (w: Workflow) => w.pause(), end: "work 1 canceled workflow_paused" },
+  ])(
+    "while executing: its own end is recorded ($how: $end), nothing new begins; the run is paused",
+    async ({ body, end }) => {
+      const begun = gate();
+      const finish = gate();
+      const Busy = working(async (w) => {
+        begun.open();
+        await finish.opened;
+        return body(w);
+      });
+      const t = await start(Busy);
+      const run = await t.pawl.start(Busy);
+      await begun.opened;
+      await run.pause("a moment");
+      await recorded(run, "run.paused");
+      finish.open();
+      await t.settle();
+      expect(await attemptsOf(run)).toEqual([end]);
+      expect(await run.status()).toBe("paused");
+      await expectSound(t);
+    },
+  );
+
+  test("while executing a resumable step: it is interrupted at its checkpoint, and goes on from its cursor", async () => {
+    const begun = gate();
+    const finish = gate();
+    const done: number[] = [];
+    class Looping extends Workflow {
+      static {
+        this.resumableStep("work", async (_w, iter) => {
+          await iter.over([1, 2, 3], async (n) => {
+            done.push(n);
+            begun.open();
+            await finish.opened;
+          });
+        });
+      }
+    }
+    const t = await start(Looping);
+    const run = await t.pawl.start(Looping);
+    await begun.opened;
+    await run.pause();
+    await recorded(run, "run.paused");
+    finish.open();
+    await t.settle();
+    expect(await run.status()).toBe("paused");
+    expect(await attemptsOf(run)).toEqual(["work 1 completed continued", "work 2 scheduled –"]);
+    expect(done).toEqual([1]);
+    await run.resume();
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 completed continued", "work 2 completed success"]);
+    expect(done).toEqual([1, 2, 3]);
+  });
+});
+
+describe("canceled from outside", () => {
+  test("while scheduled: canceled, canceled_by_flow_control; the run is canceled", async () => {
+    const Later = working(boom, { wait: "1 day" });
+    const t = await start(Later);
+    const run = await t.pawl.start(Later);
+    await t.settle();
+    await run.cancel();
+    expect(await attemptsOf(run)).toEqual(["work 1 canceled canceled_by_flow_control"]);
+    expect(await run.status()).toBe("canceled");
+  });
+
+  test("while executing: its own end is recorded, then the run is canceled", async () => {
+    const begun = gate();
+    const finish = gate();
+    const Busy = working(async () => {
+      begun.open();
+      await finish.opened;
+    });
+    const t = await start(Busy);
+    const run = await t.pawl.start(Busy);
+    await begun.opened;
+    await run.cancel("not needed");
+    await recorded(run, "run.cancel_requested");
+    finish.open();
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 completed success"]);
+    expect(await run.get()).toMatchObject({ status: "canceled", canceledAt: t.clock.now });
+    await expectSound(t);
+  });
+
+  test("while executing a resumable step: canceled_by_flow_control at its next checkpoint", async () => {
+    const begun = gate();
+    const finish = gate();
+    class Looping extends Workflow {
+      static {
+        this.resumableStep("work", async (_w, iter) => {
+          await iter.over([1, 2, 3], async () => {
+            begun.open();
+            await finish.opened;
+          });
+        });
+      }
+    }
+    const t = await start(Looping);
+    const run = await t.pawl.start(Looping);
+    await begun.opened;
+    await run.cancel();
+    await recorded(run, "run.cancel_requested");
+    finish.open();
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 canceled canceled_by_flow_control"]);
+    expect(await run.status()).toBe("canceled");
+  });
+});
+
+describe("its worker died", () => {
+  forEachStore((kind) => {
+    const database = databaseFor(kind);
+
+    test("failed, abandoned; the run goes on with a successor", async () => {
+      const finish = gate();
+      let bodies = 0;
+      const Dying = working(async () => {
+        bodies += 1;
+        if (bodies === 1) await finish.opened;
+      });
+      const w = await database.world();
+      const first = await w.worker([Dying]);
+      const run = await w.pawl.start(Dying);
+      await until(async () => (await attemptsOf(run)).includes("work 1 executing –"));
+      await first.kill();
+      await (await w.worker([Dying])).settle();
+      expect(await attemptsOf(run)).toEqual([
+        "work 1 failed abandoned",
+        "work 2 completed success",
+        "after 1 completed success",
+      ]);
+      const [abandoned, successor] = await run.executions();
+      expect([abandoned?.successor, successor?.continuesFrom]).toEqual([successor?.id, abandoned?.id]);
+      expect(await run.status()).toBe("completed");
+      expect(bodies).toBe(2);
+      finish.open();
+      await expectSound(w);
+    });
+  });
+
+  test("with onCrash pause: abandoned, and the run is held until somebody decides", async () => {
+    const begun = gate();
+    let bodies = 0;
+    const Dying = working(
+      async () => {
+        bodies += 1;
+        begun.open();
+        if (bodies === 1) await new Promise(() => {});
+      },
+      { onCrash: "pause" },
+    );
+    const w = await world();
+    const first = await w.worker([Dying]);
+    const run = await w.pawl.start(Dying);
+    await begun.opened;
+    await first.kill();
+    const second = await w.worker([Dying]);
+    await second.settle();
+    expect(await attemptsOf(run)).toEqual(["work 1 failed abandoned"]);
+    expect(await run.status()).toBe("paused");
+    await run.resume();
+    await second.settle();
+    expect(await attemptsOf(run)).toEqual([
+      "work 1 failed abandoned",
+      "work 2 completed success",
+      "after 1 completed success",
+    ]);
+  });
+});
+
+describe("a terminal run", () => {
+  test.each([
+    { status: "completed", workflow: working(() => {}) },
+    { status: "failed", workflow: working(boom, { onException: "fail" }) },
+    { status: "canceled", workflow: working((w) => w.cancel()) },
+  ])("that is $status never changes, whatever time passes", async ({ status, workflow }) => {
+    const t = await start(workflow);
+    const run = await t.pawl.start(workflow);
+    await t.settle();
+    const before = { info: await run.get(), history: await run.history() };
+    expect(before.info).toMatchObject({ status, finishedAt: t.clock.now, currentStep: null, currentExecution: null });
+    await t.advance("40 days");
+    expect({ info: await run.get(), history: await run.history() }).toEqual(before);
+  });
+});
