@@ -4,7 +4,7 @@
  */
 import { encode } from "../core/codec.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
-import { dismissChildren } from "../core/dismissal.js";
+import { dismissedBy } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
@@ -26,7 +26,7 @@ export async function commandRun(store: Store, runId: string, command: Command):
       task === undefined
         ? refuse(run, command)
         : isBusy(task)
-          ? await mail(store, run, command)
+          ? await mail(store, run, task, command)
           : await amend(store, run, task, command);
     if (done) return;
   }
@@ -34,6 +34,8 @@ export async function commandRun(store: Store, runId: string, command: Command):
     transient: true,
   });
 }
+
+const needSense = new Set<Command["type"]>(["pause", "resume", "resumeAt", "skip"]);
 
 const isBusy = (task: TaskRecord) => task.state === "owned" || task.mail > 0;
 
@@ -47,9 +49,15 @@ function refuse(run: RunRecord, command: Command): boolean {
   });
 }
 
-async function mail(store: Store, run: RunRecord, command: Command): Promise<boolean> {
-  if (command.type === "resume" || command.type === "resumeAt" || command.type === "skip")
-    await checkSense(store, run, command);
+async function mail(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
+  if (command.type === "resumeAt" && task.state === "owned") {
+    // Whatever is still running would be recorded as if it came after the move.
+    throw new InvalidStateError(`Run ${run.id} is still being executed; wait until it is paused.`, {
+      runId: run.id,
+      status: "running",
+    });
+  }
+  if (needSense.has(command.type)) await checkSense(store, run, command);
   const { undeliverable } = await store.send([writeMail(run.id, command)]);
   return undeliverable.length === 0;
 }
@@ -73,7 +81,7 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   const after = state.seq;
   const events = decide(state, [{ command, at: now, strict: true, idle: true }], now);
   if (events.length === 0) return true;
-  const dismissed = events.some((one) => one.type === "run.moved") ? dismissChildren(run.id, state) : [];
+  const dismissed = dismissedBy(run.id, state, events);
   if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state))
     events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });

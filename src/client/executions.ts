@@ -36,6 +36,8 @@ interface Planned {
   scheduledFor: number;
   /** The run is paused because of the attempt before it: it is planned when somebody resumes. */
   held: boolean;
+  /** It was at some time: then nobody who cancels the run cancels this. */
+  wasHeld: boolean;
 }
 
 class Executions {
@@ -44,16 +46,23 @@ class Executions {
   /** The latest of each step. */
   readonly #latest = new Map<string, Draft>();
   readonly #planned = new Map<string, Planned>();
+  /** Those whose end is in the log. One that counts as abandoned has none, and may still get it. */
+  readonly #ended = new Set<Draft>();
 
   constructor(runId: string) {
     this.#runId = runId;
   }
 
   all(): ExecutionInfo[] {
-    for (const planned of this.#planned.values()) {
-      if (!planned.held) this.#begin(planned.step, planned.attempt).scheduledFor = new Date(planned.scheduledFor);
-    }
+    this.#showPlanned();
     return this.#drafts;
+  }
+
+  #showPlanned(): void {
+    for (const { step, attempt, scheduledFor, held } of this.#planned.values()) {
+      if (!held) this.#begin(step, attempt).scheduledFor = new Date(scheduledFor);
+    }
+    this.#planned.clear();
   }
 
   take(event: StoredEvent): void {
@@ -78,6 +87,8 @@ class Executions {
 
   #step(event: StoredEvent, step: string, attempt: number): void {
     const draft = this.#draftOf(step, attempt);
+    // The first end stands: a body may still come to its own when its step was passed over.
+    if (this.#ended.has(draft)) return;
     if (event.type === "step.scheduled") {
       draft.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
       return;
@@ -94,6 +105,7 @@ class Executions {
       waitMs?: number;
       by?: string;
     };
+    this.#ended.add(draft);
     draft.state = stateOf(event);
     draft.outcome = event.outcome;
     // What an operator or the code passed over never ran.
@@ -102,7 +114,13 @@ class Executions {
     draft.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)
-      this.#planned.set(step, { step, attempt: attempt + 1, scheduledFor: event.at + waitMs, held: false });
+      this.#planned.set(step, {
+        step,
+        attempt: attempt + 1,
+        scheduledFor: event.at + waitMs,
+        held: false,
+        wasHeld: false,
+      });
   }
 
   #draftOf(step: string, attempt: number): Draft {
@@ -142,7 +160,7 @@ class Executions {
 
   #hold(step: string | null): void {
     const planned = step === null ? undefined : this.#planned.get(step);
-    if (planned !== undefined) planned.held = true;
+    if (planned !== undefined) planned.held = planned.wasHeld = true;
   }
 
   #release(at: number): void {
@@ -160,7 +178,8 @@ class Executions {
   }
 
   #cancelScheduled(at: number): void {
-    this.#planned.clear();
+    for (const [step, planned] of this.#planned) if (planned.wasHeld) this.#planned.delete(step);
+    this.#showPlanned();
     for (const draft of this.#drafts)
       if (draft.state === "scheduled") finish(draft, "canceled", "canceled_by_flow_control", at);
   }

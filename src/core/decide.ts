@@ -123,7 +123,7 @@ class Decision {
       case "pause":
         return this.#pause(command.reason);
       case "resume":
-        return this.#resume(command.output);
+        return this.#resume(command.output, idle);
       case "resumeAt":
         return this.#resumeAt(command.step);
       case "skip":
@@ -203,11 +203,11 @@ class Decision {
     this.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
   }
 
-  #resume(output: string | null): void {
+  #resume(output: string | null, idle: boolean): void {
     if (this.#paused === null)
       throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
     if (output !== null) {
-      const { key, attempt } = this.#stuckStep();
+      const { key, attempt } = this.#stuckStep(idle);
       this.events.push(
         event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
       );

@@ -1,7 +1,16 @@
 /** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
+import type { NewEvent } from "./event.js";
 import { childRunId } from "./ids.js";
 import { type Message, writeMail } from "./mail.js";
-import { childNode, type MapOp, type RunState } from "./state.js";
+import { childNode, type MapOp, type RunState, scopeOf } from "./state.js";
+
+/** What commands have decided may leave children without anybody who waits for them. */
+export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
+  return events.flatMap(({ type, node }) => {
+    if (type === "run.moved") return dismissChildren(runId, state);
+    return type === "step.skipped" && state.chain && node !== null ? dismissChildren(runId, state, scopeOf(node)) : [];
+  });
+}
 
 /** All that the run still waits for; or those of one scope of it. */
 export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {

@@ -61,7 +61,8 @@ export interface EventData {
 
   /** It is the next one, and waits for its time. */
   "step.scheduled": { waitMs: number };
-  "step.started": Record<string, never>;
+  /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. */
+  "step.started": { timeoutMs?: number };
   "step.completed": { output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /** With `retryMs` the step runs again that much later; without, this is its end. */
   "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };

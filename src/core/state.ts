@@ -36,6 +36,8 @@ export interface StepOp {
   phase: "started" | "again" | "completed" | "failed" | "skipped";
   /** In phase "started": its worker died. Otherwise it rests in the middle, waiting for something durable. */
   abandoned: boolean;
+  /** In phase "started": when its time is up, if that matters while it rests. */
+  deadlineAt: number | null;
   /** When the next attempt is due, in phase "again". */
   dueAt: number | null;
   /** The data of the event that ended it, decoded when it is delivered. */
@@ -265,8 +267,10 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   "step.started": (state, event) => {
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
+    const { timeoutMs } = dataOf(event, "step.started");
     op.phase = "started";
     op.abandoned = false;
+    op.deadlineAt = timeoutMs === undefined ? null : event.at + timeoutMs;
     op.dueAt = null;
   },
   "step.completed": (state, event) => endStep(state, event, "completed"),
@@ -437,6 +441,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       planned: false,
       rewound: false,
       abandoned: false,
+      deadlineAt: null,
       phase: "started",
       dueAt: null,
       data: null,
@@ -578,6 +583,7 @@ export function nextDueAt(state: RunState, awaited: (key: string) => boolean = (
       ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
       (op.kind === "step" && op.phase === "again");
     if (open && awaited(key)) consider(op.dueAt);
+    if (op.kind === "step" && op.phase === "started" && awaited(key)) consider(op.deadlineAt);
   }
   return due;
 }

@@ -72,6 +72,10 @@ export interface StepScope {
   readonly execution: StepContext & { readonly id: string; readonly name: string };
   /** Of a step with a cursor. */
   readonly checkpoints: Checkpoints | null;
+  /** The body had begun to wait for something durable, and is run again to go on there: it is the same attempt. */
+  readonly wakes: boolean;
+  /** Runs code that must not wait for anything durable, nor record anything. */
+  withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T>;
   /** Leaves the step, noted so that no `catch` can make it unsaid. */
   leave(action: FlowAction): never;
 }

@@ -3,7 +3,7 @@
  * `decide`, and committed before any code acts on it; one decision at a time.
  */
 import { decide, type Received } from "../core/decide.js";
-import { dismissChildren } from "../core/dismissal.js";
+import { dismissedBy } from "../core/dismissal.js";
 import { dataOf } from "../core/event.js";
 import { readMail } from "../core/mail.js";
 import { nextDueAt, type Op } from "../core/state.js";
@@ -86,9 +86,7 @@ export class Attention {
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
       dismissFailedMaps(turn, events);
-      if (events.some((one) => one.type === "run.moved")) {
-        for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
-      }
+      for (const mail of dismissedBy(turn.runId, turn.state, events)) turn.outbox.mail.push(mail);
       if (!(await turn.submit(events))) return;
       // Again: a wait that the code began meanwhile may be for a signal that came just now.
       received = [];

@@ -254,6 +254,7 @@ class Context implements WorkflowContext<any> {
   /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
   pause(reason?: string): never {
     const turn = this.#turn;
+    if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: reason ?? null, key: "" });
     const key = this.#scope.nextKey("pause");
     if (turn.recorded(key, "pause") !== undefined) {
       this.#scope.key("pause");

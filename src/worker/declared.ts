@@ -9,6 +9,7 @@ import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepScope } from "../d
 import type { RunRecord } from "../store/store.js";
 import { openCheckpoints } from "./checkpoints.js";
 import { createContext } from "./context.js";
+import { onFailureStep } from "./ending.js";
 import type { Execution } from "./execution.js";
 import { Scope } from "./scope.js";
 import { Step, type TurnExecution } from "./step.js";
@@ -30,7 +31,9 @@ export class DeclaredSteps implements Stepping {
   get known(): readonly KnownStep[] {
     const steps: KnownStep[] = [];
     for (const [name, op] of this.#turn.state.ops) {
-      if (op.kind === "step" && !name.includes(scopeMark)) steps.push({ name, ended: hasEnded(op) });
+      if (op.kind !== "step" || name.includes(scopeMark) || name === onFailureStep) continue;
+      // One that failed for good is not behind it: whoever asks for it again is told so again, and the run fails.
+      steps.push({ name, ended: op.phase === "completed" || op.phase === "skipped" });
     }
     return steps;
   }
@@ -76,8 +79,6 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
 }
 
-const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
-
 function runBody(turn: Turn, declared: DeclaredStep, execution: TurnExecution): unknown {
   const scope = new Scope(turn, execution);
   execution.scope = scope;
@@ -90,7 +91,9 @@ function runBody(turn: Turn, declared: DeclaredStep, execution: TurnExecution): 
     ctx: createContext(scope),
     hero: heroOf(turn.run),
     execution: described(execution, declared.name),
+    wakes: execution.wakes,
     leave,
+    withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
   };
   const { checkpoints: options } = declared;
   if (options === null) return declared.body({ ...parts, checkpoints: null });

@@ -45,13 +45,16 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   await fail(turn, error);
 }
 
-/** Flow control that was raised in the handler itself, or in a step but concerning the whole run. */
-export async function obey(turn: Turn, { action }: FlowSignal): Promise<void> {
+/**
+ * Flow control that was raised in the handler itself, or in a step but concerning the whole run. `ended` is the end of
+ * that step: it is written together with the end of the run, or code would go on behind it.
+ */
+export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
   switch (action.kind) {
     case "cancel":
-      return cancel(turn, action.reason);
+      return cancel(turn, action.reason, ended);
     case "finish":
-      return complete(turn, action.output);
+      return complete(turn, action.output, ended);
     case "skip":
       return complete(turn, undefined);
     case "pause": {
@@ -80,52 +83,59 @@ async function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void>
   return turn.park();
 }
 
-function complete(turn: Turn, output: unknown): Promise<void> | void {
+function complete(turn: Turn, output: unknown, ended: readonly NewEvent[] = []): Promise<void> | void {
   const { name, outputSchema } = turn.definition;
-  if (outputSchema !== null) return completeChecked(turn, output, outputSchema);
+  if (outputSchema !== null) return completeChecked(turn, output, outputSchema, ended);
   let text: string;
   try {
     text = encode(output, { what: `the output of workflow "${name}"` });
   } catch (error) {
-    return fail(turn, error);
+    return fail(turn, error, ended);
   }
-  return turn.conclude("completed", [], text, null);
+  return turn.conclude("completed", ended, text, null);
 }
 
-async function completeChecked(turn: Turn, output: unknown, schema: StandardSchemaV1): Promise<void> {
+async function completeChecked(
+  turn: Turn,
+  output: unknown,
+  schema: StandardSchemaV1,
+  ended: readonly NewEvent[],
+): Promise<void> {
   const { name } = turn.definition;
   let text: string;
   try {
     const value = await turn.busy(() => validate(schema, output, `output of workflow "${name}"`));
     text = encode(value, { what: `the output of workflow "${name}"` });
   } catch (error) {
-    return fail(turn, error);
+    return fail(turn, error, ended);
   }
-  await turn.conclude("completed", [], text, null);
+  await turn.conclude("completed", ended, text, null);
 }
 
-export async function fail(turn: Turn, error: unknown): Promise<void> {
+export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
   if (!turn.halted) await callOnFailure(turn, error);
   if (turn.over) return;
   const failure = toFailure(error);
-  await turn.conclude("failed", [], null, failure);
+  await turn.conclude("failed", ended, null, failure);
 }
+
+export const onFailureStep = "on_failure";
 
 /** A last, recorded step. Whatever it does, the run has failed. */
 async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
-  turn.onlyStep("on_failure");
+  turn.onlyStep(onFailureStep);
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {
-    await createContext(new Scope(turn)).step("on_failure", () => onFailure(info));
+    await createContext(new Scope(turn)).step(onFailureStep, () => onFailure(info));
   } catch (secondary) {
     turn.host.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
   }
 }
 
-export function cancel(turn: Turn, reason: string | null): Promise<void> | void {
+export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
-  return turn.conclude("canceled", [], null, error);
+  return turn.conclude("canceled", ended, null, error);
 }

@@ -35,13 +35,13 @@ function isPassing(error: unknown): boolean {
   return error instanceof TransientError || (error instanceof StoreError && error.transient);
 }
 
-/** What the user's own policies throw, or return by mistake, ends the step. */
+/** What the user's own policies throw, or return by mistake, ends the step; a declared one can be repaired. */
 export function reactSafely(turn: Turn, step: string, react: () => Reaction): Reaction {
   try {
     return react();
   } catch (broken) {
-    turn.host.log.error(`Run ${turn.runId}: the retry options of step "${step}" failed; it is not retried.`, broken);
-    return { kind: "fail" };
+    turn.host.log.error(`Run ${turn.runId}: what step "${step}" says about exceptions failed itself.`, broken);
+    return { kind: turn.definition.declared === null ? "fail" : "pause" };
   }
 }
 

@@ -16,6 +16,7 @@ export class Scope {
   readonly #names = new Map<string, number>();
   /** While the code for one item of a resumable step runs: its number, and the names used for it. */
   #item: { readonly prefix: string; readonly names: Map<string, number> } | null = null;
+  #forbidden: string | null = null;
   /** The cursor of the step was moved in this execution. */
   #moved = false;
   /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
@@ -37,6 +38,10 @@ export class Scope {
   }
 
   nextKey(name: string): string {
+    if (this.#forbidden !== null)
+      throw new InvalidInputError(
+        `${this.#forbidden} cannot wait for "${name}" or record it; do that in the step itself.`,
+      );
     const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
     if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.execution?.key ?? "");
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
@@ -49,6 +54,16 @@ export class Scope {
       await run();
     } finally {
       this.#item = null;
+    }
+  }
+
+  /** Conditions are asked once per attempt, and not again when the body goes on after a wait: they cannot wait themselves. */
+  async withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T> {
+    this.#forbidden = what;
+    try {
+      return await ask();
+    } finally {
+      this.#forbidden = null;
     }
   }
 

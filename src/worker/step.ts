@@ -2,8 +2,8 @@
 import { encode } from "../core/codec.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { parseDuration } from "../core/duration.js";
-import { InvalidInputError } from "../core/errors.js";
-import { event, type NewEvent, type Outcome } from "../core/event.js";
+import { InvalidInputError, TimeoutError } from "../core/errors.js";
+import { dataOf, event, type NewEvent, type Outcome } from "../core/event.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { executionId } from "../core/ids.js";
 import { resolveRetry } from "../core/retry.js";
@@ -67,10 +67,28 @@ export class TurnExecution extends Execution {
   checkpoints: StepCheckpoints | null = null;
   /** Its body has ended, or has been given up on. */
   over = false;
+  /** It goes on after a wait for something durable. */
+  readonly wakes: boolean;
+  /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
+  readonly #timeoutMs: number | null;
 
-  constructor(turn: Turn, key: string, attempt: number) {
+  constructor(turn: Turn, key: string, attempt: number, wakes = false, timeoutMs: number | null = null) {
     super(turn, key, attempt);
     this.turn = turn;
+    this.wakes = wakes;
+    this.startRecorded = wakes;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get remainingMs(): number | null {
+    return this.#timeoutMs === null ? null : Math.max(0, this.#timeoutMs - this.elapsedMs);
+  }
+
+  started(): NewEvent {
+    this.startRecorded = true;
+    const { remainingMs } = this;
+    const data = remainingMs === null ? undefined : { timeoutMs: remainingMs };
+    return event("step.started", { node: this.key, attempt: this.attempt }, data);
   }
 
   get id(): string {
@@ -78,8 +96,7 @@ export class TurnExecution extends Execution {
   }
 
   recordStart(): Promise<boolean> {
-    this.startRecorded = true;
-    return this.turn.submit([event("step.started", { node: this.key, attempt: this.attempt })]);
+    return this.turn.submit([this.started()]);
   }
 }
 
@@ -136,18 +153,24 @@ export class Step {
   #execute(op: StepOp | undefined): void {
     const goesOn = op !== undefined && this.#rests(op);
     const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
-    const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1);
-    if (goesOn) execution.startRecorded = true;
+    const { kind, onCrash, declared, timeoutMs } = this.#settings;
+    const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
+    const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
     this.#turn.began(execution);
-    const { kind, onCrash } = this.#settings;
+    if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);
     this.#run(execution, op);
+  }
+
+  /** What is left of its time, for a body that has rested. */
+  #limitOf(op: StepOp | undefined, timeoutMs: number): number {
+    return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
 
   #run(execution: TurnExecution, op: StepOp | undefined): void {
     execution.run(
       this.#body,
-      this.#settings.timeoutMs,
+      execution.remainingMs ?? this.#settings.timeoutMs,
       (output) => this.#returned(execution, op, output),
       (thrown) => this.#threw(execution, op, thrown),
     );
@@ -214,6 +237,10 @@ export class Step {
     const turn = this.#turn;
     turn.ended(execution);
     if (turn.over) return;
+    if (this.#settings.declared && endsForGood(events)) {
+      // Nobody waits any more for the children that its body waited for.
+      for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+    }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
     if (signal !== null && isRunLevel(signal)) {
       turn.settled();
@@ -281,7 +308,16 @@ export class Step {
 
 const maxStandstill = 1_000;
 
+const overtime = (step: string, timeoutMs: number) =>
+  new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);
+
 const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
+
+/** Other than by returning: a body that returned may have left children behind on purpose. */
+function endsForGood([ended]: readonly NewEvent[]): boolean {
+  if (ended?.type === "step.skipped") return true;
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
+}
 
 function isRunLevel({ action }: FlowSignal): boolean {
   return action.kind === "cancel" || action.kind === "finish";

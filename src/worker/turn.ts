@@ -306,8 +306,8 @@ export class Turn {
   rest(execution: TurnExecution): void {
     if (!execution.startRecorded && !this.over) {
       // Without it, the step would still count as due.
-      execution.startRecorded = true;
-      this.outbox.events.push(event("step.started", { node: execution.key, attempt: execution.attempt }));
+      const { remainingMs } = execution;
+      this.outbox.open(execution.started(), remainingMs === null ? {} : { inMs: remainingMs });
     }
     this.#busy -= 1;
     this.stir();
@@ -594,8 +594,7 @@ export class Turn {
 
   /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
   obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
-    for (const one of ended) this.outbox.events.push(one);
-    void obey(this, signal);
+    void obey(this, signal, ended);
   }
 
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */

@@ -62,6 +62,9 @@ function checkRule(rule: ExceptionRule, what: string): void {
       throw new InvalidInputError(`A rule in the ${what} has a member "${name}", which does not exist.`);
   }
   checkActions(rule.action, `action in the ${what}`);
+  const { maxReattempts = 0 } = rule;
+  if (!(maxReattempts >= 0 && (Number.isInteger(maxReattempts) || maxReattempts === Number.POSITIVE_INFINITY)))
+    throw new InvalidInputError(`maxReattempts in the ${what} must be a whole number, not ${String(maxReattempts)}.`);
   if (rule.wait !== undefined) parseDuration(rule.wait, `wait in the ${what}`);
   if (rule.terminalAction !== undefined)
     checkActions(rule.terminalAction, `terminalAction in the ${what}`, ["pause", "cancel", "skip", "fail"]);

@@ -31,8 +31,12 @@ export async function executeStep(
   }
   const w = new code.workflow();
   bindContext(w, scope.ctx, hero, scope.execution.idempotencyKey);
-  await checkConditions(code, step, scope, w);
-  return runWithHooks(w, { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt }, () => {
+  const about = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
+  if (!scope.wakes) {
+    await scope.withoutRecords("A condition", () => checkConditions(code, step, scope, w));
+    await scope.withoutRecords("A hook", async () => w.beforeStepExecution(about));
+  }
+  return runWithHooks(w, about, () => {
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
     return (w as unknown as Record<string, (iter?: StepIterator) => unknown>)[step.name]?.(iter);
@@ -71,7 +75,6 @@ async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> 
 async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => unknown): Promise<unknown> {
   let output: unknown;
   let ran = false;
-  await w.beforeStepExecution(about);
   try {
     await w.aroundStepExecution(about, async () => {
       ran = true;
