@@ -5,6 +5,7 @@ import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
+import { checkHero } from "../define/hero.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun } from "../store/store.js";
 import { newId } from "./new-id.js";
@@ -28,7 +29,7 @@ export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "pr
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
 export function birthOf(origin: Origin, options: StartOptions = {}): (input: unknown) => NewRun {
   const { name, version } = origin;
-  const hero = checkHero(origin, options.hero);
+  const hero = checkHero(name, origin.hero, options.hero);
   const queue = origin.queue ?? name;
   const priority = checkPriority(options.priority ?? origin.priority);
   const heroType = hero?.type ?? null;
@@ -58,20 +59,6 @@ export function birthOf(origin: Origin, options: StartOptions = {}): (input: unk
     parentIndex: null,
     due,
   });
-}
-
-function checkHero({ name, hero: policy }: Origin, hero: HeroRef | undefined): HeroRef | null {
-  if (hero === undefined || hero === null) {
-    if (!policy.required) return null;
-    throw new InvalidInputError(
-      `A run of workflow "${name}" is about a hero; start it with { hero: { type: "${policy.type ?? "…"}", id: "…" } }.`,
-    );
-  }
-  if (policy.type !== null && hero.type !== policy.type)
-    throw new InvalidInputError(
-      `A run of workflow "${name}" is about a hero of type "${policy.type}", not "${String(hero.type)}".`,
-    );
-  return { type: checkName("hero type", hero.type), id: checkName("hero id", hero.id) };
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {

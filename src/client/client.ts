@@ -5,7 +5,7 @@ import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFou
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
-import type { InputOf, OutputOf } from "../define/class/class-types.js";
+import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import { anyHero, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
@@ -84,7 +84,7 @@ export class Client {
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
   ): Promise<RunHandle<Input, Output>[]>;
   startMany<Class extends WorkflowClass>(
-    workflow: Class & LoadsHeroOf<Class>,
+    workflow: MayLackHero<HeroOf<Class>> extends true ? Class : never,
     inputs: readonly InputOf<Class>[],
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
   ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>[]>;

@@ -11,7 +11,7 @@ import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
 import { mailToParent, readMail, writeMail } from "../core/mail.js";
 import { evolve, fold, nextDueAt, parkingNote, type RunState, statusOf } from "../core/state.js";
-import type { Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
+import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
 
 /** How often a run may change hands under us before we stop chasing it. */
@@ -97,7 +97,7 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     starts: none,
     mail: [...toParent, ...dismissed],
     release: none,
-    cursors: none,
+    cursors: state.chain ? forgottenCursors(written) : none,
   };
   try {
     return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";
@@ -105,6 +105,11 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     if (await wasWritten(store, run.id, after, written)) return true;
     throw error;
   }
+}
+
+/** A step that was passed over, and is come back to, begins at its beginning. */
+function forgottenCursors(events: readonly NewEvent[]): CursorWrite[] {
+  return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
 }
 
 function canceled(command: Command): NewEvent {

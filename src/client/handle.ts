@@ -2,7 +2,7 @@
 import { decode, encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
-import { checkName } from "../core/names.js";
+import { checkName, checkReason } from "../core/names.js";
 import { currentStep, fold } from "../core/state.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
@@ -92,12 +92,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Begins nothing new; what runs finishes and is recorded. */
   async pause(reason?: string): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "pause", reason: reason ?? null });
+    await commandRun(this.#store, this.id, { type: "pause", reason: checkReason(reason) });
   }
 
   /** Goes on. With `output`, the step that the run is stuck at counts as done with that result. */
   async resume(options: { readonly output?: unknown } = {}): Promise<void> {
-    const output = "output" in options ? encode(options.output, { what: "the output given to resume()" }) : null;
+    const output =
+      "output" in (options ?? {}) ? encode(options.output, { what: "the output given to resume()" }) : null;
     await commandRun(this.#store, this.id, { type: "resume", output });
   }
 
@@ -112,7 +113,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   async cancel(reason?: string): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "cancel", reason: reason ?? null });
+    await commandRun(this.#store, this.id, { type: "cancel", reason: checkReason(reason) });
   }
 
   /** The log, a page at a time. */

@@ -46,6 +46,15 @@ export function checkName(kind: NameKind, name: unknown, limitBytes = NAME_LIMIT
   return name;
 }
 
+const REASON_LIMIT = 4_000;
+
+/** Why something was paused or canceled, for people: text, of a length that people read. */
+export function checkReason(reason: unknown): string | null {
+  if (reason === undefined || reason === null) return null;
+  if (typeof reason !== "string") throw new InvalidInputError(`A reason is a text, not a ${typeof reason}.`);
+  return reason.length > REASON_LIMIT ? `${reason.slice(0, REASON_LIMIT)}…` : reason;
+}
+
 function quote(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

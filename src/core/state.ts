@@ -407,7 +407,8 @@ function forget(state: RunState, scope?: string): void {
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
     // An attempt that was announced and never came has its number all the same.
-    if (op.kind === "step") state.rewound.set(key, op.phase === "again" && op.planned ? op.attempt + 1 : op.attempt);
+    const announced = op.kind === "step" && op.phase === "again" && state.paused?.node !== key;
+    if (op.kind === "step") state.rewound.set(key, announced ? op.attempt + 1 : op.attempt);
     state.ops.delete(key);
   }
 }

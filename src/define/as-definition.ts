@@ -1,5 +1,5 @@
 /** Wherever a workflow is asked for, a definition will do and so will a workflow class. */
-import { InvalidInputError } from "../core/errors.js";
+import { InvalidInputError, StepNotDefinedError } from "../core/errors.js";
 import { definitionOf } from "./class/definition-of.js";
 import { isWorkflowClass, type WorkflowClass } from "./class/workflow.js";
 import { isDefinition, type WorkflowDefinition } from "./definition.js";
@@ -20,9 +20,19 @@ function isWorkflow(value: unknown): value is AnyWorkflow {
 
 /** Collects the workflows that a module exports: `discoverWorkflows(await import("./workflows.js"))`. */
 export function discoverWorkflows(module: object): WorkflowDefinition[] {
-  const found = new Set<WorkflowDefinition>();
-  for (const value of Object.values(module)) {
-    for (const item of Array.isArray(value) ? value : [value]) if (isWorkflow(item)) found.add(asDefinition(item));
+  const found = Object.values(module).flat().filter(isWorkflow);
+  return [...new Set(found.filter((one) => !isFrame(one, found)).map(asDefinition))];
+}
+
+/** A class that others extend and that is not complete by itself: it is there for them. */
+function isFrame(workflow: AnyWorkflow, others: readonly AnyWorkflow[]): boolean {
+  if (!isWorkflowClass(workflow)) return false;
+  const isExtended = others.some((other) => isWorkflowClass(other) && other.prototype instanceof workflow);
+  try {
+    definitionOf(workflow);
+    return false;
+  } catch (error) {
+    if (isExtended && error instanceof StepNotDefinedError) return true;
+    throw error;
   }
-  return [...found];
 }

@@ -14,7 +14,7 @@ export interface Logger {
 }
 
 /** What the function of one step gets. */
-export interface StepContext {
+export interface StepTools {
   /** The same for every attempt that Pawl could not see the end of: hand it to the payment provider. */
   readonly idempotencyKey: string;
   /** 1 for the first attempt. */
@@ -121,11 +121,11 @@ export interface WorkflowContext<Input = unknown> {
   readonly log: Logger;
 
   /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
-  step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T>;
   /** A step whose own writes through `tx` commit together with its record: exactly once. */
   transaction<T, Tx = any>(
     name: string,
-    fn: (tx: Tx, step: StepContext) => T | Promise<T>,
+    fn: (tx: Tx, step: StepTools) => T | Promise<T>,
     options?: StepOptions,
   ): Promise<T>;
 

@@ -3,7 +3,7 @@
  * that the package does not export: it is not for users.
  */
 import type { FlowAction } from "../core/flow-control.js";
-import type { StepContext, WorkflowContext } from "./context.js";
+import type { StepTools, WorkflowContext } from "./context.js";
 
 export const stepping: unique symbol = Symbol("pawl.stepping");
 
@@ -19,6 +19,9 @@ export interface Stepping {
   readonly position: string | null;
   /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
+  recordOf(step: string): StepRecord | null;
+  /** Records that a step is not run, because of how a branch was decided. */
+  leaveOut(step: string): void;
   /** A step that the run was at is not in the code any more, and the code knows. */
   passOver(step: string): Promise<void>;
   /** Something only a person can solve: the run is paused. Never comes back. */
@@ -45,9 +48,23 @@ export interface DeclaredStep {
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
   body(scope: StepScope): unknown;
-  /** What an exception means. `reattempts`: how many there were in a row because of exceptions. */
-  react(error: unknown, history: { readonly reattempts: number }): Reaction;
+  /** What an exception means. */
+  react(error: unknown, history: StepHistory): Reaction;
 }
+
+/** What went before this attempt. */
+export interface StepHistory {
+  /** How many reattempts there were in a row because of exceptions. */
+  readonly reattempts: number;
+  /** Failures that count against a retry policy; and all of them. */
+  readonly failures: number;
+  readonly setbacks: number;
+}
+
+/** What the log says of a step. Its output is decoded when somebody asks. */
+export type StepRecord =
+  | { readonly phase: "completed"; readonly output: unknown }
+  | { readonly phase: "skipped" | "failed" | "open" };
 
 export interface CheckpointOptions {
   readonly maxRuntimeMs: number | null;
@@ -69,7 +86,7 @@ export interface StepScope {
   /** A context of its own: what is asked for through it is recorded as a part of the step. */
   readonly ctx: WorkflowContext<any>;
   readonly hero: HeroRef | null;
-  readonly execution: StepContext & { readonly id: string; readonly name: string };
+  readonly execution: StepTools & { readonly id: string; readonly name: string };
   /** Of a step with a cursor. */
   readonly checkpoints: Checkpoints | null;
   /** The body had begun to wait for something durable, and is run again to go on there: it is the same attempt. */

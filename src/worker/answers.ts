@@ -42,6 +42,8 @@ export class Answers {
   /** Those of step bodies that were handed over: a body that is run again asks again. */
   #handed: Map<string, Op> | null = null;
   #cursor = 0;
+  /** Answers that are being read, outside of the order of the log. */
+  #late = 0;
   #scheduled = false;
   /** Nothing is handed over before there is code that could have asked. */
   #open = false;
@@ -63,7 +65,7 @@ export class Answers {
 
   /** True while an answer is on its way: the code must not be parked now. */
   get delivering(): boolean {
-    return this.#scheduled || this.#cursor < this.#state.answered.length;
+    return this.#scheduled || this.#late > 0 || this.#cursor < this.#state.answered.length;
   }
 
   ask(key: string): Promise<unknown> {
@@ -75,9 +77,20 @@ export class Answers {
     if (op !== undefined && (this.#passed?.get(key) === op || this.#handed?.get(key) === op)) {
       this.#passed?.delete(key);
       this.#noteHanded(key, op);
-      void this.#settle(key, call);
+      this.#settleNow(key, call);
     } else this.pending.set(key, call);
     return call.promise;
+  }
+
+  /** The results of a map take reading: until they are here, the code must not be parked. */
+  #settleNow(key: string, call: Deferred): void {
+    const later = this.#settle(key, call);
+    if (later === undefined) return;
+    this.#late += 1;
+    void later.then(() => {
+      this.#late -= 1;
+      this.#onIdle();
+    });
   }
 
   #noteHanded(key: string, op: Op): void {

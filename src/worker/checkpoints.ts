@@ -4,7 +4,7 @@
  * successor goes on from the cursor.
  */
 import { decode, encode } from "../core/codec.js";
-import { CursorTooLargeError, PayloadTooLargeError } from "../core/errors.js";
+import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../core/errors.js";
 import type { FlowAction } from "../core/flow-control.js";
 import type { StepOp } from "../core/state.js";
 import type { CheckpointOptions, Checkpoints } from "../define/stepping.js";
@@ -114,6 +114,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
+    if (this.#execution.over) return Promise.resolve();
     const settled = this.#options.relaxed ? this.#goOn() : this.#written();
     // An interruption is noted already: a call that nobody awaits must not end the process because of it.
     settled.catch(nobody);
@@ -150,6 +151,8 @@ export class StepCheckpoints implements Checkpoints {
 
   /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
   #move(cursor: unknown): void {
+    if (this.#execution.over)
+      throw new InvalidStateError(`Step "${this.#execution.key}" is over; its iterator cannot be used any more.`);
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;

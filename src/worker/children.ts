@@ -10,6 +10,8 @@ import { indexes } from "../core/ranges.js";
 import { childNode, type MapOp } from "../core/state.js";
 import { asDefinition } from "../define/as-definition.js";
 import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
+import { anyHero } from "../define/definition.js";
+import { checkHero } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
 import type { NewRun, RunRecord } from "../store/store.js";
 import type { Deferred } from "./answers.js";
@@ -136,13 +138,14 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
         )
       : null;
   const schema = definition?.inputSchema ?? null;
+  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? anyHero, options.hero);
   const fixed = {
     workflow: name,
     version: definition?.version ?? registered?.version ?? "",
     queue: definition?.queue ?? registered?.queue ?? name,
     priority: options.priority ?? definition?.priority ?? 0,
-    heroType: options.hero === undefined ? null : checkName("hero type", options.hero.type),
-    heroId: options.hero === undefined ? null : checkName("hero id", options.hero.id),
+    heroType: hero?.type ?? null,
+    heroId: hero?.id ?? null,
     heroKey: null,
     tags: options.tags ?? definition?.tags ?? [],
     startKey: null,

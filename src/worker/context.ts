@@ -3,8 +3,8 @@ import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
-import { childRunId, executionId, seededRandom, seededUuid } from "../core/ids.js";
-import { checkName } from "../core/names.js";
+import { childRunId, executionId, seededUuid } from "../core/ids.js";
+import { checkName, checkReason } from "../core/names.js";
 import type {
   AnySignal,
   ChildArgs,
@@ -16,14 +16,14 @@ import type {
   MapResult,
   RaceWinner,
   SignalName,
-  StepContext,
   StepOptions,
+  StepTools,
   WaitOptions,
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
 import type { Scope } from "./scope.js";
-import { callStep } from "./step.js";
+import { callStep, onFailureStep } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export function createContext(scope: Scope): WorkflowContext<any> {
@@ -38,7 +38,6 @@ class Context implements WorkflowContext<any> {
   readonly #turn: Turn;
   /** The keys of timers and waits, for `race`. */
   #keys: WeakMap<Promise<unknown>, string> | null = null;
-  #random: (() => number) | null = null;
 
   constructor(scope: Scope) {
     this.#scope = scope;
@@ -73,22 +72,20 @@ class Context implements WorkflowContext<any> {
     return this.#turn.host.log;
   }
 
-  step<T>(name: string, fn: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+  step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("step", name, fn);
     return callStep(this.#scope, name, fn, options) as Promise<T>;
   }
 
-  transaction<T, Tx>(
-    name: string,
-    fn: (tx: Tx, step: StepContext) => T | Promise<T>,
-    options?: StepOptions,
-  ): Promise<T> {
+  transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("transaction", name, fn);
     return callStep(this.#scope, name, fn as never, options, "transaction") as Promise<T>;
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
+    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.failing)
+      throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
     if (typeof fn !== "function")
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
   }
@@ -221,8 +218,7 @@ class Context implements WorkflowContext<any> {
   }
 
   random(): number {
-    this.#random ??= seededRandom(this.#scope.seed);
-    return this.#random();
+    return this.#scope.random();
   }
 
   uuid(): string {
@@ -248,20 +244,21 @@ class Context implements WorkflowContext<any> {
   }
 
   cancel(reason?: string): never {
-    return this.#leave({ kind: "cancel", reason: reason ?? null });
+    return this.#leave({ kind: "cancel", reason: checkReason(reason) });
   }
 
   /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
   pause(reason?: string): never {
     const turn = this.#turn;
-    if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: reason ?? null, key: "" });
+    const given = checkReason(reason);
+    if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: given, key: "" });
     const key = this.#scope.nextKey("pause");
     if (turn.recorded(key, "pause") !== undefined) {
       this.#scope.key("pause");
       turn.answers.note(key);
       return undefined as never;
     }
-    return this.#leave({ kind: "pause", reason: reason ?? null, key });
+    return this.#leave({ kind: "pause", reason: given, key });
   }
 
   skip(): never {

@@ -1,18 +1,17 @@
 /** Declared steps, as the authoring styles ask for them: what they become in the engine. */
 
-import { event } from "../core/event.js";
+import { dataOf, event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { routeOf } from "../core/route.js";
 import { type StepOp, scopeMark } from "../core/state.js";
-import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepScope } from "../define/stepping.js";
+import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepRecord, StepScope } from "../define/stepping.js";
 import type { RunRecord } from "../store/store.js";
 import { openCheckpoints } from "./checkpoints.js";
 import { createContext } from "./context.js";
-import { onFailureStep } from "./ending.js";
 import type { Execution } from "./execution.js";
 import { Scope } from "./scope.js";
-import { Step, type TurnExecution } from "./step.js";
+import { historyOf, onFailureStep, Step, type TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export class DeclaredSteps implements Stepping {
@@ -22,6 +21,17 @@ export class DeclaredSteps implements Stepping {
   constructor(scope: Scope) {
     this.#scope = scope;
     this.#turn = scope.turn;
+    this.#leaveBehind();
+  }
+
+  /** What steps that are over have recorded, nobody will ask for again: it is not what the code still has to replay. */
+  #leaveBehind(): void {
+    const { answers, state } = this.#turn;
+    for (const key of state.ops.keys()) {
+      const mark = key.indexOf(scopeMark);
+      const step = state.ops.get(mark < 0 ? key : key.slice(0, mark));
+      if (step?.kind === "step" && (step.phase === "completed" || step.phase === "skipped")) answers.note(key);
+    }
   }
 
   get position(): string | null {
@@ -53,9 +63,28 @@ export class DeclaredSteps implements Stepping {
       kind: "plain",
       declared: true,
       waitMs,
-      react: (error, op) => declared.react(error, { reattempts: op?.streak ?? 0 }),
+      react: (error, op) => declared.react(error, historyOf(op)),
     });
     return step.call(this.#scope);
+  }
+
+  recordOf(name: string): StepRecord | null {
+    const op = this.#turn.state.ops.get(name);
+    if (op?.kind !== "step") return null;
+    if (op.phase !== "completed") return { phase: op.phase === "started" || op.phase === "again" ? "open" : op.phase };
+    return {
+      phase: "completed",
+      get output() {
+        return dataOf(op, "step.completed").output;
+      },
+    };
+  }
+
+  leaveOut(name: string): void {
+    const attempt = (this.#turn.state.rewound?.get(name) ?? 0) + 1;
+    const place = { node: name, attempt, outcome: "skipped_by_condition" } as const;
+    this.#turn.outbox.events.push(event("step.skipped", place, { by: "code" }));
+    this.#turn.stir();
   }
 
   async passOver(name: string): Promise<void> {

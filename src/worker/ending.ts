@@ -5,12 +5,13 @@ import { PauseError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
+import { presentable } from "../core/presentable.js";
 import { nextDelay } from "../core/retry.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
 import { createContext } from "./context.js";
 import { pausedBy } from "./paused-by.js";
-import { presentable } from "./presentable.js";
 import { Scope } from "./scope.js";
+import { onFailureStep } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export function handlerReturned(turn: Turn, output: unknown): void {
@@ -118,8 +119,6 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
   const failure = toFailure(error);
   await turn.conclude("failed", ended, null, failure);
 }
-
-export const onFailureStep = "on_failure";
 
 /** A last, recorded step. Whatever it does, the run has failed. */
 async function callOnFailure(turn: Turn, error: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
 import { TimeoutError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
-import type { Logger, StepContext } from "../define/context.js";
+import type { Logger, StepTools } from "../define/context.js";
 
 export interface ExecutionHost {
   readonly runId: string;
@@ -11,9 +11,9 @@ export interface ExecutionHost {
   progress(node: string, done: number, total?: number, message?: string): void;
 }
 
-export type Body = (step: StepContext) => unknown;
+export type Body = (step: StepTools) => unknown;
 
-export class Execution implements StepContext {
+export class Execution implements StepTools {
   readonly key: string;
   readonly attempt: number;
   readonly startedMs = performance.now();
@@ -55,7 +55,7 @@ export class Execution implements StepContext {
   }
 
   /** Bound, because code takes it out by name: `({ progress }) => …`. */
-  get progress(): StepContext["progress"] {
+  get progress(): StepTools["progress"] {
     return (done, total, message) => this.#host.progress(this.key, done, total, message);
   }
 

@@ -1,39 +1,12 @@
 /** What an exception in a step means, and the events that say so. */
-import {
-  PauseError,
-  PayloadTooLargeError,
-  PermanentError,
-  SerializationError,
-  StoreError,
-  TimeoutError,
-  TransientError,
-} from "../core/errors.js";
+import { PauseError, TimeoutError } from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
-import { nextDelay, type RetryPolicy, shouldRetry } from "../core/retry.js";
-import type { StepOp } from "../core/state.js";
 import type { Reaction } from "../define/stepping.js";
 import type { Execution } from "./execution.js";
 import { pausedBy } from "./paused-by.js";
 import type { Turn } from "./turn.js";
-
-/** Function style: again for as long as the policy says, then the step has failed. */
-export function byRetryPolicy(policy: RetryPolicy, error: unknown, op: StepOp | undefined): Reaction {
-  if (error instanceof PauseError) return { kind: "pause" };
-  // The same value would be as unfit for storing the next time.
-  if (error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof PermanentError)
-    return { kind: "fail" };
-  const passing = isPassing(error);
-  if (!passing && !shouldRetry(policy, (op?.failures ?? 0) + 1, error)) return { kind: "fail" };
-  const waitMs = nextDelay(policy, (op?.setbacks ?? 0) + 1, Math.random(), error);
-  return { kind: "reattempt", waitMs, counts: !passing };
-}
-
-/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
-function isPassing(error: unknown): boolean {
-  return error instanceof TransientError || (error instanceof StoreError && error.transient);
-}
 
 /** What the user's own policies throw, or return by mistake, ends the step; a declared one can be repaired. */
 export function reactSafely(turn: Turn, step: string, react: () => Reaction): Reaction {

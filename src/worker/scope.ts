@@ -4,6 +4,7 @@
  */
 import { InvalidInputError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
+import { seededRandom } from "../core/ids.js";
 import { scopeMark, scopeOf } from "../core/state.js";
 import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
@@ -15,7 +16,10 @@ export class Scope {
   readonly #prefix: string;
   readonly #names = new Map<string, number>();
   /** While the code for one item of a resumable step runs: its number, and the names used for it. */
-  #item: { readonly prefix: string; readonly names: Map<string, number> } | null = null;
+  #item: Item | null = null;
+  #random: (() => number) | null = null;
+  /** Conditions have numbers of their own: they are not asked again when the body goes on after a wait. */
+  #randomOfConditions: (() => number) | null = null;
   #forbidden: string | null = null;
   /** The cursor of the step was moved in this execution. */
   #moved = false;
@@ -49,7 +53,12 @@ export class Scope {
 
   /** Each item has its own names, so that it finds its own records again when it is the one in flight. */
   async item(number: number, run: () => unknown): Promise<void> {
-    this.#item = { prefix: number === 0 ? "" : `#${number}${scopeMark}`, names: new Map() };
+    if (this.#item !== null)
+      throw new InvalidInputError(
+        `Step "${this.execution?.key}" goes through its items one at a time; await one loop before the next.`,
+      );
+    const prefix = `#${number + 1}${scopeMark}`;
+    this.#item = { prefix, names: new Map(), random: seededRandom(this.#seed(prefix)) };
     try {
       await run();
     } finally {
@@ -76,9 +85,15 @@ export class Scope {
     return `${this.#prefix}patch:${id}`;
   }
 
-  /** A body draws the same random numbers at each of its attempts, and not those of another step. */
-  get seed(): string {
-    return this.#prefix === "" ? this.turn.runId : `${this.turn.runId}/${this.#prefix}`;
+  /** A body draws the same random numbers at each of its attempts, and not those of another step or item. */
+  random(): number {
+    if (this.#item !== null) return this.#item.random();
+    if (this.#forbidden === null) return (this.#random ??= seededRandom(this.#seed("")))();
+    return (this.#randomOfConditions ??= seededRandom(this.#seed("?")))();
+  }
+
+  #seed(suffix: string): string {
+    return this.#prefix === "" ? this.turn.runId : `${this.turn.runId}/${this.#prefix}${suffix}`;
   }
 
   /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
@@ -108,6 +123,12 @@ export class Scope {
   raise(signal: FlowSignal): void {
     this.turn.raise(signal, this.execution);
   }
+}
+
+interface Item {
+  readonly prefix: string;
+  readonly names: Map<string, number>;
+  readonly random: () => number;
 }
 
 /** In a loop with a cursor, "the second call" is another one each time the loop is continued. */

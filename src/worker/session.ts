@@ -12,7 +12,7 @@ import { Committer, type StartReceipt } from "./committer.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import type { SlowSteps } from "./slow-steps.js";
-import { type Opening, Turn, type TurnHost } from "./turn.js";
+import { type Opening, type Registered, Turn, type TurnHost } from "./turn.js";
 
 export interface SessionOptions {
   readonly store: Store;
@@ -28,7 +28,7 @@ export interface SessionOptions {
   crowded(): boolean;
   stepEnded(turn: Turn): void;
   readonly onError: ErrorReporter | null;
-  registration(name: string): Promise<{ readonly queue: string; readonly version: string } | null>;
+  registration(name: string): Promise<Registered | null>;
   /** An answer was lost: it is not certain which runs are ours. */
   onUncertain(): void;
   /** The fence is gone. */

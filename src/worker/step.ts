@@ -6,14 +6,15 @@ import { InvalidInputError, TimeoutError } from "../core/errors.js";
 import { dataOf, event, type NewEvent, type Outcome } from "../core/event.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { executionId } from "../core/ids.js";
+import { presentable } from "../core/presentable.js";
 import { resolveRetry } from "../core/retry.js";
 import { type Op, type StepOp, scopeOf } from "../core/state.js";
 import type { StepOptions } from "../define/context.js";
-import type { Reaction } from "../define/stepping.js";
+import { byRetryPolicy } from "../define/retrying.js";
+import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
-import { presentable } from "./presentable.js";
-import { byRetryPolicy, eventsOf, reactSafely } from "./reaction.js";
+import { eventsOf, reactSafely } from "./reaction.js";
 import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
@@ -41,9 +42,16 @@ export function callStep(
     throw new InvalidInputError(`onCrash of step "${key}" is "rerun" or "pause", not ${String(options.onCrash)}.`);
   }
   const { onCrash = "rerun", input } = options;
-  const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, op);
+  const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, historyOf(op));
   return new Step(turn, key, body, { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false }).call(scope);
 }
+
+export function historyOf(op: StepOp | undefined): StepHistory {
+  if (op === undefined) return noHistory;
+  return { reattempts: op.streak, failures: op.failures, setbacks: op.setbacks };
+}
+
+const noHistory: StepHistory = { reattempts: 0, failures: 0, setbacks: 0 };
 
 export interface StepSettings {
   readonly timeoutMs: number | null;
@@ -287,7 +295,7 @@ export class Step {
   }
 
   #again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
-    const still = outcome === "continued" && execution.checkpoints?.still === true ? ({ still: true } as const) : {};
+    const still = outcome === "continued" && getsNowhere(execution, waitMs) ? ({ still: true } as const) : {};
     const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
     return event("step.reattempted", this.#place(execution, outcome), data);
   }
@@ -296,7 +304,7 @@ export class Step {
   #continued(execution: TurnExecution, waitMs: number): NewEvent[] {
     const again = this.#again(execution, "continued", waitMs);
     const op = this.#turn.state.ops.get(this.#key) as StepOp | undefined;
-    if (execution.checkpoints?.still !== true || (op?.standstill ?? 0) < maxStandstill) return [again];
+    if (!getsNowhere(execution, waitMs) || (op?.standstill ?? 0) < maxStandstill) return [again];
     const reason = `Step "${this.#key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
     return [again, event("run.paused", { node: this.#key }, { reason })];
   }
@@ -306,7 +314,14 @@ export class Step {
   }
 }
 
+/** Under which name a workflow's `onFailure` is recorded. */
+export const onFailureStep = "on_failure";
+
 const maxStandstill = 1_000;
+
+/** A step without a cursor may come back as often as it likes, if it only waits in between. */
+const getsNowhere = ({ checkpoints }: TurnExecution, waitMs: number) =>
+  checkpoints === null ? waitMs === 0 : checkpoints.still;
 
 const overtime = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);

@@ -7,7 +7,7 @@
  */
 import { FencedError, StoreError } from "../core/errors.js";
 import type { NewEvent } from "../core/event.js";
-import type { StepContext } from "../define/context.js";
+import type { StepTools } from "../define/context.js";
 import type { CommitResult, StoreTransaction } from "../store/store.js";
 import { insist, isTransient } from "./insist.js";
 import { keep } from "./outbox.js";
@@ -18,7 +18,7 @@ import type { Turn } from "./turn.js";
 export async function inTransaction(
   turn: Turn,
   execution: TurnExecution,
-  body: (tx: unknown, step: StepContext) => unknown,
+  body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
   record: (output: unknown) => NewEvent,
 ): Promise<boolean> {

@@ -15,7 +15,7 @@ import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
 import { fold, type Op, type RunState, scopeMark } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
-import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
+import type { ErrorReporter, HeroPolicy, WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
@@ -35,6 +35,15 @@ import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 
+/** What is known of a workflow by its name alone. */
+export interface Registered {
+  readonly queue: string;
+  readonly version: string;
+  /** Queues that its steps have, or had. */
+  readonly queues: readonly string[];
+  readonly hero: HeroPolicy;
+}
+
 export interface TurnHost {
   readonly store: Store;
   readonly committer: Committer;
@@ -45,7 +54,7 @@ export interface TurnHost {
   /** How long a canceled run waits for its steps to notice. */
   readonly cancelGraceMs: number;
   /** What is known of a workflow that is only named. */
-  registration(name: string): Promise<{ readonly queue: string; readonly version: string }>;
+  registration(name: string): Promise<Registered>;
   /** Whether this worker may run steps of this route. */
   serves(route: string, version: string): boolean;
   /** False in tests that want a resumable step to go through at once. */
@@ -320,6 +329,10 @@ export class Turn {
   /** The handler failed: from here on only this step may begin. */
   onlyStep(key: string): void {
     this.#lastStep = key;
+  }
+
+  get failing(): boolean {
+    return this.#lastStep !== null;
   }
 
   mayBegin(key: string): boolean {

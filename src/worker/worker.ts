@@ -15,7 +15,7 @@ import { Lease } from "./lease.js";
 import { routesOf } from "./routes.js";
 import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
-import type { Turn } from "./turn.js";
+import type { Registered, Turn } from "./turn.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -42,13 +42,6 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
-}
-
-interface Registered {
-  readonly queue: string;
-  readonly version: string;
-  /** Queues that its steps have, or had. */
-  readonly queues: readonly string[];
 }
 
 type Phase = "idle" | "running" | "stopping" | "stopped";

@@ -11,33 +11,32 @@ interface Members<Hero, Input, Output> extends Omit<WorkflowContext<Input>, "fin
   finish(output?: Output): never;
 }
 
-let bind: (instance: object, ctx: WorkflowContext<any>, hero: unknown, idempotencyKey: string) => void;
+export interface Binding {
+  readonly ctx: WorkflowContext<any>;
+  readonly hero: unknown;
+  readonly idempotencyKey: string;
+}
+
+/** What the instance under construction gets: its own fields may be made of it. */
+let binding: Binding | null = null;
 let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
 
 class ContextMembers {
-  #ctx: WorkflowContext<any> | null = null;
-  #hero: unknown = null;
-  #idempotencyKey = "";
+  readonly #binding = binding;
 
   static {
-    bind = (instance, ctx, hero, idempotencyKey) => {
-      const members = instance as ContextMembers;
-      members.#ctx = ctx;
-      members.#hero = hero;
-      members.#idempotencyKey = idempotencyKey;
-    };
     contextOf = (instance) => {
-      if (instance.#ctx !== null) return instance.#ctx;
+      if (instance.#binding !== null) return instance.#binding.ctx;
       throw new TypeError("An instance of a workflow works only in its steps: Pawl makes one for each execution.");
     };
   }
 
   get hero(): unknown {
-    return this.#hero;
+    return this.#binding?.hero ?? null;
   }
 
   get idempotencyKey(): string {
-    return this.#idempotencyKey;
+    return this.#binding?.idempotencyKey ?? "";
   }
 }
 
@@ -94,7 +93,12 @@ export const WithContext = ContextMembers as unknown as abstract new <Hero, Inpu
   Output
 >;
 
-/** Gives an instance what it works with. */
-export function bindContext(...args: Parameters<typeof bind>): void {
-  bind(...args);
+/** Makes an instance that works with this. */
+export function constructWith<Instance>(type: new () => Instance, given: Binding): Instance {
+  binding = given;
+  try {
+    return new type();
+  } finally {
+    binding = null;
+  }
 }

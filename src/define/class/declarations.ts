@@ -70,7 +70,7 @@ export class Declarations {
     this.steps.push({
       kind,
       name,
-      options: options as ResumableStepOptions<any>,
+      options: { ...(options as ResumableStepOptions<any>) },
       fn: (fn ?? null) as StepDeclaration["fn"],
     });
   }

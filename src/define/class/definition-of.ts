@@ -41,6 +41,8 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   const steps = resolveChain(name, family);
   checkHidesNothing(name, line);
   for (const step of steps) checkStep(name, step, workflow);
+  if (options.onFailure !== undefined && steps.some((step) => step.name === "on_failure"))
+    throw new InvalidInputError(`Workflow ${name} has a step "on_failure", which is what onFailure is recorded as.`);
   for (const condition of cancelIf) checkMember(name, condition, workflow);
   for (const one of family) one.sealed = true;
 
@@ -103,8 +105,7 @@ function nameOf(workflow: WorkflowClass, own: Declarations): string {
 
 function checkHidesNothing(name: string, line: readonly WorkflowClass[]): void {
   const methods = line.flatMap((type) => Object.getOwnPropertyNames(type.prototype));
-  const fields = Object.getOwnPropertyNames(new (line.at(-1) as WorkflowClass)());
-  for (const member of [...methods, ...fields]) {
+  for (const member of [...methods, ...fieldsOf(line.at(-1) as WorkflowClass)]) {
     if (!reservedNames.has(member)) continue;
     throw new InvalidInputError(
       `Workflow ${name} has a member "${member}", which would hide that of its context; give it another name.`,
@@ -112,25 +113,35 @@ function checkHidesNothing(name: string, line: readonly WorkflowClass[]): void {
   }
 }
 
+/** Fields are there only on instances. One that cannot be made without a hero tells nothing yet. */
+function fieldsOf(type: WorkflowClass): readonly string[] {
+  try {
+    return Object.getOwnPropertyNames(new type());
+  } catch {
+    return [];
+  }
+}
+
 function checkStep(workflow: string, step: ChainStep, type: WorkflowClass): void {
   for (const condition of [step.options.skipIf, step.options.if])
     if (condition !== undefined) checkMember(workflow, condition, type);
-  if (step.fn !== null || typeof memberOf(type, step.name)?.value === "function") return;
+  if (step.fn !== null || hasMember(type, step.name, true)) return;
   throw new StepNotDefinedError({ workflow, step: step.name });
 }
 
 function checkMember(workflow: string, condition: AnyCondition, type: WorkflowClass): void {
-  // A field is there only on instances; what has no member at all is a mistake in any case.
-  if (typeof condition !== "string" || memberOf(type, condition) !== undefined || condition in new type()) return;
+  if (typeof condition !== "string" || hasMember(type, condition, false)) return;
   throw new InvalidInputError(`Workflow ${workflow} has a condition "${condition}", but no member of that name.`);
 }
 
-function memberOf(type: WorkflowClass, name: string): PropertyDescriptor | undefined {
-  for (let prototype = type.prototype; prototype !== null; prototype = Object.getPrototypeOf(prototype)) {
+/** Among what the class and its parents add: not what every object has, nor what Workflow itself has. */
+function hasMember(type: WorkflowClass, name: string, callable: boolean): boolean {
+  if (name === "constructor") return false;
+  for (const { prototype } of lineage(type)) {
     const found = Object.getOwnPropertyDescriptor(prototype, name);
-    if (found !== undefined) return found;
+    if (found !== undefined && !(name in Workflow.prototype)) return !callable || typeof found.value === "function";
   }
-  return undefined;
+  return fieldsOf(type).includes(name);
 }
 
 function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarations[]): DeclaredStep {

@@ -6,10 +6,9 @@ import {
   PayloadTooLargeError,
   PermanentError,
   SerializationError,
-  StoreError,
-  TransientError,
 } from "../../core/errors.js";
 import { nextDelay, type RetryPolicy } from "../../core/retry.js";
+import { isPassing } from "../retrying.js";
 import type { Reaction } from "../stepping.js";
 
 /** "pause" for somebody to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
@@ -68,8 +67,10 @@ function checkRule(rule: ExceptionRule, what: string): void {
   if (rule.wait !== undefined) parseDuration(rule.wait, `wait in the ${what}`);
   if (rule.terminalAction !== undefined)
     checkActions(rule.terminalAction, `terminalAction in the ${what}`, ["pause", "cancel", "skip", "fail"]);
-  for (const one of Array.isArray(rule.on) ? rule.on : [rule.on ?? Error]) {
-    if (typeof one !== "function")
+  if (!("on" in rule) || rule.on === undefined) return;
+  const classes = Array.isArray(rule.on) ? rule.on : [];
+  for (const one of Array.isArray(rule.on) ? rule.on : [rule.on]) {
+    if (typeof one !== "function" || (classes.length > 0 && !isErrorClass(one)))
       throw new InvalidInputError(`"on" in the ${what} must be an error class, several, or a function.`);
   }
 }
@@ -97,7 +98,7 @@ export function reactTo(
     // These errors say themselves what they mean, unless a rule is made for them.
     if (error instanceof PauseError) return { kind: "pause" };
     if (error instanceof PermanentError) return { kind: "fail" };
-    if (error instanceof TransientError || (error instanceof StoreError && error.transient))
+    if (isPassing(error))
       return {
         kind: "reattempt",
         waitMs: nextDelay(backoff, history.reattempts + 1, Math.random(), error),

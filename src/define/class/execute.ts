@@ -1,10 +1,11 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
 import { InvalidStateError } from "../../core/errors.js";
 import { FlowSignal } from "../../core/flow-control.js";
+import { presentable } from "../../core/presentable.js";
 import type { StepScope } from "../stepping.js";
 import type { ChainStep } from "./chain.js";
 import type { StepExecution } from "./class-types.js";
-import { bindContext } from "./context-members.js";
+import { constructWith } from "./context-members.js";
 import type { AnyCondition } from "./declarations.js";
 import { StepIterator } from "./iterator.js";
 import type { Workflow, WorkflowClass } from "./workflow.js";
@@ -29,8 +30,7 @@ export async function executeStep(
     const reason = `The hero ${heroRef?.type} ${heroRef?.id} is gone.`;
     return scope.leave({ kind: "cancel", reason, outcome: "canceled_by_condition" });
   }
-  const w = new code.workflow();
-  bindContext(w, scope.ctx, hero, scope.execution.idempotencyKey);
+  const w = constructWith(code.workflow, { ctx: scope.ctx, hero, idempotencyKey: scope.execution.idempotencyKey });
   const about = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
   if (!scope.wakes) {
     await scope.withoutRecords("A condition", () => checkConditions(code, step, scope, w));
@@ -74,15 +74,24 @@ async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> 
 
 async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => unknown): Promise<unknown> {
   let output: unknown;
-  let ran = false;
-  try {
-    await w.aroundStepExecution(about, async () => {
-      ran = true;
+  let running: Promise<void> | null = null;
+  const next = () => {
+    if (running !== null)
+      return Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${about.step}".`));
+    running = (async () => {
       output = await body();
-    });
-    if (!ran)
+    })();
+    // Whoever does not await it is told all the same, below.
+    running.catch(() => {});
+    return running;
+  };
+  try {
+    await w.aroundStepExecution(about, next);
+    if (running === null)
       throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
-  } catch (thrown) {
+    await running;
+  } catch (something) {
+    const thrown = presentable(something);
     await tellAfter(
       w,
       thrown instanceof FlowSignal ? { ...about, flow: thrown.action.kind } : { ...about, error: thrown },

@@ -127,8 +127,10 @@ export class StepIterator {
     for (;;) {
       const after = (this.cursor ?? null) as Cursor | null;
       const page = await fetch(after, size);
-      const last = page.at(-1);
-      if (last === undefined) return;
+      if (!Array.isArray(page))
+        throw new InvalidInputError(`fetch(after, limit) must return a list of items, not ${show(page)}.`);
+      if (page.length === 0) return;
+      const last = page.at(-1) as Item;
       if (after !== null && isDeepStrictEqual(keyOf(last), after))
         throw new InvalidInputError(
           `fetch(after, limit) was asked for what comes after ${show(after)} and returned that very item.`,
@@ -153,12 +155,12 @@ export class StepIterator {
 }
 
 function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => Cursor {
-  if (typeof key === "function") return key;
   return (item) => {
-    const value = (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
-    if (value === undefined || value === null)
-      throw new InvalidInputError(`An item has no "${String(key)}" to know it by.`);
-    return value as Cursor;
+    const value =
+      typeof key === "function" ? key(item) : (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
+    if (value !== undefined && value !== null) return value as Cursor;
+    const what = typeof key === "function" ? "key to know it by" : `"${String(key)}" to know it by`;
+    throw new InvalidInputError(`An item has no ${what}.`);
   };
 }
 

@@ -83,7 +83,10 @@ const exceptionChecks: Record<keyof ExceptionOptions, Check> = {
   onException: checkPolicy,
   maxReattempts: (value, what) => checkCount(value, what, 0),
   terminalAction: (value, what) => checkActions(value, what, ["pause", "cancel", "skip", "fail"]),
-  retry: (value) => resolveRetry(value),
+  retry: (value, what) => {
+    if (typeof value !== "object" || value === null) throw new InvalidInputError(`The ${what} must be an object.`);
+    return resolveRetry(value);
+  },
 };
 
 const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
@@ -93,7 +96,10 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
   priority: checkPriority,
   timeout: parseDuration,
   version: (value) => checkName("version", value),
-  tags: (value: readonly unknown[]) => value.map((tag) => checkName("tag", tag)),
+  tags: (value, what) => {
+    if (!Array.isArray(value)) throw new InvalidInputError(`The ${what} must be a list.`);
+    return value.map((tag) => checkName("tag", tag));
+  },
   input: checkSchema,
   output: checkSchema,
   mayProceedWithoutHero: checkBoolean,
@@ -130,7 +136,7 @@ function checkOptions(options: unknown, of: string, checks: Readonly<Record<stri
   if (options === null || typeof options !== "object" || Array.isArray(options))
     throw new InvalidInputError(`The options of ${of} must be an object.`);
   for (const [name, value] of Object.entries(options)) {
-    const check = checks[name];
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (check === undefined) {
       throw new InvalidInputError(
         `${upper(of)} has an option "${name}", which does not exist; there are ${Object.keys(checks).join(", ")}.`,

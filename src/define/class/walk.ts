@@ -29,8 +29,12 @@ async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
     if (!chain.removed.has(current.name)) return lost(chain, engine, current.name);
     await engine.passOver(current.name);
   }
-  const last = known.findLast((step) => step.ended && placeOf(step.name) >= 0);
-  if (last !== undefined) return placeOf(last.name) + 1;
+  for (const { name } of known.filter((step) => step.ended).reverse()) {
+    const place = placeOf(name);
+    if (place >= 0) return place + 1;
+    // Perhaps it only has another name now: going on before it would do its work twice.
+    if (!chain.removed.has(name)) return lost(chain, engine, name);
+  }
   if (position === null) return 0;
   const place = placeOf(position);
   return place >= 0 ? place : lost(chain, engine, position);

@@ -1,0 +1,1092 @@
+/** Workflow classes in the hands of somebody who wants to break them: wrong values, odd programs, storms of commands. */
+import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
+import { describe, expect, test } from "vitest";
+import { attemptsOf, databaseFor, expectSound } from "../class-style/support.js";
+import { errorOf, gate, start, type World, world } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+
+/** Says something to a class in its static block, as JavaScript can: whatever it likes. */
+type Say = (type: any) => void;
+
+function classThat(say: Say, name = "Said") {
+  return class extends Workflow {
+    static {
+      this.options({ name });
+      say(this);
+    }
+  };
+}
+
+const use = (type: WorkflowClass) => discoverWorkflows({ type })[0];
+const invalid = { code: "INVALID_INPUT" };
+const isInvalid = expect.objectContaining(invalid);
+const isSymbol = Symbol("s");
+const noDurations = [
+  Number.NaN,
+  -1,
+  Number.POSITIVE_INFINITY,
+  "",
+  "soon",
+  "-5 days",
+  "1 fortnight",
+  null,
+  [],
+  {},
+  true,
+];
+const noNames = [5, null, "", " a", "a ", "x".repeat(201), "🐴".repeat(51), "a\u0000b", "\ud800", {}, ["a"], isSymbol];
+const noCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
+const noFunctions = [5, "f", {}, null, true];
+const noObjects = [null, 5, "x", [], true, isSymbol];
+
+describe("what is said wrongly is refused at once", () => {
+  const classOptions: Record<string, readonly unknown[]> = {
+    name: noNames,
+    queue: noNames,
+    version: noNames,
+    timeout: noDurations,
+    priority: [Number.NaN, 1.5, Number.POSITIVE_INFINITY, "1", null, 5n],
+    input: [5, {}, null, () => {}],
+    output: [5, {}, null, "zod"],
+    mayProceedWithoutHero: [1, "yes", null],
+    allowMultiple: [0, "no", null],
+    onError: noFunctions,
+    onFailure: noFunctions,
+    onException: ["explode", 5, null, true, [null], ["pause", "explode"], {}, { action: "explode" }],
+    maxReattempts: noCounts,
+    terminalAction: ["reattempt", "explode", 5, null],
+    wait: ["1h"],
+    nothing: [1],
+  };
+  const stepOptions: Record<string, readonly unknown[]> = {
+    wait: noDurations,
+    timeout: noDurations,
+    skipIf: [5, null, {}, []],
+    if: [5, null, {}, []],
+    beforeStep: noNames,
+    afterStep: noNames,
+    onCrash: ["ignore", 5, null],
+    queue: noNames,
+    priority: [Number.NaN, 1.5, "1", null],
+    onException: [
+      "explode",
+      { action: "skip", when: "always" },
+      { action: "reattempt", wait: Number.NaN },
+      { action: "reattempt", terminalAction: "reattempt" },
+      { action: "skip", on: "RangeError" },
+      { action: "skip", on: [RangeError, 5] },
+    ],
+    maxReattempts: noCounts,
+    retry: [{ attempts: 0 }, { initial: "soon" }, { factor: 0 }, { jitter: 2 }, { nothing: 1 }],
+    maxIterations: [5],
+    allowMultiple: [true],
+  };
+  const resumableOptions: Record<string, readonly unknown[]> = {
+    maxRuntime: noDurations,
+    maxIterations: [0, ...noCounts],
+    checkpoint: ["never", true, null],
+  };
+  const each = (options: Record<string, readonly unknown[]>) =>
+    Object.entries(options).flatMap(([name, values]) => values.map((value) => [name, value] as const));
+
+  test.each(each(classOptions))("the option %s of a class cannot be %o", (name, value) => {
+    expect(() => classThat((type) => type.options({ [name]: value }))).toThrow(isInvalid);
+  });
+
+  test.each(each(stepOptions))("the option %s of a step cannot be %o", (name, value) => {
+    expect(() => classThat((type) => type.step("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+  });
+
+  test.each(each(resumableOptions))("the option %s of a resumable step cannot be %o", (name, value) => {
+    expect(() => classThat((type) => type.resumableStep("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+  });
+
+  const calls: Record<string, Say[]> = {
+    options: noObjects.map((value) => (type) => type.options(value)),
+    "a step's options": noObjects.map((value) => (type) => type.step("a", value, () => {})),
+    "a step's name": [...noNames, "a/b", "a#2"].map((value) => (type) => type.step(value, {}, () => {})),
+    "a step's function": noFunctions.map((value) => (type) => type.step("a", {}, value)),
+    "a step's parts": [
+      (type) => type.step(),
+      (type) => type.step({ wait: 1 }),
+      (type) => type.step("a", () => {}, {}),
+      (type) => type.step("a", {}, () => {}, 1),
+      (type) => type.step(() => {}, "a"),
+    ],
+    "a function's name": [(type) => type.step(Object.defineProperty(() => {}, "name", { value: "a/b" }))],
+    cancelIf: [5, null, {}, undefined].map((value) => (type) => type.cancelIf("ready", value)),
+    removedSteps: ["a", undefined, 5, [5], [""]].map((value) => (type) => type.removedSteps(value)),
+  };
+
+  test.each(Object.entries(calls))("%s, and the class is as it was before", (_what, says) => {
+    for (const say of says) {
+      const type = classThat((one) => one.step("first", () => {}));
+      expect(() => say(type)).toThrow(isInvalid);
+      // Had a part of it been taken, there would now be two of that name, or a condition that nobody has.
+      type.step("a", () => {});
+      expect(use(type)?.name).toBe("Said");
+    }
+  });
+
+  test.each<[string, Say, RegExp]>([
+    ["a name twice", (t) => ["a", "b", "a"].map((name) => t.step(name, () => {})), /two steps called "a"/],
+    ["the name that a nameless step has", (t) => [t.step("step_2", () => {}), t.step(() => {})], /"step_2"/],
+    ["a step beside itself", (t) => t.step("a", { afterStep: "a" }, () => {}), /circle/],
+    [
+      "steps beside each other in a circle",
+      (t) => {
+        t.step("x", () => {});
+        t.step("a", { afterStep: "c" }, () => {});
+        t.step("b", { beforeStep: "a" }, () => {});
+        t.step("c", { afterStep: "b" }, () => {});
+      },
+      /"a", "b", "c".*circle/,
+    ],
+    [
+      "both sides at once",
+      (t) => [t.step("x", () => {}), t.step("a", { beforeStep: "x", afterStep: "x" }, () => {})],
+      /both/,
+    ],
+    ["a loader that is none", (t) => (t.loadHero = 5), /loadHero/],
+    ["a type of hero that is no name", (t) => (t.heroType = 5), /hero type/],
+  ])("%s is refused when the class is first used", (_what, say, message) => {
+    const type = classThat(say);
+    expect(() => use(type)).toThrow(
+      expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringMatching(message) }),
+    );
+  });
+});
+
+describe("a class", () => {
+  test("that is not one of ours, or has no name, or is a frame only, is refused wherever it goes", async () => {
+    const t = await start();
+    const begin = (type: any) => t.pawl.start(type, undefined);
+    for (const type of [
+      Workflow,
+      class Stranger {},
+      class extends Workflow {},
+      Object.create(Workflow),
+      null,
+      {},
+      5,
+    ] as any[]) {
+      expect(await errorOf(begin(type))).toMatchObject(invalid);
+      expect(() => t.pawl.worker({ workflows: [type] })).toThrow(isInvalid);
+      expect(await errorOf(t.pawl.runs({ workflow: type === null || type === 5 ? {} : type }))).toMatchObject(invalid);
+    }
+  });
+
+  test("shares its name with no other class or workflow in one worker", async () => {
+    const t = await start();
+    const one = classThat((type) => type.step("a", () => {}), "Alike");
+    const other = classThat((type) => type.step("b", () => {}), "Alike");
+    expect(() => t.pawl.worker({ workflows: [one, other] })).toThrow(/"Alike"/);
+    expect(() => t.pawl.worker({ workflows: [one, workflow("Alike", async () => 1)] })).toThrow(/"Alike"/);
+    expect(() => t.pawl.worker({ workflows: [one, one] })).not.toThrow();
+  });
+
+  test("is settled once it is used, and so are its parents; its siblings are not", () => {
+    class Parent extends Workflow {}
+    class Child extends Parent {}
+    class Sibling extends Parent {}
+    use(Child);
+    for (const say of [
+      () => Child.step("late", () => {}),
+      () => Child.resumableStep("late", () => {}),
+      () => Child.options({ priority: 1 }),
+      () => Child.cancelIf(true),
+      () => Child.removedSteps(["a"]),
+      () => Parent.step("late", () => {}),
+    ])
+      expect(say).toThrow(/in use already/);
+    Sibling.step("late", () => {});
+    expect(use(Sibling)?.name).toBe("Sibling");
+  });
+
+  test("cannot be used while it is still being said", () => {
+    expect(
+      () =>
+        class Hasty extends Workflow {
+          static {
+            this.step("a", () => {});
+            use(this);
+            this.step("b", () => {});
+          }
+        },
+    ).toThrow(/in use already/);
+  });
+
+  test("whose constructor throws is not used; one that throws later pauses the run, and is forgiven", async () => {
+    class Never extends Workflow {
+      constructor() {
+        super();
+        throw new Error("not today");
+      }
+    }
+    expect(() => use(Never)).toThrow("not today");
+    let broken = false;
+    class Sometimes extends Workflow {
+      static {
+        this.step("a", () => {});
+      }
+      constructor() {
+        super();
+        if (broken) throw new Error("not today");
+      }
+    }
+    const t = await start(Sometimes);
+    broken = true;
+    const run = await t.pawl.start(Sometimes);
+    await t.settle();
+    expect((await run.get()).pauseReason).toContain("not today");
+    broken = false;
+    await run.resume();
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual(["a 1 failed paused_by_exception", "a 2 completed success"]);
+  });
+
+  test("may call a method `then` and a step after it; its instances are not taken for promises", async () => {
+    class Thenable extends Workflow {
+      static {
+        this.step("then");
+        this.step("self", (w) => w);
+      }
+      // biome-ignore lint/suspicious/noThenProperty: that is what is tried
+      then(resolve?: unknown) {
+        if (typeof resolve === "function") resolve("awaited by mistake");
+        return "done";
+      }
+    }
+    const t = await start(Thenable);
+    const run = await t.pawl.start(Thenable);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual(["then 1 completed success", "self 1 completed success"]);
+  });
+
+  test("without steps is done at once", async () => {
+    class Empty extends Workflow {}
+    const t = await start(Empty);
+    const run = await t.pawl.start(Empty);
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+  });
+});
+
+forEachStore((kind) => {
+  const database = databaseFor(kind);
+  const longest = "x".repeat(200);
+  const odd = [
+    "constructor",
+    "__proto__",
+    "toString",
+    "then",
+    "🐴".repeat(50),
+    longest,
+    "%_",
+    "'\"`\\",
+    "é",
+    "e\u0301",
+    "a",
+    "A",
+  ];
+
+  test("odd names, and the longest, are fine for classes, queues, heroes, steps, and all that a step does", async () => {
+    const w = await database.world();
+    class Kid extends Workflow<unknown, number, number> {
+      static {
+        this.options({ name: longest });
+        this.step(longest, (k) => k.finish(k.input * 2));
+      }
+    }
+    const done: unknown[] = [];
+    const type = classThat((one) => {
+      one.options({ queue: longest });
+      for (const name of odd) {
+        one.resumableStep(name, { wait: "1h", queue: name }, async (w: Workflow, iter: StepIterator) => {
+          const inner = await w.step(name, () => name);
+          await w.sleep(longest, "1h");
+          const signal = await w.waitForSignal(name, { timeout: "1h" });
+          const child = await w.run(Kid, 4, { name: longest });
+          await iter.over([1, 2], () => w.step("item", () => name));
+          done.push([inner, signal, child]);
+        });
+      }
+    }, "L".repeat(200));
+    const worker = await w.worker([type, Kid]);
+    const run = await w.pawl.start(type, undefined, { hero: { type: longest, id: longest } });
+    await toTheEnd(w, worker, run);
+    expect(done).toEqual(odd.map((name) => [name, null, 8]));
+    expect(new Set((await run.executions()).map(({ id }) => id)).size).toBe(odd.length * 4);
+    await expectSound(w);
+  });
+
+  test("every cursor that can be stored comes back as it was; what cannot be leaves the last one as it is", async () => {
+    const w = await database.world();
+    const good: unknown[] = [
+      0,
+      -0,
+      Number.NaN,
+      Number.NEGATIVE_INFINITY,
+      2n ** 100n,
+      "",
+      "a\u0000b\ud800",
+      false,
+      new Date(8.64e15),
+      new Map([[{ key: 1 }, new Set([1n])]]),
+      [["users", 5], [[["deep"]]], new Date(0), undefined],
+      JSON.parse('{"__proto__":1,"constructor":2}'),
+      new Uint8Array([0, 255]),
+      "x".repeat(128 * 1024 - 2),
+    ];
+    const cycle: unknown[] = [];
+    cycle.push(cycle);
+    const bad: unknown[] = [() => {}, isSymbol, cycle, Promise.resolve(1), [new WeakMap()], "x".repeat(128 * 1024 - 1)];
+    const back: unknown[] = [];
+    const codes: string[] = [];
+    class Cursors extends Workflow<unknown, number> {
+      static {
+        this.resumableStep("s", { maxIterations: 1 }, async (c, iter) => {
+          if (iter.resumed) return void back.push(iter.cursor);
+          for (const value of bad) {
+            await iter.set(value).catch((error) => codes.push(error.code));
+            expect(iter.cursor).toBe(null);
+          }
+          const skip = () => iter.skipTo(bad[0]);
+          expect(skip).toThrow(expect.objectContaining({ code: "SERIALIZATION_ERROR" }));
+          await iter.set(good[c.input]);
+        });
+      }
+    }
+    const worker = await w.worker([Cursors]);
+    for (const [index, value] of good.entries()) {
+      const run = await w.pawl.start(Cursors, index);
+      await toTheEnd(w, worker, run);
+      expect(await attemptsOf(run), String(index)).toEqual(["s 1 completed continued", "s 2 completed success"]);
+      expect(back.at(-1)).toEqual(value);
+    }
+    expect(codes.slice(-bad.length)).toEqual([...Array(5).fill("SERIALIZATION_ERROR"), "CURSOR_TOO_LARGE"]);
+    await expectSound(w);
+  });
+
+  test("a storm of commands and signals leaves every run in a state that makes sense", async () => {
+    const w = await database.world();
+    const Stormy = stormy(kind);
+    const worker = await w.worker([Stormy]);
+    for (let seed = 1; seed <= (kind === "memory" ? 40 : 4); seed += 1) {
+      const run = await w.pawl.start(Stormy);
+      const accepted = await storm(w, worker, run, seed);
+      expect(accepted, `seed ${seed}`).toBeGreaterThan(0);
+      const { status, currentExecution } = await run.get();
+      expect(status, `seed ${seed}`).toMatch(/completed|canceled/);
+      expect(currentExecution).toBe(null);
+      for (const one of await run.executions()) {
+        expect(one.finishedAt, `seed ${seed}: ${one.id}`).toBeInstanceOf(Date);
+        expect(one.outcome).not.toBe(null);
+      }
+    }
+    await expectSound(w);
+  });
+});
+
+/** Moves time until nothing is due any more. */
+async function toTheEnd(
+  w: World,
+  worker: { settle(): Promise<number | null> },
+  run: RunHandle<any, any>,
+): Promise<void> {
+  for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+  expect((await run.get()).finishedAt, JSON.stringify(await run.get())).not.toBe(null);
+}
+
+/** Scheduled, resting, waiting, interrupted, failing and reattempted steps: something for every command. */
+function stormy(kind: string) {
+  return class extends Workflow {
+    static {
+      this.options({ name: `Stormy ${kind}` });
+      this.step("scheduled", { wait: "1h" }, () => {});
+      this.step("resting", async (w) => {
+        await w.sleep("nap", "1h");
+        await w.step("inner", () => 1);
+      });
+      this.step("waiting", (w) => w.waitForSignal("go", { timeout: "1 day" }));
+      this.resumableStep("looping", { maxIterations: 2 }, (_w, iter) => iter.over([1, 2, 3, 4, 5], () => {}));
+      this.step("failing", (w) => {
+        if (w.attempt < 3) throw new Error("not yet");
+      });
+      this.step("last", { wait: "1h", onException: "reattempt" }, (w) => {
+        if (w.attempt < 2) throw new Error("not yet");
+      });
+    }
+  };
+}
+
+function seeded(seed: number): () => number {
+  let state = seed * 7919;
+  return () => (state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296) / 4_294_967_296;
+}
+
+/** Sends whatever comes to mind, several at a time, while the run goes on; then lets it end. How much was accepted. */
+async function storm(
+  w: World,
+  worker: { settle(): Promise<number | null> },
+  run: RunHandle<any, any>,
+  seed: number,
+): Promise<number> {
+  const random = seeded(seed);
+  const steps = ["scheduled", "resting", "waiting", "looping", "failing", "last"];
+  const commands = [
+    () => run.pause("storm"),
+    () => run.resume(),
+    () => run.resume({ output: 5 }),
+    () => run.skip(),
+    () => run.signal("go", seed),
+    () => run.signal("go", seed, { key: "once" }),
+    () => run.resumeAt(steps[Math.floor(random() * steps.length)] as string),
+    () => (random() < 0.05 ? run.cancel("storm") : run.pause("again")),
+  ];
+  let accepted = 0;
+  for (let gust = 0; ; gust += 1) {
+    const going = worker.settle();
+    const some = Array.from({ length: gust < 30 ? Math.floor(random() * 6) : 0 }, async () => {
+      if (random() < 0.5) await new Promise((resolve) => setImmediate(resolve));
+      await (commands[Math.floor(random() * commands.length)] as () => Promise<void>)();
+    });
+    for (const answer of await Promise.allSettled(some)) {
+      if (answer.status === "fulfilled") accepted += 1;
+      else expect(answer.reason).toMatchObject({ code: "INVALID_STATE" });
+    }
+    await going;
+    const due = await worker.settle();
+    const { finishedAt, status } = await run.get();
+    if (finishedAt !== null) return accepted;
+    expect(status).not.toBe("running");
+    if (due !== null) w.clock.moveTo(due);
+    // Nobody sends anything any more: a run that is not paused must have something to wait for.
+    else if (status === "paused") await run.resume().catch((error) => expect(error.code).toBe("INVALID_STATE"));
+    else if (gust > 30) throw new Error(`seed ${seed}: the run is ${status} and waits for nothing`);
+  }
+}
+
+describe("whatever a step throws", () => {
+  const revoked = () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  };
+  const throwing = () => {
+    throw new Error("in the getter");
+  };
+  const thrown: Record<string, unknown> = {
+    undefined: undefined,
+    null: null,
+    "0": 0,
+    "a string": "boom",
+    "a function": () => {},
+    "a symbol": isSymbol,
+    "a revoked proxy": revoked(),
+    "something like flow control": { action: { kind: "cancel", reason: null }, honoured: false },
+    "an error whose message throws": Object.defineProperty(new Error("x"), "message", { get: throwing }),
+    "a frozen object without prototype": Object.freeze(Object.create(null)),
+    "an error of a megabyte": new Error("x".repeat(1_000_000)),
+  };
+
+  test.each(Object.entries(thrown))("%s pauses the run, visibly; resumed, it goes on", async (_name, value) => {
+    let repaired = false;
+    const told: unknown[] = [];
+    class Throwing extends Workflow {
+      static {
+        this.options({ onError: (error) => void told.push(error) });
+        this.step("s", () => {
+          if (!repaired) throw value;
+        });
+      }
+    }
+    const t = await start(Throwing);
+    const run = await t.pawl.start(Throwing);
+    await t.settle();
+    expect(await run.get()).toMatchObject({
+      status: "paused",
+      pauseReason: expect.stringMatching(/^Step "s" failed: /),
+    });
+    expect((await run.executions())[0]?.error).toBeInstanceOf(Error);
+    expect(told).toHaveLength(1);
+    repaired = true;
+    await run.resume();
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception", "s 2 completed success"]);
+    await expectSound(t);
+  });
+
+  test.each(Object.entries(thrown))("%s meets the rules for errors without harm", async (_name, value) => {
+    class Ruled extends Workflow {
+      static {
+        this.step(
+          "s",
+          {
+            onException: [
+              { on: [RangeError, TypeError], action: "skip" },
+              { on: (error) => error === value, action: "cancel" },
+            ],
+          },
+          () => {
+            throw value;
+          },
+        );
+      }
+    }
+    const t = await start(Ruled);
+    const run = await t.pawl.start(Ruled);
+    await t.speedrun(run);
+    expect(await run.status()).toMatch(/canceled|completed/);
+    await expectSound(t);
+  });
+
+  test.each<[string, unknown]>([
+    ["a function", () => {}],
+    ["a generator, whose code would never run", (function* () {})()],
+    ["a promise inside", { later: Promise.resolve(1) }],
+    ["something that cannot be read", new Proxy({}, { get: throwing })],
+    ["too much", "x".repeat(1_048_577)],
+  ])("%s as its output pauses the run and is not tried again", async (_name, value) => {
+    class Returning extends Workflow {
+      static {
+        this.step("s", { onException: "reattempt", maxReattempts: 1, retry: { initial: 0 } }, () => value);
+      }
+    }
+    const t = await start(Returning);
+    const run = await t.pawl.start(Returning);
+    await errorOf(t.speedrun(run));
+    expect(await run.status()).toBe("paused");
+    await expectSound(t);
+  });
+
+  test.each([() => {}, isSymbol, "x".repeat(1_048_577)])(
+    "finish(%o) fails the run with a clear error",
+    async (value) => {
+      class Finishing extends Workflow<unknown, void, any> {
+        static {
+          this.step("s", (w) => w.finish(value));
+        }
+      }
+      const t = await start(Finishing);
+      const run = await t.pawl.start(Finishing);
+      await t.speedrun(run);
+      expect((await run.get()).error?.message).toMatch(/Cannot store the output of workflow "Finishing"/);
+    },
+  );
+});
+
+describe("code that never comes back", () => {
+  const places: Record<string, (hang: () => Promise<never>) => WorkflowClass> = {
+    "in a step": (hang) => classThat((type) => type.step("s", hang)),
+    "in a condition": (hang) => classThat((type) => type.step("s", { skipIf: hang }, () => {})),
+    "in cancelIf": (hang) =>
+      classThat((type) => {
+        type.cancelIf(hang);
+        type.step("s", () => {});
+      }),
+    "in the loader of heroes": (hang) =>
+      classThat((type) => {
+        type.loadHero = hang;
+        type.step("s", () => {});
+      }),
+    "in a loop": (hang) =>
+      classThat((type) => type.resumableStep("s", (_w: Workflow, iter: StepIterator) => iter.over([1], hang))),
+  };
+  const hangingAfter = (begun: () => void) => () => {
+    begun();
+    return new Promise<never>(() => {});
+  };
+
+  test.each(Object.entries(places))("%s can be canceled", async (_place, make) => {
+    const began = gate();
+    const type = make(hangingAfter(() => began.open()));
+    const w = await world();
+    const worker = await w.worker([type]);
+    const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
+    const going = worker.settle();
+    await began.opened;
+    await run.cancel("enough");
+    await going;
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
+    await expectSound(w);
+  });
+
+  test.each(Object.entries(places))("%s ends with its worker, and the next one begins again", async (_place, make) => {
+    let began = gate();
+    const type = make(hangingAfter(() => began.open()));
+    const w = await world();
+    const first = await w.worker([type], { grace: 0 });
+    const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
+    void first.settle();
+    await began.opened;
+    await first.worker.stop();
+    expect(await run.status()).not.toBe("running");
+    began = gate();
+    const second = await w.worker([type], { grace: 0 });
+    void second.settle();
+    await began.opened;
+    expect(await run.status()).toBe("running");
+  });
+});
+
+describe("heroes", () => {
+  const about = { hero: { type: "User", id: "1" } };
+  const fail = () => {
+    throw new Error("no");
+  };
+
+  test.each([
+    "42",
+    5,
+    {},
+    { type: "User" },
+    { id: "1" },
+    { type: "User", id: 42 },
+    { type: "User", id: "" },
+    { type: 5, id: "1" },
+    { type: "User", id: null },
+    { type: "User", id: "x".repeat(201) },
+  ])("%o is none, and starts nothing", async (hero) => {
+    const t = await start(classThat((type) => type.step("s", () => {})));
+    const type = classThat((one) => one.step("s", () => {}));
+    expect(await errorOf(t.pawl.start(type, undefined, { hero: hero as never }))).toMatchObject(invalid);
+    expect((await t.pawl.runs()).runs).toEqual([]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ["a promise of undefined", async () => undefined, "canceled"],
+    ["a promise of null", async () => null, "canceled"],
+    ["0, which is somebody", () => 0, "completed"],
+    ["an empty text, which is somebody", async () => "", "completed"],
+    ["something that cannot be read", () => new Proxy({}, { get: fail }), "paused"],
+    ["an error", fail, "paused"],
+    ["a rejection with nothing", () => Promise.reject(), "paused"],
+  ])("a loader that gives %s", async (_what, load, status) => {
+    const seen: unknown[] = [];
+    const type = classThat((one) => {
+      one.loadHero = load;
+      one.step("s", (w: Workflow) => void seen.push(w.hero));
+    });
+    const t = await start(type);
+    const run = await t.pawl.start(type, undefined, about);
+    await t.settle();
+    expect(await run.status()).toBe(status);
+    expect(seen).toHaveLength(status === "completed" ? 1 : 0);
+    await expectSound(t);
+  });
+
+  test("a loader that comes to its senses: the run is resumed", async () => {
+    let down = true;
+    const type = classThat((one) => {
+      one.loadHero = async (id: string) => {
+        if (down) throw new Error("the database is down");
+        return { id };
+      };
+      one.step("s", () => {});
+    });
+    const t = await start(type);
+    const run = await t.pawl.start(type, undefined, about);
+    await t.settle();
+    expect((await run.get()).pauseReason).toContain("the database is down");
+    down = false;
+    await run.resume();
+    await t.speedrun(run);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("a loader that hangs is ended by the step's time limit", async () => {
+    const type = classThat((one) => {
+      one.loadHero = () => new Promise(() => {});
+      one.step("s", { timeout: 10, onException: "skip" }, () => {});
+    });
+    const t = await start(type);
+    const run = await t.pawl.start(type, undefined, about);
+    await t.settle();
+    expect(await attemptsOf(run)).toEqual(["s 1 failed timed_out"]);
+    expect(await run.status()).toBe("completed");
+  });
+});
+
+describe("conditions and hooks", () => {
+  const askers: Record<string, (ask: (w: Workflow) => unknown) => Say> = {
+    skipIf: (ask) => (type) => type.step("s", { skipIf: ask }, () => {}),
+    if: (ask) => (type) => type.step("s", { if: ask }, () => {}),
+    cancelIf: (ask) => (type) => {
+      type.cancelIf(ask);
+      type.step("s", () => {});
+    },
+    beforeStepExecution: (ask) => (type) => {
+      type.step("s", () => {});
+      type.prototype.beforeStepExecution = function () {
+        return ask(this);
+      };
+    },
+  };
+
+  test.each(Object.entries(askers))("%s cannot do durable things, and says so", async (_where, say) => {
+    const durable: ((w: Workflow) => Promise<unknown>)[] = [
+      (w) => w.step("a", () => 1),
+      (w) => w.sleep("a", "1h"),
+      (w) => w.waitForSignal("a"),
+      (w) => w.run("Said", undefined),
+      (w) => w.map("Said", [undefined]),
+      (w) => w.branch("a", () => "b", { b: () => 1 }),
+    ];
+    for (const ask of durable) {
+      const type = classThat(say(ask));
+      const t = await start(type);
+      const run = await t.pawl.start(type);
+      await t.settle();
+      expect((await run.get()).pauseReason).toMatch(/^Step "s" failed: A (condition|hook) cannot wait for/);
+      expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception"]);
+      await expectSound(t);
+    }
+  });
+
+  test.each(Object.entries(askers))(
+    "%s that fails does so before the step has run, and the step's policy decides",
+    async (_where, say) => {
+      const type = classThat((one) => {
+        one.options({ onException: "skip" });
+        say(() => Promise.reject())(one);
+      });
+      const t = await start(type);
+      const run = await t.pawl.start(type);
+      await t.speedrun(run);
+      expect(await attemptsOf(run)).toEqual(["s 1 failed skipped_by_exception"]);
+    },
+  );
+
+  test("a hook that does not call next pauses the run, and says why", async () => {
+    class Lazy extends Workflow {
+      static {
+        this.step("s", () => {});
+      }
+      override async aroundStepExecution() {}
+    }
+    const t = await start(Lazy);
+    const run = await t.pawl.start(Lazy);
+    await t.settle();
+    expect((await run.get()).pauseReason).toMatch(/did not call next\(\)/);
+  });
+
+  test("a hook that changes what it is told changes nothing else", async () => {
+    const after: unknown[] = [];
+    class Meddling extends Workflow {
+      static {
+        this.step("s", () => {});
+      }
+      override beforeStepExecution(execution: any) {
+        Object.assign(execution, { step: "other", attempt: 99 });
+      }
+      override afterStepExecution() {
+        after.push(this.attempt);
+      }
+    }
+    const t = await start(Meddling);
+    const run = await t.pawl.start(Meddling);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual(["s 1 completed success"]);
+    expect(after).toEqual([1]);
+  });
+});
+
+describe("a workflow that was kept after its step", () => {
+  test("does nothing to a run that has ended, and never comes back", async () => {
+    let kept: Workflow | null = null;
+    class Keeping extends Workflow {
+      static {
+        this.step("s", (w) => void (kept = w));
+      }
+    }
+    const t = await start(Keeping);
+    const run = await t.pawl.start(Keeping);
+    await t.settle();
+    const before = await run.history();
+    const w = kept as unknown as Workflow;
+    let cameBack = false;
+    const late = [w.step("late", () => 1), w.sleep("late", 0), w.waitForSignal("late"), w.map(Keeping, [undefined])];
+    for (const one of late) one.finally(() => (cameBack = true));
+    for (const leave of [() => w.cancel(), () => w.pause(), () => w.skip(), () => w.finish(), () => w.suspend()])
+      expect(leave).toThrow();
+    await t.advance("1h");
+    expect(cameBack).toBe(false);
+    expect(await run.history()).toEqual(before);
+    expect((await t.pawl.runs()).runs).toHaveLength(1);
+    await expectSound(t);
+  });
+
+  test("leaves the step after it alone", async () => {
+    let kept: Workflow | null = null;
+    class Keeping extends Workflow {
+      static {
+        this.step("first", (w) => void (kept = w));
+        this.step("second", () => {
+          expect(() => (kept as unknown as Workflow).cancel("too late")).toThrow();
+        });
+      }
+    }
+    const t = await start(Keeping);
+    const run = await t.pawl.start(Keeping);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual(["first 1 completed success", "second 1 completed success"]);
+  });
+});
+
+describe("a resumable step", () => {
+  async function ended(body: (iter: StepIterator, w: Workflow) => unknown, options = {}) {
+    const type = classThat((one) =>
+      one.resumableStep("s", options, (w: Workflow, iter: StepIterator) => body(iter, w)),
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    const problem = await t.speedrun(run).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    await expectSound(t);
+    return { t, run, problem };
+  }
+
+  test.each<[string, (iter: StepIterator) => unknown, RegExp]>([
+    ["over(null)", (iter) => iter.over(null as never, () => {}), /iterate/],
+    ["over(5)", (iter) => iter.over(5 as never, () => {}), /iterate/],
+    [
+      "over with the cursor of something else",
+      (iter) => iter.set("a").then(() => iter.over([1], () => {})),
+      /whole number/,
+    ],
+    ["records without fetch", (iter) => iter.records({ key: "id" } as never, () => {}), /fetch/],
+    ["pages of size 0", (iter) => iter.records({ fetch: () => [], key: "id" as never, size: 0 }, () => {}), /size/],
+    [
+      "pages of size NaN",
+      (iter) => iter.batches({ fetch: () => [], key: "id" as never, size: Number.NaN }, () => {}),
+      /size/,
+    ],
+    ["items without their key", (iter) => iter.records({ fetch: () => [{}], key: "id" as never }, () => {}), /"id"/],
+    [
+      "the same page for ever",
+      (iter) => iter.records({ fetch: () => [{ id: 1 }], key: "id" }, () => {}),
+      /that very item/,
+    ],
+    [
+      "the same batch for ever",
+      (iter) => iter.batches({ fetch: () => [{ id: 1 }], key: "id" }, () => {}),
+      /that very item/,
+    ],
+    ["advance of a text", (iter) => iter.set("a").then(() => iter.advance()), /whole number/],
+    ["advance of a fraction", (iter) => iter.advance({ from: 1.5 }), /whole number/],
+    ["advance of NaN", (iter) => iter.set(Number.NaN).then(() => iter.advance()), /whole number/],
+    ["a negative total", (iter) => iter.total(-1), /whole number/],
+    ["half a total", (iter) => iter.total(1.5), /whole number/],
+    ["a wait that is none", (iter) => iter.skipTo(1, { wait: "soon" }), /wait of skipTo/],
+    ["a negative wait", (iter) => iter.skipTo(1, { wait: -1 }), /wait of skipTo/],
+  ])("that does %s is paused with a clear error", async (_what, body, message) => {
+    const { run, problem } = await ended(body);
+    expect(problem).toMatch(message);
+    expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception"]);
+  });
+
+  test("whose collection shrinks between executions ends; one that grows is gone through", async () => {
+    const seen: number[] = [];
+    await ended((iter) => iter.over(iter.resumed ? [1] : [1, 2, 3, 4], (n) => seen.push(n)), { maxIterations: 2 });
+    expect(seen).toEqual([1, 2]);
+    const growing = [1];
+    const { run } = await ended((iter) => iter.over(growing, (n) => n < 5 && growing.push(n + 1)));
+    expect(growing).toEqual([1, 2, 3, 4, 5]);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("that moves its cursor many times at once, awaited or not, ends where it said last", async () => {
+    for (const checkpoint of ["awaited", "relaxed"]) {
+      const { run } = await ended(
+        async (iter) => {
+          for (let n = 1; n <= 50; n += 1) void iter.set(n);
+          await Promise.all([iter.set(51), iter.set(52)]);
+        },
+        { checkpoint, maxIterations: 100 },
+      );
+      expect(await attemptsOf(run)).toEqual(["s 1 completed success"]);
+    }
+    const { run } = await ended(
+      async (iter) => {
+        if (iter.cursor === 3) return;
+        await Promise.all([iter.set(1), iter.set(2), iter.set(3)]);
+      },
+      { maxIterations: 2 },
+    );
+    expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
+  });
+
+  test("is not kept by its own catch: skipTo is done although it is swallowed", async () => {
+    const cursors: unknown[] = [];
+    const { run } = await ended(async (iter) => {
+      cursors.push(iter.cursor);
+      if (iter.cursor === 10) return;
+      try {
+        iter.skipTo(10, { wait: "1 day" });
+      } catch {}
+    });
+    expect(cursors).toEqual([null, 10]);
+    expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
+  });
+
+  test("is interrupted after each item if it is told so, and does each once", async () => {
+    const seen: number[] = [];
+    const { run } = await ended((iter) => iter.over([1, 2, 3], (n) => seen.push(n)), { maxIterations: 1 });
+    expect(seen).toEqual([1, 2, 3]);
+    expect(await attemptsOf(run)).toHaveLength(4);
+    expect((await ended((iter) => iter.over([1, 2], () => {}), { maxRuntime: 0 })).problem).toBe(null);
+  });
+
+  test("that starts over again and again does everything again, with no cursor left", async () => {
+    const seen: unknown[] = [];
+    const { run } = await ended(async (iter, w) => {
+      seen.push(iter.cursor, iter.resumed, await w.step("inner", () => w.attempt));
+      await iter.set("somewhere");
+      if (w.attempt < 3) w.reattempt({ rewind: true, wait: "1h" });
+    });
+    expect(seen).toEqual([null, false, 1, null, false, 2, null, false, 3]);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("whose iterator was kept does nothing to a run that has ended", async () => {
+    let kept: StepIterator | null = null;
+    const { t, run } = await ended(async (iter) => {
+      kept = iter;
+      await iter.set(1);
+    });
+    const before = await run.progress();
+    const iter = kept as unknown as StepIterator;
+    for (const late of [iter.set(2), iter.advance(), iter.checkpoint(), iter.over([1, 2, 3, 4, 5], () => {})])
+      await errorOf(late);
+    expect(() => iter.skipTo(5)).toThrow();
+    await t.settle();
+    expect(await run.progress()).toEqual(before);
+    await expectSound(t);
+  });
+});
+
+describe("flow control with values that make no sense", () => {
+  test.each([{ wait: Number.NaN }, { wait: -1 }, { wait: "soon" }, null])(
+    "%o, given to reattempt and suspend, pauses the run",
+    async (given) => {
+      for (const leave of ["reattempt", "suspend"] as const) {
+        const type = classThat((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
+        const t = await start(type);
+        const run = await t.pawl.start(type);
+        await t.settle();
+        expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception"]);
+      }
+    },
+  );
+
+  test.each(["", " a", "a#2", "x".repeat(201), 5, null, undefined, {}, isSymbol])(
+    "resumeAt(%o) is refused",
+    async (step) => {
+      const type = classThat((one) => one.step("s", (w: Workflow) => w.pause()));
+      const t = await start(type);
+      const run = await t.pawl.start(type);
+      await t.settle();
+      expect(await errorOf(run.resumeAt(step as never))).toMatchObject(invalid);
+      expect(await run.status()).toBe("paused");
+    },
+  );
+});
+
+describe("a deploy", () => {
+  const did: string[] = [];
+  const chain = (
+    ...steps: readonly (readonly [name: string, options?: object, fn?: (w: any, iter?: any) => unknown])[]
+  ) =>
+    classThat((type) => {
+      for (const [name, options = {}, fn = () => void did.push(name)] of steps)
+        ("maxIterations" in options ? type.resumableStep : type.step).call(type, name, options, fn);
+    }, "Deployed");
+  const later = { wait: "1h" };
+  const nap = async (w: Workflow) => {
+    await w.sleep("nap", "1h");
+    did.push("old");
+  };
+
+  /** The old code takes the run to where it is parked, the new code as far as it goes. */
+  async function deploy(before: Parameters<World["worker"]>[0][number], after: Parameters<World["worker"]>[0][number]) {
+    did.length = 0;
+    const w = await world();
+    const old = await w.worker([before]);
+    const run = await w.pawl.workflow("Deployed").trigger(undefined as never);
+    await old.settle();
+    expect(await run.status()).toBe("waiting");
+    await old.worker.stop();
+    const worker = await w.worker([after]);
+    for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
+    await expectSound(w);
+    return { w, run, worker };
+  }
+
+  test.each<[string, WorkflowClass, Parameters<World["worker"]>[0][number], string, string[]]>([
+    [
+      "that turns the chain round",
+      chain(["a"], ["b", later], ["c"]),
+      chain(["c"], ["b", later], ["a"]),
+      "completed",
+      ["a", "b"],
+    ],
+    ["that gives the step a shorter wait", chain(["a", { wait: "9h" }]), chain(["a", { wait: 1 }]), "completed", ["a"]],
+    [
+      "that makes a resting step resumable",
+      chain(["a", {}, nap]),
+      chain(["a", { maxIterations: 1 }, (_w, iter) => iter.over([1, 2], () => void did.push("new"))]),
+      "completed",
+      ["new", "new"],
+    ],
+    [
+      "that makes a resumable step plain",
+      chain(["a", { maxIterations: 9 }, (w, iter) => iter.set(1).then(() => nap(w))], ["b"]),
+      chain(["a"], ["b"]),
+      "completed",
+      ["a", "b"],
+    ],
+    ["that no longer rests", chain(["a", {}, nap], ["b"]), chain(["a"], ["b"]), "completed", ["a", "b"]],
+    [
+      "that makes of a sleep something else of that name",
+      chain(["a", {}, nap]),
+      chain(["a", {}, (w) => w.step("nap", () => 1)]),
+      "paused",
+      [],
+    ],
+    ["that leaves no steps at all", chain(["a"], ["b", later]), chain(), "paused", ["a"]],
+    [
+      "that makes a function of the class",
+      chain(["a"], ["b", later]),
+      workflow("Deployed", async (ctx) => {
+        await ctx.step("a", () => did.push("again"));
+        await ctx.step("b", () => did.push("b"));
+      }),
+      "completed",
+      ["a", "b"],
+    ],
+  ])("%s", async (_what, before, after, status, expected) => {
+    const { run } = await deploy(before, after);
+    expect(await run.status()).toBe(status);
+    expect(did).toEqual(expected);
+  });
+
+  test.each<[string, readonly ((run: RunHandle) => Promise<void>)[], string[]]>([
+    ["elsewhere", [(run) => run.resumeAt("bb")], ["a", "bb", "c"]],
+    ["elsewhere, at the second try", [(run) => run.resumeAt("b"), (run) => run.resumeAt("c")], ["a", "c"]],
+    ["past it", [(run) => run.skip()], ["a", "bb", "c"]],
+    ["nowhere", [(run) => run.cancel()], ["a"]],
+  ])("that loses the step leaves a way out: %s", async (_way, commands, expected) => {
+    const { w, run, worker } = await deploy(chain(["a"], ["b", later], ["c"]), chain(["a"], ["bb"], ["c"]));
+    for (const command of commands) {
+      expect(await run.status()).toBe("paused");
+      await command(run);
+      await worker.settle();
+    }
+    expect((await run.get()).finishedAt).not.toBe(null);
+    expect(did).toEqual(expected);
+    await expectSound(w);
+  });
+});

@@ -1,0 +1,44 @@
+/** A body that is run again asks again for what it has: also for what takes reading. */
+import { Pawl, Workflow } from "pawl";
+import { VirtualClock } from "pawl/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { MemoryStore } from "../../src/store/memory.js";
+
+const aMoment = () => new Promise((resolve) => setTimeout(resolve, 10));
+class Kid extends Workflow<unknown, number, number> {
+  static {
+    this.step("k", (w) => w.finish(w.input * 2));
+  }
+}
+class Parent extends Workflow<{ id: string }> {
+  static loadHero = async (id: string) => {
+    await aMoment();
+    return { id };
+  };
+  static {
+    this.step("s", async (w) => {
+      await w.map(Kid, [1, 2]);
+      await w.sleep("nap", "1h");
+    });
+  }
+}
+
+test("a body that is run again finds its map again, also when the store takes its time", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore({ clock: clock.read });
+  // As a database does: the results of the children are not read within one turn of the event loop.
+  const slow = new Proxy(store, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name);
+      if (name === "runsById") return async (...args: any[]) => (await aMoment(), Reflect.apply(value, target, args));
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  await slow.migrate();
+  const pawl = new Pawl(slow, { debug() {}, info() {}, warn() {}, error() {} });
+  onTestFinished(() => pawl.close());
+  const worker = await pawl.worker({ workflows: [Parent, Kid], poll: Number.POSITIVE_INFINITY }).start();
+  const run = await pawl.start(Parent, undefined, { hero: { type: "User", id: "1" } });
+  for (let due = await worker.runUntilIdle(); due !== null; due = await worker.runUntilIdle()) clock.moveTo(due);
+  expect(await run.get()).toMatchObject({ status: "completed" });
+});

@@ -1,0 +1,633 @@
+/**
+ * What the compiler knows of workflow classes: `npm run check` fails when it stops complaining. And what it cannot know
+ * is found out when a class is first used, before anything runs.
+ */
+import {
+  type ChildHandle,
+  connect,
+  discoverWorkflows,
+  InvalidInputError,
+  type MapResult,
+  type Pawl,
+  type RunHandle,
+  type StepExecution,
+  type StepIterator,
+  StepNotDefinedError,
+  Workflow,
+  type WorkflowClass,
+  workflow,
+} from "pawl";
+import { testPawl } from "pawl/testing";
+import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
+import { z } from "zod";
+
+declare const pawl: Pawl;
+/** Checked, never called. */
+const onlyChecked = (_body: () => unknown) => {};
+
+interface User {
+  readonly name: string;
+  readonly deactivated: boolean;
+}
+declare const users: { find(id: string): Promise<User | undefined> };
+
+class Onboarding extends Workflow<User, { ids: number[] }, string> {
+  static readonly heroType = "User";
+  static loadHero = (id: string) => users.find(id);
+  readonly patient = true;
+  readonly limit = 5;
+  get unsubscribed() {
+    return this.hero.deactivated;
+  }
+  get greeting() {
+    return `Dear ${this.hero.name}`;
+  }
+  async isRich() {
+    return this.input.ids.length > this.limit;
+  }
+  isNamed(name: string) {
+    return this.hero.name === name;
+  }
+  async send_reminder() {}
+}
+
+const user = { type: "User", id: "42" } as const;
+
+describe("a step's method", () => {
+  test("is one that the class has", () => {
+    onlyChecked(() => {
+      Onboarding.step("send_reminder");
+      Onboarding.step("send_reminder", { wait: "2 days" });
+      // @ts-expect-error: there is no such method
+      Onboarding.step("send_remindr");
+      // @ts-expect-error: nor with options
+      Onboarding.step("send_remindr", { wait: "2 days" });
+      // @ts-expect-error: a number is not a method
+      Onboarding.step("limit");
+      // @ts-expect-error: nor is a getter
+      Onboarding.step("greeting");
+      // @ts-expect-error: what every workflow has is not a step of this one
+      Onboarding.step("sleep");
+      // @ts-expect-error: nor are its hooks
+      Onboarding.step("beforeStepExecution");
+      Onboarding.resumableStep("send_reminder", { maxIterations: 5 });
+      // @ts-expect-error: there is no such method
+      Onboarding.resumableStep("send_remindr");
+    });
+  });
+
+  test("may be inherited, or declared by a parent that leaves it to its children", () => {
+    onlyChecked(() => {
+      class Later extends Onboarding {
+        static {
+          this.step("send_reminder");
+          this.step("own");
+          // @ts-expect-error: neither has it
+          this.step("other");
+        }
+        own() {}
+      }
+      abstract class Frame extends Workflow {
+        static {
+          this.step("fill");
+          // @ts-expect-error: nobody promises it
+          this.step("spill");
+        }
+        abstract fill(): void;
+      }
+      return [Later, Frame];
+    });
+  });
+
+  test("a name with a function can be anything; without either there is no step", () => {
+    onlyChecked(() => {
+      Onboarding.step("anything", () => {});
+      Onboarding.step("anything", { wait: "1h" }, async () => {});
+      Onboarding.step({ wait: "1h" }, async () => {});
+      Onboarding.step(async function receipt() {});
+      // @ts-expect-error: a step needs something to do
+      Onboarding.step({ wait: "1h" });
+      // @ts-expect-error: a step needs a name or a function
+      Onboarding.step();
+      // @ts-expect-error: names are texts
+      Onboarding.step(5, () => {});
+      // @ts-expect-error: functions are functions
+      Onboarding.step("anything", {}, 5);
+    });
+  });
+});
+
+describe("the workflow in a step", () => {
+  test("is the class itself, with its hero, its input and its own members", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", (w) => {
+        expectTypeOf(w).toEqualTypeOf<Onboarding>();
+        expectTypeOf(w.hero).toEqualTypeOf<User>();
+        expectTypeOf(w.input).toEqualTypeOf<{ ids: number[] }>();
+        expectTypeOf(w.greeting).toEqualTypeOf<string>();
+        expectTypeOf(w.idempotencyKey).toEqualTypeOf<string>();
+        expectTypeOf(w.cancel).returns.toEqualTypeOf<never>();
+        // @ts-expect-error: the hero is only looked at
+        w.hero = { name: "Eve", deactivated: false };
+        // @ts-expect-error: nobody has this
+        w.greting;
+      });
+      Onboarding.step("b", { wait: 1 }, (w) => expectTypeOf(w).toEqualTypeOf<Onboarding>());
+      Onboarding.step({ wait: 1 }, (w) => expectTypeOf(w).toEqualTypeOf<Onboarding>());
+      Onboarding.step((w) => expectTypeOf(w).toEqualTypeOf<Onboarding>());
+    });
+  });
+
+  test("is the subclass in a subclass, also in the static block", () => {
+    onlyChecked(() => {
+      class Later extends Onboarding {
+        static {
+          this.step("a", (w) => expectTypeOf(w.own).toEqualTypeOf<() => number>());
+          this.resumableStep("b", (w) => expectTypeOf(w.own()).toEqualTypeOf<number>());
+          this.cancelIf((w) => w.own() > 1);
+        }
+        own() {
+          return 1;
+        }
+      }
+      return Later;
+    });
+  });
+
+  test("takes everything that ctx has, typed", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", async (w) => {
+        expectTypeOf(await w.step("x", () => 1 as const)).toEqualTypeOf<1>();
+        expectTypeOf(await w.waitForSignal<{ by: string }>("y")).toEqualTypeOf<{ by: string } | null>();
+        expectTypeOf(w.now()).toEqualTypeOf<Date>();
+        // @ts-expect-error: a duration is missing
+        await w.sleep("z");
+        // @ts-expect-error: no such option
+        w.reattempt({ rewnd: true });
+      });
+    });
+  });
+
+  test("knows what a class without hero or input has", () => {
+    onlyChecked(() => {
+      class Plain extends Workflow {
+        static {
+          this.step("a", (w) => {
+            expectTypeOf(w.hero).toEqualTypeOf<unknown>();
+            expectTypeOf(w.input).toEqualTypeOf<void>();
+          });
+        }
+      }
+      return Plain;
+    });
+  });
+});
+
+describe("the output", () => {
+  test("of finish is that of the class", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", (w) => w.finish("done"));
+      Onboarding.step("a", (w) => w.finish());
+      // @ts-expect-error: a text, not a number
+      Onboarding.step("a", (w) => w.finish(5));
+      class Nothing extends Workflow<User> {
+        static {
+          // @ts-expect-error: it has no output
+          this.step("a", (w) => w.finish("done"));
+        }
+      }
+      return Nothing;
+    });
+  });
+});
+
+describe("conditions", () => {
+  test("are members that can be true, functions of the workflow, or booleans", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", { skipIf: "unsubscribed" }, () => {});
+      Onboarding.step("a", { skipIf: "isRich" }, () => {});
+      Onboarding.step("a", { if: "patient" }, () => {});
+      Onboarding.step("a", { if: true }, () => {});
+      Onboarding.step("a", { skipIf: async (w) => w.hero.deactivated }, () => {});
+      Onboarding.resumableStep("a", { skipIf: (w) => w.input.ids.length === 0 }, () => {});
+      Onboarding.cancelIf("unsubscribed", "isRich", (w) => w.hero.deactivated, false);
+      // @ts-expect-error: there is no such member
+      Onboarding.step("a", { skipIf: "unsubscribd" }, () => {});
+      // @ts-expect-error: nor for `if`
+      Onboarding.step("a", { if: "unsubscribd" }, () => {});
+      // @ts-expect-error: a text is neither true nor false
+      Onboarding.step("a", { skipIf: "greeting" }, () => {});
+      // @ts-expect-error: nobody could give it its argument
+      Onboarding.step("a", { skipIf: "isNamed" }, () => {});
+      // @ts-expect-error: not a boolean
+      Onboarding.step("a", { skipIf: (w) => w.hero.name }, () => {});
+      // @ts-expect-error: nor a number
+      Onboarding.step("a", { skipIf: 1 }, () => {});
+      // @ts-expect-error: a method's step takes the same conditions
+      Onboarding.step("send_reminder", { skipIf: "unsubscribd" });
+      // @ts-expect-error: a resumable step too
+      Onboarding.resumableStep("a", { if: "unsubscribd" }, () => {});
+      // @ts-expect-error: and the whole class
+      Onboarding.cancelIf("unsubscribd");
+      // @ts-expect-error: heroes have no such thing
+      Onboarding.cancelIf((w) => w.hero.dectivated);
+    });
+  });
+});
+
+describe("options", () => {
+  test("are those that exist, with values that they can have", () => {
+    onlyChecked(() => {
+      Onboarding.options({ queue: "mail", priority: 10, onException: "pause", terminalAction: "skip" });
+      Onboarding.options({ onException: [{ on: RangeError, action: "skip" }, (error) => error.code && "fail"] });
+      Onboarding.options({ input: z.object({ ids: z.array(z.number()) }) });
+      // @ts-expect-error: there is no such option
+      Onboarding.options({ queu: "mail" });
+      // @ts-expect-error: there is no such action
+      Onboarding.options({ onException: "explode" });
+      // @ts-expect-error: reattempts must come to an end
+      Onboarding.options({ terminalAction: "reattempt" });
+      // @ts-expect-error: not an error class
+      Onboarding.options({ onException: { on: "RangeError", action: "skip" } });
+      // @ts-expect-error: a step does not wait for longer than a class does
+      Onboarding.options({ wait: "2 days" });
+      // @ts-expect-error: that is what maxReattempts is for
+      Onboarding.step("a", { retry: { attempts: 4 } }, () => {});
+      // @ts-expect-error: no such option of a step
+      Onboarding.step("a", { wiat: "1h" }, () => {});
+      // @ts-expect-error: only a resumable step has iterations
+      Onboarding.step("a", { maxIterations: 5 }, () => {});
+      // @ts-expect-error: there are two kinds of checkpoints
+      Onboarding.resumableStep("a", { checkpoint: "never" }, () => {});
+      // @ts-expect-error: a name, not a list
+      Onboarding.step("a", { afterStep: ["b"] }, () => {});
+      // @ts-expect-error: a list, not a name
+      Onboarding.removedSteps("a");
+    });
+  });
+});
+
+describe("hooks", () => {
+  test("are told about the execution", () => {
+    onlyChecked(() => {
+      class Hooked extends Workflow {
+        override beforeStepExecution(execution: StepExecution) {
+          expectTypeOf(execution.attempt).toEqualTypeOf<number>();
+        }
+        override async aroundStepExecution(execution: StepExecution, next: () => Promise<void>) {
+          expectTypeOf(execution.step).toEqualTypeOf<string>();
+          await next();
+        }
+        // @ts-expect-error: it is told about an execution, not about a name
+        override afterStepExecution(_step: string) {}
+      }
+      return Hooked;
+    });
+  });
+});
+
+describe("a resumable step", () => {
+  test("has an iterator; a plain step has none", () => {
+    onlyChecked(() => {
+      Onboarding.resumableStep("a", (w, iter) => {
+        expectTypeOf(w).toEqualTypeOf<Onboarding>();
+        expectTypeOf(iter).toEqualTypeOf<StepIterator>();
+        expectTypeOf(iter.resumed).toEqualTypeOf<boolean>();
+        expectTypeOf(iter.skipTo).returns.toEqualTypeOf<never>();
+        expectTypeOf(iter.set).returns.toEqualTypeOf<Promise<void>>();
+        // @ts-expect-error: no such member
+        iter.curser;
+        // @ts-expect-error: from is a number
+        iter.advance({ from: "a" });
+        // @ts-expect-error: a total is a number
+        iter.total("many");
+      });
+      // @ts-expect-error: nobody gives a plain step an iterator
+      Onboarding.step("a", (_w, _iter) => {});
+    });
+  });
+
+  test("knows the items that it goes through", () => {
+    onlyChecked(() => {
+      Onboarding.resumableStep("a", { maxIterations: 5 }, async (w, iter) => {
+        await iter.over(w.input.ids, (id, index) => expectTypeOf([id, index]).toEqualTypeOf<number[]>());
+        await iter.over(new Map([["a", 1n]]), (entry) => expectTypeOf(entry).toEqualTypeOf<[string, bigint]>());
+        const rows = [{ id: 1, name: "Ada" }];
+        await iter.records({ fetch: () => rows, key: "id" }, (row) =>
+          expectTypeOf(row).toEqualTypeOf<{ id: number; name: string }>(),
+        );
+        await iter.batches({ fetch: async () => rows, key: (row) => row.id, size: 10 }, (batch) =>
+          expectTypeOf(batch).toEqualTypeOf<readonly { id: number; name: string }[]>(),
+        );
+        await iter.each([["Ada", 1] as const], (name) => expectTypeOf(name).toEqualTypeOf<"Ada">());
+        // @ts-expect-error: rows have no such key
+        await iter.records({ fetch: () => rows, key: "ident" }, () => {});
+        // @ts-expect-error: there is a key missing
+        await iter.records({ fetch: () => rows }, () => {});
+        // @ts-expect-error: a page is a list
+        await iter.records({ fetch: () => 5, key: "id" }, () => {});
+        // @ts-expect-error: a number is not a collection
+        await iter.over(5, () => {});
+        // @ts-expect-error: items come with their cursors
+        await iter.each([1, 2], () => {});
+      });
+    });
+  });
+});
+
+describe("start", () => {
+  test("takes the input of the class", () => {
+    onlyChecked(async () => {
+      await pawl.start(Onboarding, { ids: [1] }, { hero: user });
+      // @ts-expect-error: ids are numbers
+      await pawl.start(Onboarding, { ids: ["1"] }, { hero: user });
+      // @ts-expect-error: ids are missing
+      await pawl.start(Onboarding, {}, { hero: user });
+      // @ts-expect-error: the input is missing
+      await pawl.start(Onboarding, undefined, { hero: user });
+      class Plain extends Workflow<unknown, { ids: number[] }> {}
+      await pawl.startMany(Plain, [{ ids: [1] }]);
+      // @ts-expect-error: inputs, each of them
+      await pawl.startMany(Plain, [{ ids: [1] }, {}]);
+      // @ts-expect-error: each run would need a hero of its own
+      await pawl.startMany(Onboarding, [{ ids: [1] }]);
+    });
+  });
+
+  test("needs the hero of the class, of its type", () => {
+    onlyChecked(async () => {
+      // @ts-expect-error: who is it about?
+      await pawl.start(Onboarding, { ids: [1] });
+      // @ts-expect-error: who is it about?
+      await pawl.start(Onboarding, { ids: [1] }, { delay: "1h" });
+      // @ts-expect-error: which user?
+      await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "User" } });
+      // @ts-expect-error: a user, or what?
+      await pawl.start(Onboarding, { ids: [1] }, { hero: { id: "42" } });
+      // @ts-expect-error: ids are texts
+      await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "User", id: 42 } });
+      // @ts-expect-error: not a user
+      await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "Company", id: "42" } });
+      // @ts-expect-error: no such option
+      await pawl.start(Onboarding, { ids: [1] }, { hero: user, dealy: "1h" });
+    });
+  });
+
+  test("takes any type of hero when the class does not name one", () => {
+    onlyChecked(async () => {
+      class Anybody extends Workflow<User> {
+        static heroType = "User";
+      }
+      await pawl.start(Anybody, undefined, { hero: { type: "Company", id: "42" } });
+      // @ts-expect-error: but somebody it must be
+      await pawl.start(Anybody);
+    });
+  });
+
+  test("needs no hero for a class that is about nobody, or may proceed without", () => {
+    onlyChecked(async () => {
+      class Nobody extends Workflow {}
+      class Perhaps extends Workflow<User | null, number> {}
+      await pawl.start(Nobody);
+      await pawl.start(Nobody, undefined, { delay: "1h" });
+      await pawl.start(Nobody, undefined, { hero: user });
+      await pawl.start(Perhaps, 5);
+      await pawl.start(Perhaps, 5, { hero: user });
+      // @ts-expect-error: its input it needs all the same
+      await pawl.start(Perhaps);
+    });
+  });
+
+  test("refuses a class whose loader loads something else than its hero", () => {
+    onlyChecked(async () => {
+      class Strange extends Workflow<User> {
+        static loadHero = (_id: string) => ({ title: "not a user" });
+      }
+      // @ts-expect-error: that is no user
+      await pawl.start(Strange, undefined, { hero: user });
+      class Numbered extends Workflow<User> {
+        static loadHero = (_id: number): User | null => null;
+      }
+      // @ts-expect-error: ids of heroes are texts
+      await pawl.start(Numbered, undefined, { hero: user });
+      class Static extends Workflow<User> {
+        static async loadHero(id: string) {
+          return users.find(id);
+        }
+      }
+      await pawl.start(Static, undefined, { hero: user });
+    });
+  });
+
+  test("refuses what is not a workflow, or cannot be made", () => {
+    onlyChecked(async () => {
+      // @ts-expect-error: a class, but not a workflow
+      await pawl.start(Date);
+      abstract class Frame extends Workflow {}
+      // @ts-expect-error: there is something left to be written
+      await pawl.start(Frame);
+      class Given extends Workflow {
+        constructor(readonly given: number) {
+          super();
+        }
+      }
+      // @ts-expect-error: nobody knows what to give it
+      await pawl.start(Given);
+    });
+  });
+});
+
+describe("a run of a class", () => {
+  test("is typed by the class", () => {
+    onlyChecked(async () => {
+      const run = await pawl.start(Onboarding, { ids: [1] }, { hero: user });
+      expectTypeOf(run).toEqualTypeOf<RunHandle<{ ids: number[] }, string>>();
+      expectTypeOf(await run.result()).toEqualTypeOf<string>();
+      expectTypeOf((await run.get()).input).toEqualTypeOf<{ ids: number[] }>();
+      expectTypeOf(pawl.run(Onboarding, run.id)).toEqualTypeOf<RunHandle<{ ids: number[] }, string>>();
+      class Plain extends Workflow {}
+      expectTypeOf(await pawl.startMany(Plain, [undefined])).toEqualTypeOf<RunHandle<void, void>[]>();
+      expectTypeOf(await pawl.start(Plain)).toEqualTypeOf<RunHandle<void, void>>();
+    });
+  });
+
+  test("as a child is typed by the class too", () => {
+    onlyChecked(() =>
+      workflow("parent", async (ctx) => {
+        expectTypeOf(await ctx.run(Onboarding, { ids: [1] }, { hero: user })).toEqualTypeOf<string>();
+        expectTypeOf(await ctx.start(Onboarding, { ids: [1] })).toEqualTypeOf<ChildHandle<string>>();
+        expectTypeOf(await ctx.map(Onboarding, [{ ids: [1] }])).toEqualTypeOf<MapResult<string>>();
+        // @ts-expect-error: ids are numbers
+        await ctx.run(Onboarding, { ids: ["1"] });
+        // @ts-expect-error: the input is missing
+        await ctx.run(Onboarding);
+        // @ts-expect-error: items are inputs
+        await ctx.map(Onboarding, [1]);
+        // @ts-expect-error: which user?
+        await ctx.run(Onboarding, { ids: [1] }, { hero: { type: "User" } });
+        class Plain extends Workflow<unknown, void, number> {}
+        expectTypeOf(await ctx.run(Plain)).toEqualTypeOf<number>();
+      }),
+    );
+    onlyChecked(() => {
+      Onboarding.step("a", async (w) => {
+        expectTypeOf(await w.run(Onboarding, { ids: [1] })).toEqualTypeOf<string>();
+        // @ts-expect-error: ids are numbers
+        await w.run(Onboarding, { ids: ["1"] });
+      });
+    });
+  });
+});
+
+test("a class goes wherever a workflow goes", () => {
+  onlyChecked(async () => {
+    pawl.worker({ workflows: [Onboarding, workflow("f", async () => 1)] });
+    await pawl.runs({ workflow: Onboarding, hero: user });
+    await testPawl({ workflows: [Onboarding] });
+    expectTypeOf(Onboarding).toExtend<WorkflowClass>();
+    // @ts-expect-error: not a workflow
+    pawl.worker({ workflows: [Date] });
+    // @ts-expect-error: not a workflow
+    await pawl.runs({ workflow: Date });
+  });
+});
+
+describe("when a class is first used", () => {
+  /** All the ways in which somebody may be the first. */
+  const uses: Record<string, (type: WorkflowClass) => unknown> = {
+    discoverWorkflows: (type) => discoverWorkflows({ type }),
+    start: async (type) => (await memory()).start(type),
+    startMany: async (type) => (await memory()).startMany(type, [undefined]),
+    worker: async (type) => (await memory()).worker({ workflows: [type] }),
+    runs: async (type) => (await memory()).runs({ workflow: type }),
+    testPawl: (type) => testPawl({ workflows: [type] }),
+  };
+
+  async function memory(): Promise<Pawl> {
+    const opened = await connect("memory:");
+    onTestFinished(() => opened.close());
+    return opened;
+  }
+
+  class MisplacedAfter extends Workflow {
+    static {
+      this.step("a", () => {});
+      this.step("b", { afterStep: "aa" }, () => {});
+    }
+  }
+  class MisplacedBefore extends Workflow {
+    static {
+      this.step("a", () => {});
+      this.step("b", { beforeStep: "aa" }, () => {});
+    }
+  }
+  class WithoutMethod extends Workflow {
+    static {
+      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      this.step("send");
+    }
+  }
+  class WithoutCondition extends Workflow {
+    static {
+      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      this.step("a", { skipIf: "unsubscribed" }, () => {});
+    }
+  }
+  class WithoutReason extends Workflow {
+    static {
+      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      this.cancelIf("deactivated");
+      this.step("a", () => {});
+    }
+  }
+  class Hiding extends Workflow {
+    static {
+      this.step("a", () => {});
+    }
+    // The compiler has nothing against it.
+    override sleep = async () => {};
+  }
+
+  const refused: readonly [string, WorkflowClass, object][] = [
+    ["a step after one that is not there", MisplacedAfter, new StepNotDefinedError(at("MisplacedAfter", "aa"))],
+    ["a step before one that is not there", MisplacedBefore, new StepNotDefinedError(at("MisplacedBefore", "aa"))],
+    ["a method that is not there", WithoutMethod, new StepNotDefinedError(at("WithoutMethod", "send"))],
+    ["a condition that is not there", WithoutCondition, about("WithoutCondition", "unsubscribed")],
+    ["a reason to cancel that is not there", WithoutReason, about("WithoutReason", "deactivated")],
+    ["a member that hides one of ctx", Hiding, about("Hiding", '"sleep"')],
+  ];
+
+  function at(name: string, step: string) {
+    return { workflow: name, step };
+  }
+
+  function about(name: string, problem: string) {
+    return expect.objectContaining({
+      code: "INVALID_INPUT",
+      message: expect.stringMatching(new RegExp(`${name}.*${problem}`)),
+    });
+  }
+
+  describe.each(refused)("%s is refused", (_what, type, problem) => {
+    test.each(Object.entries(uses))("by %s", async (_use, use) => {
+      await expect(async () => use(type)).rejects.toEqual(problem);
+    });
+
+    test("as a child of a workflow", async () => {
+      const parent = workflow("parent", (ctx) => ctx.run(type).catch((error) => String(error)));
+      const t = await testPawl({ workflows: [parent] });
+      onTestFinished(() => t.close());
+      const run = await t.pawl.start(parent);
+      await t.speedrun(run);
+      expect(await run.result()).toMatch(/StepNotDefinedError|InvalidInputError/);
+      expect((await t.pawl.runs()).runs).toHaveLength(1);
+    });
+
+    test("every time, not only the first", () => {
+      for (let time = 0; time < 2; time += 1) expect(() => discoverWorkflows({ type })).toThrow();
+    });
+  });
+
+  /** `hero` and what belongs to the context, whichever way a class may have it. */
+  const reserved = (
+    "hero idempotencyKey runId workflowName input attempt executionId abortSignal log step transaction sleep sleepUntil " +
+    "waitForSignal waitForAny waitForAll race run start map branch now random uuid progress patched cancel pause skip " +
+    "reattempt finish suspend"
+  ).split(" ");
+
+  test.each(reserved)("a method, getter or field called %s is refused, also of a parent", (name) => {
+    const hides = expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringContaining(`"${name}"`) });
+    class Method extends Workflow {}
+    Object.defineProperty(Method.prototype, name, { value: () => {} });
+    class Getter extends Workflow {}
+    Object.defineProperty(Getter.prototype, name, { get: () => 1 });
+    class Field extends Workflow {
+      constructor() {
+        super();
+        Object.defineProperty(this, name, { value: 1 });
+      }
+    }
+    class Child extends Method {}
+    for (const type of [Method, Getter, Field, Child]) expect(() => discoverWorkflows({ type })).toThrow(hides);
+  });
+
+  test("nothing of an instance works outside of a step, and it says so", () => {
+    class Made extends Workflow {}
+    const made = new Made();
+    expect(() => made.input).toThrow(/only in its steps/);
+    expect(() => made.sleep("a", 1)).toThrow(/only in its steps/);
+    expect(() => made.cancel()).toThrow(/only in its steps/);
+  });
+
+  test("a good class is compiled once", () => {
+    class Good extends Workflow {
+      static {
+        this.step("a", () => {});
+      }
+    }
+    const [first] = discoverWorkflows({ Good });
+    expect(discoverWorkflows({ again: [Good] })).toEqual([first]);
+    expect(discoverWorkflows({ Good })[0]).toBe(first);
+    expect(() => Good.step("b", () => {})).toThrow(InvalidInputError);
+  });
+});
