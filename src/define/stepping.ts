@@ -32,7 +32,7 @@ export interface Stepping {
 
 export interface KnownStep {
   readonly name: string;
-  readonly ended: boolean;
+  readonly phase: "completed" | "skipped" | "open";
 }
 
 /** One step of a class or graph, in the terms of the engine. */

@@ -114,7 +114,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    if (this.#execution.over) return Promise.resolve();
+    if (this.#execution.over) return Promise.reject(this.#tooLate());
     const settled = this.#options.relaxed ? this.#goOn() : this.#written();
     // An interruption is noted already: a call that nobody awaits must not end the process because of it.
     settled.catch(nobody);
@@ -151,14 +151,17 @@ export class StepCheckpoints implements Checkpoints {
 
   /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
   #move(cursor: unknown): void {
-    if (this.#execution.over)
-      throw new InvalidStateError(`Step "${this.#execution.key}" is over; its iterator cannot be used any more.`);
+    if (this.#execution.over) throw this.#tooLate();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
     this.#execution.scope?.moved();
     this.#advanced = true;
     this.#dirty = true;
+  }
+
+  #tooLate(): InvalidStateError {
+    return new InvalidStateError(`Step "${this.#execution.key}" is over; its iterator cannot be used any more.`);
   }
 
   #encoded(): string | null {

@@ -43,7 +43,7 @@ export class DeclaredSteps implements Stepping {
     for (const [name, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || name.includes(scopeMark) || name === onFailureStep) continue;
       // One that failed for good is not behind it: whoever asks for it again is told so again, and the run fails.
-      steps.push({ name, ended: op.phase === "completed" || op.phase === "skipped" });
+      steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
     return steps;
   }

@@ -127,7 +127,10 @@ test("finish() with an output schema that is asynchronous ends the run and no ot
   class X extends Workflow<unknown, void, string> {
     static {
       this.options({
-        output: z.string().refine(async () => (await new Promise((resolve) => setTimeout(resolve, 5)), true)),
+        output: z.string().refine(async () => {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          return true;
+        }),
       });
       this.step("a", async (w) => {
         await new Promise((resolve) => setTimeout(resolve, 2));

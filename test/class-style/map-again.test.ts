@@ -30,7 +30,11 @@ test("a body that is run again finds its map again, also when the store takes it
   const slow = new Proxy(store, {
     get: (target, name) => {
       const value = Reflect.get(target, name);
-      if (name === "runsById") return async (...args: any[]) => (await aMoment(), Reflect.apply(value, target, args));
+      if (name === "runsById")
+        return async (...args: unknown[]) => {
+          await aMoment();
+          return Reflect.apply(value, target, args);
+        };
       return typeof value === "function" ? value.bind(target) : value;
     },
   });

@@ -22,18 +22,18 @@ export async function walk(chain: Chain, engine: Stepping): Promise<void> {
 async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
   const { known, position } = engine;
   const placeOf = (name: string) => chain.steps.findIndex((step) => step.name === name);
-  const current = known.findLast((step) => !step.ended);
+  const current = known.findLast((step) => step.phase === "open");
   if (current !== undefined) {
     const place = placeOf(current.name);
     if (place >= 0) return place;
     if (!chain.removed.has(current.name)) return lost(chain, engine, current.name);
     await engine.passOver(current.name);
   }
-  for (const { name } of known.filter((step) => step.ended).reverse()) {
+  for (const { name, phase } of known.filter((step) => step.phase !== "open").reverse()) {
     const place = placeOf(name);
     if (place >= 0) return place + 1;
     // Perhaps it only has another name now: going on before it would do its work twice.
-    if (!chain.removed.has(name)) return lost(chain, engine, name);
+    if (phase === "completed" && !chain.removed.has(name)) return lost(chain, engine, name);
   }
   if (position === null) return 0;
   const place = placeOf(position);
