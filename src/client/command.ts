@@ -97,7 +97,7 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     starts: none,
     mail: [...toParent, ...dismissed],
     release: none,
-    cursors: state.chain ? forgottenCursors(written) : none,
+    cursors: state.steps !== null ? forgottenCursors(written) : none,
   };
   try {
     return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";

@@ -35,7 +35,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** The row of a run in execution is as it was when it was taken up: only its log knows where it is now. */
   async #currentStep(run: RunRecord) {
     const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
-    if (first === undefined || !fold([first]).chain) return null;
+    if (first === undefined || fold([first]).steps === null) return null;
     return currentStep(fold(await readLog(this.#store, run)));
   }
 

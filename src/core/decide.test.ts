@@ -302,7 +302,7 @@ describe("pause and resume", () => {
   });
 
   test("resumeAt sends a paused run with a chain to one of its steps, and refuses every other", () => {
-    const chain = event("run.started", {}, { chain: true });
+    const chain = event("run.started", {}, { steps: "chain" });
     const move: Command = { type: "resumeAt", step: "b" };
     given(chain, paused).when(move).then("run.moved", "run.resumed operator");
     given(chain).when(move).thenRefused();

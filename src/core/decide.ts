@@ -220,7 +220,7 @@ class Decision {
       throw new InvalidStateError(
         `The run is ${statusOf(this.#state)}, not paused; pause it before you send it elsewhere.`,
       );
-    if (!this.#state.chain)
+    if (this.#state.steps !== "chain")
       throw new InvalidStateError(
         this.#state.startedAt === null
           ? "The run has not begun; there is no step to go on from."

@@ -8,7 +8,9 @@ import { childNode, type MapOp, type RunState, scopeOf } from "./state.js";
 export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
   return events.flatMap(({ type, node }) => {
     if (type === "run.moved") return dismissChildren(runId, state);
-    return type === "step.skipped" && state.chain && node !== null ? dismissChildren(runId, state, scopeOf(node)) : [];
+    return type === "step.skipped" && state.steps !== null && node !== null
+      ? dismissChildren(runId, state, scopeOf(node))
+      : [];
   });
 }
 

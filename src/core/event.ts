@@ -41,8 +41,8 @@ export type Outcome =
 
 /** What each type of event carries. Values of the user are `unknown`; instants are relative (`…Ms`), see `at`. */
 export interface EventData {
-  /** Code began to run for the first time. `chain`: it walks along declared steps, so that it can be sent to one of them. */
-  "run.started": { timeoutMs?: number; chain?: true };
+  /** Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph. */
+  "run.started": { timeoutMs?: number; steps?: "chain" | "graph" };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */

@@ -317,7 +317,7 @@ describe("what a run waits for", () => {
 });
 
 describe("a declared step", () => {
-  const chain = event("run.started", {}, { chain: true });
+  const chain = event("run.started", {}, { steps: "chain" });
   const scheduled = (node: string, waitMs: number, attempt = 1) =>
     event("step.scheduled", { node, attempt }, { waitMs });
   const again = (node: string, attempt: number, data: { waitMs: number; rewind?: true; still?: true }) =>

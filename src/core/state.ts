@@ -133,8 +133,8 @@ export interface RunState {
   /** Of the signals that came with one; none before the first. */
   signalKeys: Set<string> | null;
   startedAt: number | null;
-  /** Its code walks along declared steps. */
-  chain: boolean;
+  /** Its steps are declared. */
+  steps: "chain" | "graph" | null;
   /** The step that an operator sent it to; null when it never was. */
   position: string | null;
   deadlineAt: number | null;
@@ -162,7 +162,7 @@ function initialState(): RunState {
     signals: [],
     signalKeys: null,
     startedAt: null,
-    chain: false,
+    steps: null,
     position: null,
     deadlineAt: null,
     paused: null,
@@ -200,9 +200,9 @@ type Folder = (state: RunState, event: StoredEvent) => void;
 
 const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.started": (state, event) => {
-    const { timeoutMs, chain } = dataOf(event, "run.started");
+    const { timeoutMs, steps } = dataOf(event, "run.started");
     state.startedAt = event.at;
-    state.chain = chain === true;
+    state.steps = steps ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
   },
   "run.recovered": (state, event) => {
@@ -462,7 +462,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   op.phase = phase;
   op.dueAt = null;
   op.data = event.data;
-  if (state.chain) withdrawWithin(state, keyOf(event));
+  if (state.steps !== null) withdrawWithin(state, keyOf(event));
   answer(state, event);
 }
 
@@ -558,9 +558,9 @@ export function parkingNote(state: RunState, newsSeen: number, more: { readonly 
   });
 }
 
-/** The step that a run is at: of declared steps, the one that has begun or is next, with its attempt. */
+/** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
 export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
-  if (!state.chain) return null;
+  if (state.steps !== "chain") return null;
   for (const [name, op] of state.ops) {
     if (op.kind !== "step" || hasEnded(op) || name.includes(scopeMark)) continue;
     return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };

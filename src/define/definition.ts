@@ -39,6 +39,7 @@ export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple:
 
 /** What there is to know beforehand about the steps of a workflow. */
 export interface Declared {
+  readonly kind: "chain" | "graph";
   /** Queues that some steps have of their own. */
   readonly queues: readonly string[];
   /** Some step has a queue or a priority of its own. */

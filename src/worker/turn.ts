@@ -203,9 +203,9 @@ export class Turn {
 
   #recordStart(): void {
     const { timeoutMs, declared } = this.definition;
-    const chain = declared === null ? {} : ({ chain: true } as const);
-    if (timeoutMs !== null) this.outbox.open(event("run.started", {}, { timeoutMs, ...chain }), { inMs: timeoutMs });
-    else this.outbox.events.push(event("run.started", {}, declared === null ? undefined : chain));
+    const steps = declared === null ? {} : { steps: declared.kind };
+    if (timeoutMs !== null) this.outbox.open(event("run.started", {}, { timeoutMs, ...steps }), { inMs: timeoutMs });
+    else this.outbox.events.push(event("run.started", {}, declared === null ? undefined : steps));
   }
 
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */

@@ -75,6 +75,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       allowMultiple: options.allowMultiple ?? false,
     },
     declared: {
+      kind: "chain" as const,
       queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
       placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },
