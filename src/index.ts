@@ -43,6 +43,17 @@ export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
 export type * from "./define/context.js";
 export type { ErrorContext, ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "./define/definition.js";
 export { signal, type WorkflowOptions, workflow } from "./define/function.js";
+export type { GraphJson } from "./define/graph/drawing.js";
+export { type GraphDefinition, type GraphOptions, graph } from "./define/graph/graph.js";
+export {
+  type AnyNode,
+  type BranchHandle,
+  branch,
+  type GraphStepOptions,
+  type StepContext,
+  type StepHandle,
+  step,
+} from "./define/graph/node.js";
 export type { HeroRef } from "./define/stepping.js";
 export type { RunStatus, WorkerRecord } from "./store/store.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

@@ -1,0 +1,56 @@
+/** Graph style: a workflow whose shape is data, known before it runs. */
+import { InvalidInputError } from "../../core/errors.js";
+import type { WorkflowDefinition } from "../definition.js";
+import { type WorkflowOptions, workflow } from "../function.js";
+import { type Stepping, stepping } from "../stepping.js";
+import { type GraphJson, signatureOf, toJson, toMermaid } from "./drawing.js";
+import type { GraphInput, GraphOutput } from "./graph-types.js";
+import type { AnyNode } from "./node.js";
+import { planOf, runGraph } from "./run.js";
+import { shapeOf } from "./shape.js";
+
+export interface GraphOptions extends WorkflowOptions {
+  /** How many steps of a run may be executed at a time; default: all that are ready. */
+  readonly concurrency?: number;
+}
+
+export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
+  /** Changes when names, dependencies or cases do. */
+  readonly signature: string;
+  /** The shape as data. */
+  toJSON(): GraphJson;
+  /** The shape as a picture. */
+  toMermaid(): string;
+}
+
+/**
+ * Defines a graph of steps.
+ *
+ * ```ts
+ * const validate = step("validate", async (ctx: StepContext<Order>) => ({ total: ctx.input.total }));
+ * const charge = step("charge", async (ctx) => pay(ctx.output(validate).total));
+ * export const order = graph("order", [validate, charge.after(validate)]);
+ * ```
+ */
+export function graph<const Nodes extends readonly AnyNode[]>(
+  name: string,
+  nodes: Nodes,
+  options: GraphOptions = {},
+): GraphDefinition<GraphInput<Nodes>, GraphOutput<Nodes>> {
+  const { concurrency = Number.POSITIVE_INFINITY, ...rest } = options;
+  if (concurrency !== Number.POSITIVE_INFINITY && !(Number.isInteger(concurrency) && concurrency >= 1))
+    throw new InvalidInputError(
+      `The concurrency of graph "${name}" is a whole number above 0, not ${String(concurrency)}.`,
+    );
+  const shape = shapeOf(name, nodes);
+  const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
+  const plan = planOf(shape, definition.retry, concurrency);
+  return Object.freeze({
+    ...definition,
+    declared: { kind: "graph", queues: [], placed: false },
+    handler: (ctx: object) => runGraph(plan, (ctx as { readonly [stepping]: Stepping })[stepping]),
+    signature: signatureOf(shape),
+    toJSON: () => toJson(shape),
+    toMermaid: () => toMermaid(shape),
+  }) as GraphDefinition<any, any>;
+}

@@ -1,0 +1,149 @@
+/** The handles that a graph is made of: steps, and branches between them. */
+import { type Duration, parseDuration } from "../../core/duration.js";
+import { InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/retry.js";
+import { scopeMark } from "../../core/state.js";
+import type { WorkflowContext } from "../context.js";
+
+/** What the function of a graph's step gets: all of `ctx`, and the outputs of the steps before it. */
+export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
+  /** The same for every attempt at this step of this run: hand it to the payment provider. */
+  readonly idempotencyKey: string;
+  /** What that step returned. It must be one of those this one comes after, and not have been skipped. */
+  output<Output>(step: StepHandle<string, any, Output, any>): Output;
+  /** The same, or undefined when the step was skipped. */
+  maybeOutput<Output>(step: StepHandle<string, any, Output, any>): Output | undefined;
+}
+
+export interface GraphStepOptions {
+  /** What happens when it throws. Default: as the graph says. */
+  readonly retry?: RetryOptions;
+  /** Per attempt. */
+  readonly timeout?: Duration;
+  readonly onCrash?: "rerun" | "pause";
+}
+
+export type AnyNode = StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
+
+/** `After` are the names of the steps it comes after. */
+export class StepHandle<Name extends string, Input, Output, After extends string = never> {
+  readonly kind = "step";
+  readonly name: Name;
+  readonly fn: (ctx: StepContext<Input>) => Output | Promise<Output>;
+  readonly options: GraphStepOptions;
+  readonly dependencies: readonly AnyNode[];
+  /** Carries the types only. */
+  declare readonly __types?: { readonly input: Input; readonly output: Output; readonly after: After };
+
+  constructor(
+    name: Name,
+    fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
+    options: GraphStepOptions,
+    dependencies: readonly AnyNode[] = [],
+  ) {
+    this.name = name;
+    this.fn = fn;
+    this.options = options;
+    this.dependencies = dependencies;
+  }
+
+  /** The same step, placed behind these: it begins when all of them are done. */
+  after<const Nodes extends readonly AnyNode[]>(
+    ...nodes: Nodes
+  ): StepHandle<Name, Input, Output, After | Nodes[number]["name"]> {
+    return new StepHandle(this.name, this.fn, this.options, [...this.dependencies, ...checkNodes(this.name, nodes)]);
+  }
+}
+
+type Cases = Readonly<Record<string, readonly AnyNode[]>>;
+
+export class BranchHandle<Name extends string, Of extends Cases, After extends string = never> {
+  readonly kind = "branch";
+  readonly name: Name;
+  readonly choose: (ctx: StepContext<any>) => string | Promise<string>;
+  readonly cases: Of;
+  readonly dependencies: readonly AnyNode[];
+  /** Carries the types only. */
+  declare readonly __types?: { readonly after: After };
+
+  constructor(
+    name: Name,
+    choose: (ctx: StepContext<any>) => string | Promise<string>,
+    cases: Of,
+    dependencies: readonly AnyNode[] = [],
+  ) {
+    this.name = name;
+    this.choose = choose;
+    this.cases = cases;
+    this.dependencies = dependencies;
+  }
+
+  after<const Nodes extends readonly AnyNode[]>(
+    ...nodes: Nodes
+  ): BranchHandle<Name, Of, After | Nodes[number]["name"]> {
+    return new BranchHandle(this.name, this.choose, this.cases, [
+      ...this.dependencies,
+      ...checkNodes(this.name, nodes),
+    ]);
+  }
+}
+
+/** A step of a graph. `ctx` of type `StepContext<Input>` says what the graph's input is. */
+export function step<const Name extends string, Input = unknown, Output = unknown>(
+  name: Name,
+  fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
+  options: GraphStepOptions = {},
+): StepHandle<Name, Input, Output> {
+  checkNodeName(name);
+  if (typeof fn !== "function") throw new InvalidInputError(`Step "${name}" needs a function.`);
+  for (const option of Object.keys(options)) {
+    if (!["retry", "timeout", "onCrash"].includes(option))
+      throw new InvalidInputError(`Step "${name}" has an option "${option}", which does not exist.`);
+  }
+  const { onCrash } = options;
+  if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
+    throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);
+  if (options.timeout !== undefined) parseDuration(options.timeout, `timeout of step "${name}"`);
+  if (options.retry !== undefined) resolveRetry(options.retry);
+  return new StepHandle(name, fn, options);
+}
+
+/** Chooses one of its cases, once, and records the choice; the steps of the others are skipped. */
+export function branch<const Name extends string, const Of extends Cases>(
+  name: Name,
+  choose: (ctx: StepContext<any>) => (keyof Of & string) | Promise<keyof Of & string>,
+  cases: Of,
+): BranchHandle<Name, Of> {
+  checkNodeName(name);
+  if (typeof choose !== "function") throw new InvalidInputError(`Branch "${name}" needs a function that chooses.`);
+  if (typeof cases !== "object" || cases === null || Object.keys(cases).length === 0)
+    throw new InvalidInputError(`Branch "${name}" needs at least one case.`);
+  for (const [label, nodes] of Object.entries(cases)) {
+    checkName("step", label);
+    if (!Array.isArray(nodes))
+      throw new InvalidInputError(`Case "${label}" of branch "${name}" must be a list of steps.`);
+    checkNodes(name, nodes);
+  }
+  return new BranchHandle(name, choose, cases);
+}
+
+export function retryOf(options: GraphStepOptions, defaults: RetryPolicy): RetryPolicy {
+  return options.retry === undefined ? defaults : resolveRetry(options.retry, defaults);
+}
+
+function checkNodes<Nodes extends readonly AnyNode[]>(of: string, nodes: Nodes): Nodes {
+  for (const node of nodes) {
+    if (!isNode(node)) throw new InvalidInputError(`"${of}" takes steps and branches made by step(…) and branch(…).`);
+  }
+  return nodes;
+}
+
+export const isNode = (value: unknown): value is AnyNode =>
+  value instanceof StepHandle || value instanceof BranchHandle;
+
+function checkNodeName(name: unknown): void {
+  const checked = checkName("step", name);
+  if (checked.includes(scopeMark))
+    throw new InvalidInputError(`The step name "${checked}" contains "${scopeMark}"; choose another.`);
+}
