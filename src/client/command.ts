@@ -3,6 +3,7 @@
  * would use; a run that is being executed gets it through its inbox, and its owner takes it at the next boundary.
  */
 import { encode } from "../core/codec.js";
+import { openCompensations } from "../core/compensation.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
 import { dismissedBy } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
@@ -79,10 +80,14 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
   const now = await store.now();
   const after = state.seq;
-  const events = decide(state, [{ command, at: now, strict: true, idle: true }], now);
+  const mustUndo = openCompensations(state).length > 0;
+  // A run that is overdue and has something to undo does not end here: its owner sees to that.
+  const events = decide(state, [{ command, at: now, strict: true, idle: true }], now).filter(
+    (one) => !mustUndo || one.type !== "run.failed",
+  );
   if (events.length === 0) return true;
   const dismissed = dismissedBy(run.id, state, events);
-  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state))
+  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state) && !mustUndo)
     events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
   const { next, toParent } = consequences(run, task, state, events);

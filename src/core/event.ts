@@ -63,7 +63,8 @@ export interface EventData {
   "step.scheduled": { waitMs: number };
   /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. */
   "step.started": { timeoutMs?: number };
-  "step.completed": { output?: unknown; input?: unknown; ms?: number; by?: "operator" };
+  /** `undo`: the code knows how to undo it. */
+  "step.completed": { undo?: true; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /** With `retryMs` the step runs again that much later; without, this is its end. */
   "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
   /**

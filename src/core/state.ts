@@ -143,6 +143,8 @@ export interface RunState {
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   ending: Ending | null;
+  /** Steps that know how to be undone, in the order in which they were completed. */
+  readonly undoable: string[];
   /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
   generation: number;
   rewound: Map<string, number> | null;
@@ -169,6 +171,7 @@ function initialState(): RunState {
     cancel: null,
     reattemptAt: null,
     ending: null,
+    undoable: [],
     generation: 0,
     rewound: null,
     survived: 1,
@@ -462,9 +465,13 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   op.phase = phase;
   op.dueAt = null;
   op.data = event.data;
+  if (phase === "completed" && event.data?.startsWith(undoMark) === true) state.undoable.push(keyOf(event));
   if (state.steps !== null) withdrawWithin(state, keyOf(event));
   answer(state, event);
 }
+
+/** It comes first in the data, so that nobody has to decode the outputs of all steps to know. */
+const undoMark = '{"undo":true';
 
 /** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
 function withdrawWithin(state: RunState, step: string): void {

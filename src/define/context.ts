@@ -26,7 +26,7 @@ export interface StepTools {
   progress(done: number, total?: number, message?: string): void;
 }
 
-export interface StepOptions {
+export interface StepOptions<Output = any> {
   /** What happens when it throws. Default: 4 attempts, 1 s doubling, jitter. */
   readonly retry?: RetryOptions;
   /** Per attempt. Afterwards the attempt counts as failed, whatever its code still does. */
@@ -38,6 +38,11 @@ export interface StepOptions {
    * it runs at most once, and pauses the run for somebody to decide: `resume()`, `skip()` or `resume({ output })`.
    */
   readonly onCrash?: "rerun" | "pause";
+  /**
+   * Undoes the step when the run fails or is canceled after it: in reverse order of completion, recorded and retried
+   * like a step. If it fails for good the run is paused, and goes on undoing when it is resumed.
+   */
+  compensate?(step: StepTools, output: Output): unknown;
 }
 
 export interface WaitOptions {
@@ -121,12 +126,12 @@ export interface WorkflowContext<Input = unknown> {
   readonly log: Logger;
 
   /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
-  step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;
   /** A step whose own writes through `tx` commit together with its record: exactly once. */
   transaction<T, Tx = any>(
     name: string,
     fn: (tx: Tx, step: StepTools) => T | Promise<T>,
-    options?: StepOptions,
+    options?: StepOptions<T>,
   ): Promise<T>;
 
   sleep(name: string, duration: Duration): Promise<void>;

@@ -3,6 +3,7 @@
  * that the package does not export: it is not for users.
  */
 import type { FlowAction } from "../core/flow-control.js";
+import type { RetryPolicy } from "../core/retry.js";
 import type { StepTools, WorkflowContext } from "./context.js";
 
 export const stepping: unique symbol = Symbol("pawl.stepping");
@@ -19,6 +20,8 @@ export interface Stepping {
   readonly position: string | null;
   /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
+  /** Says how steps are undone, before any of them is needed. */
+  compensateWith(steps: Iterable<DeclaredStep>): void;
   recordOf(step: string): StepRecord | null;
   /** Records that a step is not run, because of how a branch was decided. */
   leaveOut(step: string): void;
@@ -48,6 +51,10 @@ export interface DeclaredStep {
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
   body(scope: StepScope): unknown;
+  /** Undoes it; null when it cannot be undone. */
+  readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
+  /** How often undoing it is tried. */
+  readonly retry: RetryPolicy;
   /** What an exception means. */
   react(error: unknown, history: StepHistory): Reaction;
 }

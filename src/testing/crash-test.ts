@@ -35,6 +35,9 @@ export interface CrashTestOptions<Input, Output> {
 }
 
 export interface CrashTestReport<Output> {
+  /** How the run ended, undisturbed and after each crash. */
+  readonly status: "completed" | "failed" | "canceled";
+  /** Of a run that completed. */
   readonly output: Output;
   /** Commits of an undisturbed run. Each is a point before and a point after it. */
   readonly commits: number;
@@ -63,19 +66,33 @@ export async function crashTest<Input, Output>(
     const undisturbed = await trial.run(null);
     const points = choosePoints(undisturbed.commits, options);
     for (const point of points) {
-      const { output } = await trial.run(point);
-      const same = options.compare ?? isDeepStrictEqual;
-      if (same(undisturbed.output, output)) continue;
-      const shown = [undisturbed.output, output].map((value) => JSON.stringify(value)).join(" became ");
+      const crashed = await trial.run(point);
+      if (isSame(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
+      const shown = [undisturbed, crashed].map(show).join(" became ");
       throw new Error(
         `A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`,
       );
     }
-    return { output: undisturbed.output, commits: undisturbed.commits, points: points.length };
+    const { status, output, commits } = undisturbed;
+    return { status, output, commits, points: points.length };
   } finally {
     await store.close();
   }
 }
+
+/** How a run ended; a failure is known by its words. */
+interface Ending<Output> {
+  readonly status: "completed" | "failed" | "canceled";
+  readonly output: Output;
+  readonly problem: string | null;
+}
+
+function isSame<Output>(a: Ending<Output>, b: Ending<Output>, compare: (a: Output, b: Output) => boolean): boolean {
+  return a.status === b.status && a.problem === b.problem && compare(a.output, b.output);
+}
+
+const show = ({ status, output, problem }: Ending<unknown>) =>
+  status === "completed" ? JSON.stringify(output) : `${status} (${problem})`;
 
 function choosePoints(
   commits: number,
@@ -111,7 +128,7 @@ class Trial<Input, Output> {
     this.#clock = clock;
   }
 
-  async run(point: Point | null): Promise<{ readonly output: Output; readonly commits: number }> {
+  async run(point: Point | null): Promise<Ending<Output> & { readonly commits: number }> {
     await this.#options.setup?.();
     const mortal = new MortalStore(this.#store, point);
     let pawl = new Pawl(mortal.store, silent);
@@ -135,9 +152,11 @@ class Trial<Input, Output> {
         worker = await this.#worker(pawl);
         continue;
       }
-      if ((await run.get()).finishedAt !== null) {
+      const { finishedAt, status, output, error } = await run.get();
+      if (finishedAt !== null) {
         await worker.stop();
-        return { output: await run.result({ timeout: "10s" }), commits: mortal.commits };
+        const ending = { status: status as Ending<Output>["status"], output: output as Output };
+        return { ...ending, problem: error?.message ?? null, commits: mortal.commits };
       }
       if (nextDueAt === null && idle) break;
       idle = nextDueAt === null;

@@ -5,6 +5,7 @@ import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { routeOf } from "../core/route.js";
 import { type StepOp, scopeMark } from "../core/state.js";
+import type { StepTools } from "../define/context.js";
 import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepRecord, StepScope } from "../define/stepping.js";
 import type { RunRecord } from "../store/store.js";
 import { openCheckpoints } from "./checkpoints.js";
@@ -56,16 +57,28 @@ export class DeclaredSteps implements Stepping {
     const waitMs = isNew && turn.state.position === name ? 0 : declared.waitMs;
     const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
     turn.enterStation(station, isNew && waitMs > 0);
-    const step = new Step(turn, name, (execution) => runBody(turn, declared, execution as TurnExecution), {
+    const step = new Step(turn, name, (execution) => runIn(turn, declared, execution as TurnExecution, declared.body), {
       timeoutMs: declared.timeoutMs,
       onCrash: declared.onCrash,
       input: undefined,
       kind: "plain",
       declared: true,
+      undoable: declared.compensate !== null,
       waitMs,
       react: (error, op) => declared.react(error, historyOf(op)),
     });
     return step.call(this.#scope);
+  }
+
+  compensateWith(steps: Iterable<DeclaredStep>): void {
+    const turn = this.#turn;
+    for (const declared of steps) {
+      const { name, compensate, retry } = declared;
+      if (compensate === null) continue;
+      const body = (execution: StepTools) =>
+        runIn(turn, declared, execution as TurnExecution, (scope) => compensate(scope, turn.outputOf(name)));
+      turn.compensators.set(name, { body, retry, declared: true });
+    }
   }
 
   recordOf(name: string): StepRecord | null {
@@ -108,7 +121,12 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
 }
 
-function runBody(turn: Turn, declared: DeclaredStep, execution: TurnExecution): unknown {
+function runIn(
+  turn: Turn,
+  declared: DeclaredStep,
+  execution: TurnExecution,
+  body: (scope: StepScope) => unknown,
+): unknown {
   const scope = new Scope(turn, execution);
   execution.scope = scope;
   const leave = (action: FlowAction): never => {
@@ -125,10 +143,10 @@ function runBody(turn: Turn, declared: DeclaredStep, execution: TurnExecution): 
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
   };
   const { checkpoints: options } = declared;
-  if (options === null) return declared.body({ ...parts, checkpoints: null });
+  if (options === null) return body({ ...parts, checkpoints: null });
   return openCheckpoints(execution, options, leave).then((checkpoints) => {
     execution.checkpoints = checkpoints;
-    return declared.body({ ...parts, checkpoints });
+    return body({ ...parts, checkpoints });
   });
 }
 

@@ -1,5 +1,6 @@
 /** How the handler of a workflow ended, and what that means for the run. */
 import { encode } from "../core/codec.js";
+import { openCompensations } from "../core/compensation.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { PauseError, TransientError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
@@ -8,6 +9,7 @@ import { FlowSignal } from "../core/flow-control.js";
 import { presentable } from "../core/presentable.js";
 import { nextDelay } from "../core/retry.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
+import { compensate } from "./compensation.js";
 import { createContext } from "./context.js";
 import { pausedBy } from "./paused-by.js";
 import { Scope } from "./scope.js";
@@ -114,9 +116,13 @@ async function completeChecked(
 }
 
 export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
-  if (!turn.halted) await callOnFailure(turn, error);
-  if (turn.over) return;
   const failure = toFailure(error);
+  if (openCompensations(turn.state).length > 0) {
+    if (!turn.beginUndoing()) return;
+    if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
+    await callOnFailure(turn, error);
+  } else if (!turn.halted) await callOnFailure(turn, error);
+  if (turn.over) return;
   await turn.conclude("failed", ended, null, failure);
 }
 
@@ -135,6 +141,17 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
 }
 
 export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
+  if (openCompensations(turn.state).length > 0) return undoAndCancel(turn, reason, ended);
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
   return turn.conclude("canceled", ended, null, error);
+}
+
+/** That the run is canceled is in the log before anything is undone: whoever takes it over goes on undoing. */
+async function undoAndCancel(turn: Turn, reason: string | null, ended: readonly NewEvent[]): Promise<void> {
+  if (turn.state.cancel === null) {
+    await turn.submit([...ended, event("run.cancel_requested", {}, reason === null ? {} : { reason })]);
+    return;
+  }
+  if (!turn.beginUndoing()) return;
+  if (await compensate(turn, `the run was canceled${reason === null ? "." : `: ${reason}`}`)) cancel(turn, reason);
 }

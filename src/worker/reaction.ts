@@ -24,7 +24,12 @@ interface Consequence {
   readonly signal: FlowSignal | null;
 }
 
-export function eventsOf(reaction: Reaction, error: unknown, execution: Execution): Consequence {
+export function eventsOf(
+  reaction: Reaction,
+  error: unknown,
+  execution: Execution,
+  explain?: (error: unknown) => string,
+): Consequence {
   const failure = toFailure(error);
   const ended = { error: failure, ms: execution.elapsedMs };
   const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
@@ -39,7 +44,10 @@ export function eventsOf(reaction: Reaction, error: unknown, execution: Executio
       return only(event("step.failed", place(timedOut ?? "failed_by_exception"), ended));
     case "pause": {
       const data = { ...ended, retryMs: 0, transient: true };
-      return only(event("step.failed", place(timedOut ?? "paused_by_exception"), data), paused(error, execution.key));
+      return only(
+        event("step.failed", place(timedOut ?? "paused_by_exception"), data),
+        paused(error, execution.key, explain),
+      );
     }
     case "skip":
       return only(event("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
@@ -52,8 +60,9 @@ export function eventsOf(reaction: Reaction, error: unknown, execution: Executio
 
 const only = (...events: NewEvent[]): Consequence => ({ events, signal: null });
 
-function paused(error: unknown, step: string): NewEvent {
+function paused(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
   if (error instanceof PauseError) return pausedBy(error, { node: step });
   const failure = toFailure(error);
-  return event("run.paused", { node: step }, { reason: `Step "${step}" failed: ${failure.message}`, error: failure });
+  const reason = explain?.(error) ?? `Step "${step}" failed: ${failure.message}`;
+  return event("run.paused", { node: step }, { reason, error: failure });
 }

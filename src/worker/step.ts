@@ -9,7 +9,7 @@ import { executionId } from "../core/ids.js";
 import { presentable } from "../core/presentable.js";
 import { resolveRetry } from "../core/retry.js";
 import { type Op, type StepOp, scopeOf } from "../core/state.js";
-import type { StepOptions } from "../define/context.js";
+import type { StepOptions, StepTools } from "../define/context.js";
 import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
@@ -43,7 +43,14 @@ export function callStep(
   }
   const { onCrash = "rerun", input } = options;
   const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, historyOf(op));
-  return new Step(turn, key, body, { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false }).call(scope);
+  const { compensate } = options;
+  if (compensate !== undefined) {
+    const undo = (tools: StepTools) => compensate(tools, turn.outputOf(key));
+    turn.compensators.set(key, { body: undo, retry: policy, declared: false });
+  }
+  const undoable = compensate !== undefined;
+  const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable };
+  return new Step(turn, key, body, settings).call(scope);
 }
 
 export function historyOf(op: StepOp | undefined): StepHistory {
@@ -62,6 +69,10 @@ export interface StepSettings {
   readonly waitMs: number;
   /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
   readonly declared: boolean;
+  /** Its record says that it can be undone. */
+  readonly undoable: boolean;
+  /** Words for a person who finds the run paused because of it. */
+  readonly explain?: (error: unknown) => string;
   /** What an exception means. */
   react(error: unknown, op: StepOp | undefined): Reaction;
 }
@@ -221,7 +232,7 @@ export class Step {
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
     const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
-    const { events, signal: consequence } = eventsOf(reaction, error, execution);
+    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain);
     this.#record(execution, events, consequence);
   }
 
@@ -268,7 +279,9 @@ export class Step {
     const raw: Record<string, string> = { output: text };
     const { input } = this.#settings;
     if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
-    return event("step.completed", this.#place(execution, "success"), { ms: execution.elapsedMs }, raw);
+    const ms = execution.elapsedMs;
+    const data = this.#settings.undoable ? ({ undo: true, ms } as const) : { ms };
+    return event("step.completed", this.#place(execution, "success"), data, raw);
   }
 
   #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {

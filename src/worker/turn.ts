@@ -6,10 +6,11 @@
  * a run that sleeps for a month is one row.
  */
 import { decode, encode } from "../core/codec.js";
+import { isCompensation, openCompensations } from "../core/compensation.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
-import { event, type NewEvent } from "../core/event.js";
+import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
@@ -23,6 +24,7 @@ import { Answers, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
 import { releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
+import type { Compensator } from "./compensation.js";
 import { createContext } from "./context.js";
 import { DeclaredSteps } from "./declared.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
@@ -86,6 +88,8 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
+  /** How to undo steps, as far as the code has said. */
+  readonly compensators = new Map<string, Compensator>();
   /** What the handler was called with. */
   input: unknown;
   readonly #opening: Opening;
@@ -97,6 +101,10 @@ export class Turn {
   #current: Execution | null = null;
   /** The run fails; only this step may still begin. */
   #lastStep: string | null = null;
+  /** What was done is being undone: nothing else may begin. */
+  #undoing = false;
+  /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
+  #expired: Failure | null = null;
   /** It was paused and resumed within this turn: what the code asked for meanwhile was refused, so it begins again. */
   #startOver = false;
   #controller: AbortController | null = null;
@@ -174,6 +182,8 @@ export class Turn {
       this.#startOver ||
       this.#holding ||
       this.#lastStep !== null ||
+      this.#undoing ||
+      this.#expired !== null ||
       this.state.paused !== null ||
       this.state.cancel !== null ||
       this.state.ending !== null
@@ -335,7 +345,22 @@ export class Turn {
     return this.#lastStep !== null;
   }
 
+  /** What a step has returned, as the log says. */
+  outputOf(key: string): unknown {
+    const op = this.state.ops.get(key);
+    return op?.kind === "step" ? dataOf(op, "step.completed").output : undefined;
+  }
+
+  /** From here on nothing begins but what undoes. False: that has begun before. */
+  beginUndoing(): boolean {
+    if (this.#undoing) return false;
+    this.#undoing = true;
+    if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
+    return true;
+  }
+
   mayBegin(key: string): boolean {
+    if (this.#undoing && isCompensation(key)) return !this.over && !this.#leaving && this.state.paused === null;
     return !this.halted || (this.#lastStep === key && !this.over && !this.#leaving && this.state.cancel === null);
   }
 
@@ -493,10 +518,16 @@ export class Turn {
 
   /** The time limit of the run has passed. */
   async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
+    if (this.#expired !== null || this.#undoing || this.#lastStep !== null) return;
     const before = events.filter((one) => !isEnding(one));
-    if (this.definition.onFailure === null) return this.conclude("failed", before, null, error);
+    const mustUndo = openCompensations(this.state).length > 0;
+    if (this.definition.onFailure === null && !mustUndo) return this.conclude("failed", before, null, error);
     if (!(await this.submit(before))) return;
     this.abort(reviveFailure(error));
+    if (mustUndo && !this.#codeRuns) {
+      this.#expired = error;
+      return this.#runCode();
+    }
     this.#codeRuns = true;
     this.answers.open();
     await fail(this, reviveFailure(error));
@@ -538,7 +569,8 @@ export class Turn {
     }
     // Its receipt stirs again, and then the state knows what is in it.
     if (this.journal.unsettled) return;
-    if (this.state.cancel !== null) return void cancel(this, this.state.cancel.reason);
+    if (this.state.cancel !== null && this.state.paused === null) return this.#settleCanceled(this.state.cancel.reason);
+    if (this.#expired !== null && !this.answers.delivering) return this.#settleExpired(this.#expired);
     if (this.state.paused !== null || this.#stopping || this.#startOver || this.#handingOver) return void this.park();
     // News may have come after the turn began: it is looked for until the run is really let go of.
     if (!this.#codeRuns) return this.#hasWorkForCode() ? this.#runCode() : void this.park();
@@ -549,6 +581,25 @@ export class Turn {
     const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
     if (waits && !signalIsThere) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
+  }
+
+  /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
+  #settleCanceled(reason: string | null): void {
+    const mustUndo = openCompensations(this.state).length > 0;
+    if (mustUndo && !this.#codeRuns) return this.#runCode();
+    if (mustUndo && (this.answers.delivering || this.#undoing)) return this.#waitForUndoing();
+    void cancel(this, reason);
+  }
+
+  #settleExpired(error: Failure): void {
+    if (this.#undoing) return this.#waitForUndoing();
+    void fail(this, reviveFailure(error));
+  }
+
+  /** Undoing may have to wait for its next attempt. */
+  #waitForUndoing(): void {
+    if (!this.#undoing || this.answers.delivering) return;
+    if ([...this.answers.pending.keys()].some(isCompensation)) void this.park();
   }
 
   /** After a death nobody knows what the code had seen. */

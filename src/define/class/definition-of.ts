@@ -165,6 +165,8 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
             maxIterations: options.maxIterations ?? null,
             relaxed: options.checkpoint === "relaxed",
           },
+    compensate: null,
+    retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),
     react: (error, history) => reactTo(error, levels, retry, history),
   };

@@ -9,6 +9,8 @@ export interface GraphJson {
     readonly name: string;
     readonly kind: "step" | "branch";
     readonly after: readonly string[];
+    /** It can be undone. */
+    readonly compensated?: true;
     readonly case?: { readonly branch: string; readonly label: string };
   }[];
 }
@@ -22,6 +24,7 @@ export function toJson(shape: Shape): GraphJson {
       kind: handle.kind,
       after,
       ...(choice === null ? {} : { case: choice }),
+      ...(handle.kind === "step" && handle.options.compensate !== undefined ? { compensated: true as const } : {}),
     })),
   };
 }

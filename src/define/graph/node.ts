@@ -16,12 +16,14 @@ export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
   maybeOutput<Output>(step: StepHandle<string, any, Output, any>): Output | undefined;
 }
 
-export interface GraphStepOptions {
+export interface GraphStepOptions<Output = any> {
   /** What happens when it throws. Default: as the graph says. */
   readonly retry?: RetryOptions;
   /** Per attempt. */
   readonly timeout?: Duration;
   readonly onCrash?: "rerun" | "pause";
+  /** Undoes it, when the run fails or is canceled after it: in reverse order of completion, durably. */
+  compensate?(ctx: StepContext<any>, output: Output): unknown;
 }
 
 export type AnyNode = StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
@@ -31,7 +33,7 @@ export class StepHandle<Name extends string, Input, Output, After extends string
   readonly kind = "step";
   readonly name: Name;
   readonly fn: (ctx: StepContext<Input>) => Output | Promise<Output>;
-  readonly options: GraphStepOptions;
+  readonly options: GraphStepOptions<Output>;
   readonly dependencies: readonly AnyNode[];
   /** Carries the types only. */
   declare readonly __types?: { readonly input: Input; readonly output: Output; readonly after: After };
@@ -39,7 +41,7 @@ export class StepHandle<Name extends string, Input, Output, After extends string
   constructor(
     name: Name,
     fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
-    options: GraphStepOptions,
+    options: GraphStepOptions<Output>,
     dependencies: readonly AnyNode[] = [],
   ) {
     this.name = name;
@@ -93,17 +95,19 @@ export class BranchHandle<Name extends string, Of extends Cases, After extends s
 export function step<const Name extends string, Input = unknown, Output = unknown>(
   name: Name,
   fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
-  options: GraphStepOptions = {},
+  options: GraphStepOptions<Output> = {},
 ): StepHandle<Name, Input, Output> {
   checkNodeName(name);
   if (typeof fn !== "function") throw new InvalidInputError(`Step "${name}" needs a function.`);
   for (const option of Object.keys(options)) {
-    if (!["retry", "timeout", "onCrash"].includes(option))
+    if (!["retry", "timeout", "onCrash", "compensate"].includes(option))
       throw new InvalidInputError(`Step "${name}" has an option "${option}", which does not exist.`);
   }
-  const { onCrash } = options;
+  const { onCrash, compensate } = options;
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
     throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);
+  if (compensate !== undefined && typeof compensate !== "function")
+    throw new InvalidInputError(`compensate of step "${name}" must be a function.`);
   if (options.timeout !== undefined) parseDuration(options.timeout, `timeout of step "${name}"`);
   if (options.retry !== undefined) resolveRetry(options.retry);
   return new StepHandle(name, fn, options);

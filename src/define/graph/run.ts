@@ -4,7 +4,7 @@ import { GraphError, PermanentError } from "../../core/errors.js";
 import type { RetryPolicy } from "../../core/retry.js";
 import { byRetryPolicy } from "../retrying.js";
 import type { DeclaredStep, Stepping, StepScope } from "../stepping.js";
-import { type AnyNode, retryOf, type StepContext } from "./node.js";
+import { type AnyNode, type GraphStepOptions, retryOf, type StepContext } from "./node.js";
 import { isAncestor, type Shape, type ShapeNode } from "./shape.js";
 
 export interface GraphPlan {
@@ -25,7 +25,8 @@ export function planOf(shape: Shape, retry: RetryPolicy, concurrency: number): G
 
 function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: Stepping): DeclaredStep {
   const { name, handle } = node;
-  const options = handle.kind === "step" ? handle.options : {};
+  const options: GraphStepOptions = handle.kind === "step" ? handle.options : {};
+  const undo = options.compensate;
   const policy = retryOf(options, defaults);
   return {
     name,
@@ -35,6 +36,8 @@ function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: S
     queue: null,
     priority: null,
     checkpoints: null,
+    retry: policy,
+    compensate: undo === undefined ? null : (scope, output) => undo(contextOf(shape, node, engine, scope), output),
     body: (scope) => {
       const ctx = contextOf(shape, node, engine, scope);
       return handle.kind === "step" ? handle.fn(ctx) : choose(handle, ctx);
@@ -105,6 +108,8 @@ class GraphRun {
   }
 
   toTheEnd(): Promise<unknown> {
+    const { steps } = this.#plan;
+    this.#engine.compensateWith([...steps.values()].map((declare) => declare(this.#engine)));
     return new Promise((resolve, reject) => {
       this.#finish = resolve;
       this.#fail = reject;

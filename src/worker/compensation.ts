@@ -1,0 +1,51 @@
+/** Undoes what a run has done, in reverse order of completion. Each undoing is a step: recorded, retried, resumed. */
+import { compensationOf, openCompensations } from "../core/compensation.js";
+import { toFailure } from "../core/failure.js";
+import type { RetryPolicy } from "../core/retry.js";
+import type { StepOp } from "../core/state.js";
+import { byRetryPolicy } from "../define/retrying.js";
+import type { Reaction } from "../define/stepping.js";
+import type { Body } from "./execution.js";
+import { Scope } from "./scope.js";
+import { historyOf, Step } from "./step.js";
+import type { Turn } from "./turn.js";
+
+export interface Compensator {
+  readonly body: Body;
+  readonly retry: RetryPolicy;
+  /** It is a declared step's, with a scope of its own. */
+  readonly declared: boolean;
+}
+
+/** False when it could not be done yet: the run is held, or not ours any more. `cause` is why there is something to undo. */
+export async function compensate(turn: Turn, cause: string): Promise<boolean> {
+  for (const step of openCompensations(turn.state)) {
+    const compensator = turn.compensators.get(step);
+    if (compensator === undefined) {
+      turn.hold(`Step "${step}" has to be undone (${cause}), but the code does not say how any more.`, null);
+      return false;
+    }
+    await undo(turn, step, compensator, cause);
+    if (turn.over) return false;
+  }
+  return true;
+}
+
+function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
+  const react = (error: unknown, op: StepOp | undefined): Reaction => {
+    const reaction = byRetryPolicy(retry, error, historyOf(op));
+    // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.
+    return reaction.kind === "fail" ? { kind: "pause" } : reaction;
+  };
+  const explain = (error: unknown) =>
+    `Step "${step}" could not be undone: ${toFailure(error).message} It has to be, because ${cause}`;
+  const settings = {
+    timeoutMs: null,
+    onCrash: "rerun",
+    input: undefined,
+    kind: "plain",
+    waitMs: 0,
+    undoable: false,
+  } as const;
+  return new Step(turn, compensationOf(step), body, { ...settings, declared, react, explain }).call(new Scope(turn));
+}

@@ -1,0 +1,214 @@
+/** Sagas: what was done is undone, in reverse order, when a run fails or is canceled. */
+import { graph, PermanentError, step, type WorkflowDefinition, workflow } from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
+
+let did: string[] = [];
+beforeEach(() => {
+  did = [];
+});
+
+/** Whether undoing this one fails now. */
+let broken: string | null = null;
+function undo(name: string, output: unknown): void {
+  if (broken === name) throw new Error(`${name} is down.`);
+  did.push(`undo ${name} ${output}`);
+}
+
+type End = "fails" | "cancels" | "waits" | "completes";
+
+const book = (name: string) =>
+  step(
+    name,
+    () => {
+      did.push(name);
+      return `${name}-1`;
+    },
+    { retry: { attempts: 2 }, compensate: (_ctx, output) => undo(name, output) },
+  );
+const [flight, hotel, car] = [book("flight"), book("hotel"), book("car")];
+const last = step("last", async (ctx) => {
+  const end = ctx.input as End;
+  if (end === "fails") throw new PermanentError("no seats");
+  if (end === "cancels") ctx.cancel("changed my mind");
+  if (end === "waits") await ctx.waitForSignal("never");
+});
+const tripGraph = graph("trip", [
+  flight,
+  hotel.after(flight),
+  car.after(hotel),
+  last.after(car),
+]) as unknown as WorkflowDefinition<End, unknown>;
+
+const tripFunction = workflow("trip", async (ctx, end: End) => {
+  for (const name of ["flight", "hotel", "car"]) {
+    await ctx.step(
+      name,
+      () => {
+        did.push(name);
+        return `${name}-1`;
+      },
+      { retry: { attempts: 2 }, compensate: (_step, output) => undo(name, output) },
+    );
+  }
+  if (end === "fails") throw new PermanentError("no seats");
+  if (end === "cancels") ctx.cancel("changed my mind");
+  if (end === "waits") await ctx.waitForSignal("never");
+});
+
+const done = ["flight", "hotel", "car"];
+const undone = ["undo car car-1", "undo hotel hotel-1", "undo flight flight-1"];
+
+describe.each([
+  ["a graph", tripGraph],
+  ["a function", tripFunction],
+])("%s", (_style, trip) => {
+  test("that completes undoes nothing", async () => {
+    const t = await start(trip);
+    await t.speedrun(await t.pawl.start(trip, "completes"));
+    expect(did).toEqual(done);
+  });
+
+  test("that fails undoes what it did, in reverse order, each recorded as a step", async () => {
+    const t = await start(trip);
+    const run = await t.pawl.start(trip, "fails");
+    await t.speedrun(run);
+    expect(did).toEqual([...done, ...undone]);
+    expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no seats" } });
+    const log = await logOf(run);
+    expect(log.slice(-4)).toEqual([
+      "step.completed car#compensate",
+      "step.completed hotel#compensate",
+      "step.completed flight#compensate",
+      "run.failed",
+    ]);
+    expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("that cancels itself undoes what it did", async () => {
+    const t = await start(trip);
+    const run = await t.pawl.start(trip, "cancels");
+    await t.settle();
+    expect(did).toEqual([...done, ...undone]);
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "changed my mind" } });
+  });
+
+  test("that is canceled while it waits undoes what it did, as soon as a worker is there", async () => {
+    const w = await world();
+    const first = await w.worker([trip]);
+    const run = await w.pawl.start(trip, "waits");
+    await first.settle();
+    await first.worker.stop();
+    await run.cancel("too late");
+    expect(did).toEqual(done);
+    expect(await run.status()).toBe("waiting");
+    const second = await w.worker([trip]);
+    await second.settle();
+    expect(did).toEqual([...done, ...undone]);
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "too late" } });
+    expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test.each(["fails", "cancels"] as const)("that %s undoes everything once, wherever its worker dies", async (end) => {
+    const t = await start(trip);
+    let runs = 0;
+    const check = () => {
+      if (runs++ === 0) return;
+      // The effect of a step in flight may be there twice; nothing is left out and nothing is out of order.
+      expect([...new Set(did)]).toEqual([...done, ...undone]);
+    };
+    const report = await t.crashTest(trip, end, {
+      setup: () => {
+        check();
+        did = [];
+      },
+    });
+    expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
+    expect(report.points).toBeGreaterThan(12);
+    expect([...new Set(did)]).toEqual([...done, ...undone]);
+  });
+
+  test("whose undoing fails is paused, with both errors to be seen, and goes on undoing when it is resumed", async () => {
+    const t = await start(trip);
+    broken = "hotel";
+    const run = await t.pawl.start(trip, "fails");
+    await t.advance("1 hour");
+    const { status, pauseReason } = await run.get();
+    expect(status).toBe("paused");
+    expect(pauseReason).toContain('Step "hotel" could not be undone: hotel is down.');
+    expect(pauseReason).toContain("the run failed: no seats");
+    expect(did).toEqual([...done, "undo car car-1"]);
+    broken = null;
+    await run.resume();
+    await t.advance("1 hour");
+    expect(did).toEqual([...done, ...undone]);
+    expect(await run.status()).toBe("failed");
+  });
+
+  test("whose undoing fails while it is canceled is paused, and canceled when that is mended", async () => {
+    const t = await start(trip);
+    broken = "car";
+    const run = await t.pawl.start(trip, "waits");
+    await t.settle();
+    await run.cancel("enough");
+    await t.advance("1 hour");
+    expect(await run.get()).toMatchObject({
+      status: "paused",
+      pauseReason: expect.stringContaining("canceled: enough"),
+    });
+    broken = null;
+    await run.resume();
+    await t.settle();
+    expect(did).toEqual([...done, ...undone]);
+    expect(await run.status()).toBe("canceled");
+  });
+});
+
+test("a run that takes too long undoes what it did, and fails", async () => {
+  const slow = workflow("slow", { timeout: "1 hour" }, async (ctx) => {
+    await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
+    await ctx.waitForSignal("never");
+  });
+  const t = await start(slow);
+  const run = await t.pawl.start(slow);
+  await t.advance("2 hours");
+  expect(did).toEqual(["undo book b"]);
+  expect(await errorOf(run.result())).toMatchObject({ cause: { name: "TimeoutError" } });
+  expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+});
+
+test("onFailure is the last word, after everything is undone", async () => {
+  const told = workflow("told", { onFailure: () => void did.push("told") }, async (ctx) => {
+    await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
+    throw new PermanentError("no");
+  });
+  const t = await start(told);
+  await t.speedrun(await t.pawl.start(told));
+  expect(did).toEqual(["undo book b", "told"]);
+});
+
+test("a step that ends after the run was canceled is undone as well", async () => {
+  const [begun, finish] = [gate(), gate()];
+  const late = workflow("late", async (ctx) => {
+    await ctx.step(
+      "book",
+      async () => {
+        begun.open();
+        await finish.opened;
+        return "b";
+      },
+      { compensate: (_step, output) => undo("book", output) },
+    );
+    await ctx.step("never", () => void did.push("never"));
+  });
+  const t = await start(late);
+  const run = await t.pawl.start(late);
+  const settled = t.settle();
+  await begun.opened;
+  await run.cancel();
+  await until(async () => (await logOf(run)).includes("run.cancel_requested"));
+  finish.open();
+  await settled;
+  expect(did).toEqual(["undo book b"]);
+  expect(await run.status()).toBe("canceled");
+});
