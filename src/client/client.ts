@@ -8,7 +8,7 @@ import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
-import { anyHero, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
+import { anyHero, type DeclaredNode, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
@@ -43,6 +43,8 @@ interface Registration {
   /** Queues that its steps have, or once had. */
   readonly queues: readonly string[];
   readonly hero: HeroPolicy;
+  /** The steps that it declares; null when they are found out as its code runs. */
+  readonly nodes: readonly DeclaredNode[] | null;
 }
 
 const maxPage = 1_000;
@@ -185,7 +187,7 @@ export class Client {
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-        const steps = declared === null ? {} : { hero, queues: [...queues] };
+        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes };
         const graph = JSON.stringify({ priority, tags, ...steps });
         return { name, queue, version, signature: null, graph };
       }),
@@ -213,13 +215,15 @@ export class Client {
     const known = await this.store.workflow(name);
     if (known === null) return null;
     const defaults = known.graph === null ? {} : (JSON.parse(known.graph) as Partial<Registration>);
-    const { priority = 0, tags = [], queues = [], hero = anyHero } = defaults;
-    return { queue: known.queue, version: known.version, priority, tags, queues, hero };
+    const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null } = defaults;
+    return { queue: known.queue, version: known.version, priority, tags, queues, hero, nodes };
   }
+
+  readonly #nodesOf = async (workflow: string) => (await this.registration(workflow))?.nodes ?? null;
 
   #handle(id: string): RunHandle<any, any> {
     if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
-    return new RunHandle(id, this.store, this.#results);
+    return new RunHandle(id, this.store, this.#results, this.#nodesOf);
   }
 
   async #launch<Input, Output>(
@@ -236,7 +240,12 @@ export class Client {
       options.tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(options.tx, runs);
     return runs.map((run, index) => {
       const refusal = refusals[index] ?? null;
-      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.store, this.#results);
+      return new RunHandle(
+        refusal === null ? run.id : existing(run, refusal),
+        this.store,
+        this.#results,
+        this.#nodesOf,
+      );
     });
   }
 

@@ -1,17 +1,21 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
 import { decode, encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
+import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
 import { checkName, checkReason } from "../core/names.js";
 import { currentStep, fold } from "../core/state.js";
+import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, runInfo } from "./info.js";
 import { readLog } from "./log.js";
+import { type NodeInfo, nodesOf, seenIn } from "./nodes.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
 import type { Results } from "./results.js";
+import { type RunSnapshot, snapshotAt } from "./snapshot.js";
+import { type TimelineInterval, timelineOf } from "./timeline.js";
 
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
@@ -20,11 +24,18 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
   readonly #store: Store;
   readonly #results: Results;
+  readonly #nodesOf: (workflow: string) => Promise<readonly DeclaredNode[] | null>;
 
-  constructor(id: string, store: Store, results: Results) {
+  constructor(
+    id: string,
+    store: Store,
+    results: Results,
+    nodesOfWorkflow: (workflow: string) => Promise<readonly DeclaredNode[] | null>,
+  ) {
     this.id = id;
     this.#store = store;
     this.#results = results;
+    this.#nodesOf = nodesOfWorkflow;
   }
 
   async get(): Promise<RunInfo<Input, Output>> {
@@ -124,6 +135,26 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** Every attempt at every step, in the order in which they began to be known. */
   async executions(): Promise<ExecutionInfo[]> {
     return executionsOf(this.id, await readLog(this.#store, await this.#record()));
+  }
+
+  /** When each execution began and ended, in that order, for drawing. */
+  async timeline(): Promise<TimelineInterval[]> {
+    return timelineOf(await this.executions());
+  }
+
+  /** The steps that a class or graph declares, and how far the run is with each. Of a function: those it has come to. */
+  async nodes(): Promise<NodeInfo[]> {
+    const { workflow } = await this.#record();
+    const executions = await this.executions();
+    const declared = await this.#nodesOf(workflow);
+    return nodesOf(declared ?? seenIn(executions), executions);
+  }
+
+  /** The run as it was after this event: its state is rebuilt from the log. */
+  async stateAt(seq: number): Promise<RunSnapshot> {
+    if (!Number.isInteger(seq) || seq < 0)
+      throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
+    return snapshotAt(await readLog(this.#store, await this.#record()), seq);
   }
 
   /** How far the run and its steps say they are. */

@@ -37,9 +37,17 @@ export interface HeroPolicy {
 
 export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
+export interface DeclaredNode {
+  readonly name: string;
+  readonly kind: "step" | "branch";
+  readonly after: readonly string[];
+}
+
 /** What there is to know beforehand about the steps of a workflow. */
 export interface Declared {
   readonly kind: "chain" | "graph";
+  /** Each after those that it depends on. */
+  readonly nodes: readonly DeclaredNode[];
   /** Queues that some steps have of their own. */
   readonly queues: readonly string[];
   /** Some step has a queue or a priority of its own. */

@@ -76,6 +76,10 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     },
     declared: {
       kind: "chain" as const,
+      nodes: steps.map(({ name: step }, index) => {
+        const before = steps[index - 1]?.name;
+        return { name: step, kind: "step" as const, after: before === undefined ? [] : [before] };
+      }),
       queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
       placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },

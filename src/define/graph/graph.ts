@@ -47,7 +47,12 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   const plan = planOf(shape, definition.retry, concurrency);
   return Object.freeze({
     ...definition,
-    declared: { kind: "graph", queues: [], placed: false },
+    declared: {
+      kind: "graph",
+      nodes: shape.nodes.map(({ name: node, handle, after }) => ({ name: node, kind: handle.kind, after })),
+      queues: [],
+      placed: false,
+    },
     handler: (ctx: object) => runGraph(plan, (ctx as { readonly [stepping]: Stepping })[stepping]),
     signature: signatureOf(shape),
     toJSON: () => toJson(shape),
