@@ -1,4 +1,4 @@
-// What the machine can do at best, in the same minutes: prepared inserts of rows like ours, one connection, one process.
+// What the machine can do at best, in the same minutes: prepared statements for rows like ours, one connection, one process.
 
 const counts = { full: { oneRow: 500, hundredRows: 10_000 }, quick: { oneRow: 300, hundredRows: 5_000 } };
 
@@ -14,7 +14,11 @@ export async function measureLimits({ limits }, size) {
   return rates;
 }
 
-export const limitNames = { oneRow: "one-row inserts / s", hundredRows: "100-row inserts, rows / s" };
+export const limitNames = {
+  oneRow: "one-row inserts / s",
+  hundredRows: "100-row inserts, rows / s",
+  oneUpdate: "one-row updates / s",
+};
 
 /** A figure beside the limit of its round: the share of a rate, the multiple of a time. */
 export function ratio(value, { limit, as }, limits) {

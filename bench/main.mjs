@@ -11,6 +11,7 @@ import { measureLimits, ratio } from "./limits.mjs";
 import { printStore } from "./report.mjs";
 import { median, summary } from "./statistics.mjs";
 import { openDatabase } from "./stores/open.mjs";
+import { checkpoints } from "./workloads/checkpoints.mjs";
 import { children } from "./workloads/children.mjs";
 import { manySteps } from "./workloads/many-steps.mjs";
 import { oneRunAlone } from "./workloads/one-run-alone.mjs";
@@ -18,7 +19,7 @@ import { oneStepRuns } from "./workloads/one-step-runs.mjs";
 import { parallelSteps } from "./workloads/parallel-steps.mjs";
 import { startLatency } from "./workloads/start-latency.mjs";
 
-const workloads = [oneStepRuns, manySteps, oneRunAlone, startLatency, parallelSteps, children];
+const workloads = [oneStepRuns, manySteps, oneRunAlone, startLatency, parallelSteps, children, checkpoints];
 
 const { stores, workloads: ids, rounds, quick, json } = readArguments(process.argv.slice(2));
 const chosen = workloads.filter(({ id }) => ids.includes(id));
@@ -57,13 +58,18 @@ async function benchRounds(target) {
     const limits = await measureLimits(target.database, size);
     const outcomes = new Map();
     for (const workload of chosen) outcomes.set(workload, await workload.measure(target, workload.sizes[size]));
-    measured.push({ limits, outcomes });
+    measured.push({ limits: withTheirOwn(limits, outcomes), outcomes });
   }
   return {
     figures: chosen.flatMap((workload) => figuresOf(workload, measured)),
     limits: limitsOf(measured),
     costs: chosen.flatMap((workload) => costsOf(workload, measured)),
   };
+}
+
+/** A workload may bring a limit that it has measured between its parts. */
+function withTheirOwn(limits, outcomes) {
+  return limits === null ? null : Object.assign({}, limits, ...[...outcomes.values()].map((outcome) => outcome.limits));
 }
 
 function figuresOf(workload, measured) {

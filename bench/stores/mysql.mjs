@@ -3,6 +3,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createConnection } from "mysql2/promise";
 import { cpuOfThreads } from "../cost.mjs";
+import { node, progressAt } from "./cursor-row.mjs";
 import { columns, eventRow } from "./event-row.mjs";
 
 let sent = 0;
@@ -17,6 +18,9 @@ export async function openMysql() {
   await admin.query(
     "CREATE TABLE bench_rows (run_id VARBINARY(36), seq INT, span INT, type VARBINARY(64), node VARBINARY(255), attempt INT, outcome VARBINARY(64), data LONGTEXT, at BIGINT, PRIMARY KEY (run_id, seq))",
   );
+  await admin.query(
+    "CREATE TABLE bench_cursors (run_id VARBINARY(36), node VARBINARY(1024), `cursor` LONGTEXT, progress LONGTEXT, at BIGINT, PRIMARY KEY (run_id, node))",
+  );
   const [[{ version }]] = await admin.query("SELECT version() AS version");
   const cpuUs = async () => (version.includes("MariaDB") ? cpuOfConnections(admin, name) : undefined);
   return {
@@ -26,7 +30,11 @@ export async function openMysql() {
     query: async (sql, values) => (await admin.query(sql, values))[0],
     usage: () => usage(admin, cpuUs),
     cpuUs,
-    limits: { oneRow: (count) => insertOneByOne(admin, count), hundredRows: (count) => insertHundreds(admin, count) },
+    limits: {
+      oneRow: (count) => insertOneByOne(admin, count),
+      hundredRows: (count) => insertHundreds(admin, count),
+      oneUpdate: (count) => updateAgainAndAgain(admin, count),
+    },
     close: async () => {
       await admin.query(`DROP DATABASE ${name}`);
       await admin.end();
@@ -81,4 +89,11 @@ async function insertHundreds(admin, count) {
     const rows = runs.map((run) => [run, seq, ...eventRow, Date.now()]);
     await admin.query(`INSERT INTO bench_rows (${columns}) VALUES ?`, [rows]);
   }
+}
+
+async function updateAgainAndAgain(admin, count) {
+  const run = randomUUID();
+  await admin.execute("INSERT INTO bench_cursors (run_id, node, at) VALUES (?, ?, 0)", [run, node]);
+  const sql = "UPDATE bench_cursors SET `cursor` = ?, progress = ?, at = ? WHERE run_id = ? AND node = ?";
+  for (let n = 1; n <= count; n += 1) await admin.execute(sql, [String(n), progressAt(n), Date.now(), run, node]);
 }

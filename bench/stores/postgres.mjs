@@ -3,6 +3,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";
 import { cpuOfThreads } from "../cost.mjs";
+import { node, progressAt } from "./cursor-row.mjs";
 import { columns, eventRow } from "./event-row.mjs";
 
 let sent = 0;
@@ -22,6 +23,9 @@ export async function openPostgres() {
   await client.query(
     "CREATE TABLE bench_rows (run_id uuid, at bigint, seq int, span int, attempt int, type text, node text, outcome text, data text, PRIMARY KEY (run_id, seq))",
   );
+  await client.query(
+    "CREATE TABLE bench_cursors (run_id uuid, at bigint, node text, cursor text, progress text, PRIMARY KEY (run_id, node)) WITH (fillfactor = 50)",
+  );
   return {
     label: process.env.PAWL_TEST_POSTGRES_URL_DESCRIPTION ?? "PostgreSQL",
     url,
@@ -29,7 +33,11 @@ export async function openPostgres() {
     query: async (sql, values) => (await client.query(sql, values)).rows,
     usage: () => usage(client),
     cpuUs: () => cpuUs(client),
-    limits: { oneRow: (count) => insertOneByOne(client, count), hundredRows: (count) => insertHundreds(client, count) },
+    limits: {
+      oneRow: (count) => insertOneByOne(client, count),
+      hundredRows: (count) => insertHundreds(client, count),
+      oneUpdate: (count) => updateAgainAndAgain(client, count),
+    },
     close: async () => {
       await client.end();
       await asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`);
@@ -73,4 +81,12 @@ async function insertHundreds(client, count) {
   const rest = eventRow.map((value) => runs.map(() => value));
   for (let seq = 1; seq <= count / 100; seq += 1)
     await client.query({ name: "hundred", text, values: [runs, runs.map(() => seq), ...rest, Date.now()] });
+}
+
+async function updateAgainAndAgain(client, count) {
+  const run = randomUUID();
+  await client.query("INSERT INTO bench_cursors (run_id, node, at) VALUES ($1, $2, 0)", [run, node]);
+  const text = "UPDATE bench_cursors SET cursor = $3, progress = $4, at = $5 WHERE run_id = $1 AND node = $2";
+  for (let n = 1; n <= count; n += 1)
+    await client.query({ name: "update", text, values: [run, node, String(n), progressAt(n), Date.now()] });
 }

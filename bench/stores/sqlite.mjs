@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadDriver } from "../../dist/store/sqlite/driver.js";
+import { node, progressAt } from "./cursor-row.mjs";
 import { columns, eventRow } from "./event-row.mjs";
 
 let sent = 0;
@@ -68,6 +69,9 @@ function openLimits({ Database }, file) {
   database.exec(
     "CREATE TABLE bench_rows (run_id TEXT, seq INTEGER, span INTEGER, type TEXT, node TEXT, attempt INTEGER, outcome TEXT, data TEXT, at INTEGER, PRIMARY KEY (run_id, seq)) WITHOUT ROWID",
   );
+  database.exec(
+    "CREATE TABLE bench_cursors (run_id TEXT, node TEXT, cursor TEXT, progress TEXT, at INTEGER, PRIMARY KEY (run_id, node))",
+  );
   const insert = database.prepare(`INSERT INTO bench_rows (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   return {
     database,
@@ -82,6 +86,14 @@ function openLimits({ Database }, file) {
         for (const run of runs) insert.run(run, seq, ...eventRow, Date.now());
         database.exec("COMMIT");
       }
+    },
+    oneUpdate: async (count) => {
+      const run = randomUUID();
+      database.prepare("INSERT INTO bench_cursors (run_id, node, at) VALUES (?, ?, 0)").run(run, node);
+      const update = database.prepare(
+        "UPDATE bench_cursors SET cursor = ?, progress = ?, at = ? WHERE run_id = ? AND node = ?",
+      );
+      for (let n = 1; n <= count; n += 1) update.run(String(n), progressAt(n), Date.now(), run, node);
     },
   };
 }

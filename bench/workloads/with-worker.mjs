@@ -23,10 +23,10 @@ export async function drained(worker, isComplete) {
 }
 
 async function checkAllCompleted(pawl, workflows) {
-  for (const { name } of workflows) {
+  for (const workflow of workflows) {
     for (const filter of [{ active: true }, { status: "failed" }]) {
-      const { runs } = await pawl.runs({ workflow: name, ...filter, limit: 1 });
-      if (runs.length > 0) throw new Error(`${name}: run ${runs[0].id} is ${runs[0].status}, not completed.`);
+      const [run] = (await pawl.runs({ workflow, ...filter, limit: 1 })).runs;
+      if (run !== undefined) throw new Error(`${run.workflow}: run ${run.id} is ${run.status}, not completed.`);
     }
   }
 }

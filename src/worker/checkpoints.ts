@@ -196,7 +196,6 @@ export class StepCheckpoints implements Checkpoints {
   /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
   async #written(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
-    await this.#letOthersRun();
     this.#stopIfAsked();
   }
 
@@ -207,7 +206,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#stopIfAsked();
   }
 
-  /** A loop over quick items, on a store that answers at once, would never let the process do anything else. */
+  /** A loop over quick items that waits for nothing would never let the process do anything else. */
   #letOthersRun(): Promise<void> | undefined {
     const now = performance.now();
     if (now - this.#yieldedAt < yieldEveryMs) return undefined;

@@ -14,10 +14,14 @@ interface Pending<T> {
 /** Smaller batches make more and smaller flushes, larger ones leave the database waiting. */
 const smallest = 32;
 const largest = 128;
+/** A store that answers without any I/O could keep the process from doing anything else. */
+const patienceMs = 4;
 
 export class Receipts {
   #pending: Pending<any>[] = [];
   #handingOut = false;
+  /** When the first receipts of this turn of the event loop were handed out. */
+  #turnBegan: number | null = null;
 
   add<T>(receive: (receipt: T) => void, receipt: T): void {
     this.#pending.push({ receive, receipt });
@@ -27,8 +31,19 @@ export class Receipts {
   handOut(flushWaits: boolean): void {
     if (this.#handingOut || this.#pending.length === 0) return;
     this.#handingOut = true;
-    if (flushWaits) setImmediate(this.#next);
+    if (flushWaits || this.#loopStandsStill()) setImmediate(this.#next);
     else this.#next();
+  }
+
+  /** All runs are made to wait together, so that they go on sharing their commits. */
+  #loopStandsStill(): boolean {
+    const now = performance.now();
+    if (this.#turnBegan !== null) return now - this.#turnBegan > patienceMs;
+    this.#turnBegan = now;
+    setImmediate(() => {
+      this.#turnBegan = null;
+    });
+    return false;
   }
 
   readonly #next = (): void => {

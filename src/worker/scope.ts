@@ -57,8 +57,7 @@ export class Scope {
       throw new InvalidInputError(
         `Step "${this.execution?.key}" goes through its items one at a time; await one loop before the next.`,
       );
-    const prefix = `#${number + 1}${scopeMark}`;
-    this.#item = { prefix, names: new Map(), random: seededRandom(this.#seed(prefix)) };
+    this.#item = new Item(number);
     try {
       await run();
     } finally {
@@ -87,7 +86,7 @@ export class Scope {
 
   /** A body draws the same random numbers at each of its attempts, and not those of another step or item. */
   random(): number {
-    if (this.#item !== null) return this.#item.random();
+    if (this.#item !== null) return (this.#item.random ??= seededRandom(this.#seed(this.#item.prefix)))();
     if (this.#forbidden === null) return (this.#random ??= seededRandom(this.#seed("")))();
     return (this.#randomOfConditions ??= seededRandom(this.#seed("?")))();
   }
@@ -125,10 +124,24 @@ export class Scope {
   }
 }
 
-interface Item {
-  readonly prefix: string;
-  readonly names: Map<string, number>;
-  readonly random: () => number;
+/** Made for every item, so it makes nothing before somebody asks for it: most items do nothing durably. */
+class Item {
+  readonly #number: number;
+  #names: Map<string, number> | null = null;
+  random: (() => number) | null = null;
+
+  constructor(number: number) {
+    this.#number = number;
+  }
+
+  get prefix(): string {
+    return `#${this.#number + 1}${scopeMark}`;
+  }
+
+  get names(): Map<string, number> {
+    this.#names ??= new Map();
+    return this.#names;
+  }
 }
 
 /** In a loop with a cursor, "the second call" is another one each time the loop is continued. */

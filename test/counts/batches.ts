@@ -63,6 +63,9 @@ const claims: Thing = async (meter) => {
 
 const steps: Thing = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
 
+const checkpoints: Thing = (meter) =>
+  commitOfAll(meter, () => ({ cursors: [{ node: "sweep", cursor: "102", progress: '{"done":2,"total":null}' }] }));
+
 const parks: Thing = (meter) =>
   commitOfAll(meter, () => ({
     events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
@@ -81,6 +84,7 @@ export const batches = {
   "100 starts in one commit": starts,
   "100 claims at once": claims,
   "100 steps in one commit": steps,
+  "100 checkpoints in one commit": checkpoints,
   "100 parks in one commit": parks,
   "100 finishes in one commit": finishes,
   "100 letters at once": letters,

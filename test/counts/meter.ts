@@ -1,5 +1,5 @@
 /** Pawl on a test database, with a meter between: does something, waits until all is quiet, and tells what it cost. */
-import { Pawl, type Worker, type WorkflowDefinition } from "pawl";
+import { type AnyWorkflow, Pawl, type Worker } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { vi } from "vitest";
 import type { Store } from "../../src/store/store.js";
@@ -81,9 +81,7 @@ export class Meter {
   }
 
   /** A process that has a worker for these workflows, and a client as in another one. */
-  async serve(
-    workflows: readonly WorkflowDefinition<any, any>[],
-  ): Promise<{ readonly pawl: Pawl; readonly client: Pawl }> {
+  async serve(workflows: readonly AnyWorkflow[]): Promise<{ readonly pawl: Pawl; readonly client: Pawl }> {
     const pawl = new Pawl(this.observed.store, silent);
     const options = { name: "worker", poll: Number.POSITIVE_INFINITY, lease: "1 day", grace: 0 } as const;
     this.#worker = await pawl.worker({ workflows, ...options }).start();

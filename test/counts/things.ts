@@ -1,5 +1,5 @@
 /** The things that have a price, and how each is made to happen alone: one run, one thing, nothing beside it. */
-import { type RunHandle, type WorkflowContext, workflow } from "pawl";
+import { type RunHandle, Workflow, type WorkflowContext, workflow } from "pawl";
 import { Checkpoints } from "./checkpoints.js";
 import type { Cost } from "./gate.js";
 import type { Meter } from "./meter.js";
@@ -99,6 +99,27 @@ const transactionalStep: Thing = async (meter) => {
     warm.open("here");
     return stops.reached("after");
   });
+};
+
+/** An awaited checkpoint in the middle of a resumable step: the cursor moves on by one item. */
+const checkpoint: Thing = async (meter) => {
+  const stops = new Checkpoints();
+  class Sweep extends Workflow {
+    static {
+      this.options({ name: meter.newName() });
+      this.resumableStep("sweep", async (_, iter) => {
+        // The first one makes the row.
+        await iter.set(101);
+        await stops.stop("before");
+        await iter.set(102);
+        await stops.stop("after");
+      });
+    }
+  }
+  const { pawl } = await meter.serve([Sweep]);
+  await pawl.start(Sweep);
+  await stops.reached("before");
+  return throughout(meter, stops);
 };
 
 /** The code returns; the run ends. */
@@ -209,6 +230,7 @@ export const things = {
   step,
   "100 steps at once": hundredStepsAtOnce,
   "transactional step": transactionalStep,
+  checkpoint,
   finish,
   "ask for a result": askForResult,
   "fall asleep": fallAsleep,

@@ -71,7 +71,9 @@ export class WrittenRows {
 
 /** All of them, by the part of their names that is their own: also one that a later migration brings. */
 async function tablesOf(kind: SqlStoreKind, sql: RawSql): Promise<string[]> {
-  const inSchema = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema";
+  // Views are listed there, too.
+  const inSchema =
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema";
   const query = {
     sqlite: "SELECT name FROM sqlite_master WHERE type = 'table'",
     postgres: `${inSchema} = current_schema()`,

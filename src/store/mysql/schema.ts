@@ -14,6 +14,8 @@
  * pawl_workflows   Names that somebody registered.
  * pawl_migrations  Which of the migrations below are applied.
  *
+ * pawl_step_executions is a view for people, computed from the logs (step-executions.ts).
+ *
  * Names, keys and ids are VARBINARY: `utf8mb4_bin` ignores trailing spaces, and the collations that do not
  * (utf8mb4_nopad_bin, utf8mb4_0900_bin) exist in only one of the two each. They hold UTF-8. Payloads are LONGTEXT, so
  * that people can read them and the JSON functions take them. All instants are epoch milliseconds.
@@ -21,6 +23,7 @@
  * There are no foreign keys: they lock the parent's row for each child's.
  */
 import type { Migration } from "../sql/migrations.js";
+import { stepExecutionsView } from "./step-executions.js";
 
 const table = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
 
@@ -134,6 +137,7 @@ export const migrations: readonly Migration[] = [
         graph LONGTEXT NULL,
         created_at BIGINT NOT NULL
       ) ${table}`,
+      stepExecutionsView,
     ],
   },
 ];

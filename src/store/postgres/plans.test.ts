@@ -66,6 +66,19 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
     await expectSearches();
   });
 
+  test("the view of step executions searches for the events of the runs that it is asked for", async () => {
+    const asked = ["run_id = $1::uuid", "workflow = $1", "hero_id = $1"];
+    for (const where of asked) {
+      await client.query("DEALLOCATE ALL");
+      await client.query(`PREPARE planned AS SELECT * FROM pawl_step_executions WHERE ${where}`);
+      const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE planned(NULL)`);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      const conditions = [...scansOf(plan, "pawl_events")].map((scan) => scan["Index Cond"] ?? "none");
+      expect(conditions.length).toBeGreaterThan(0);
+      for (const condition of conditions) expect(condition, where).toMatch(/^\(\(?run_id = /);
+    }
+  });
+
   async function expectSearches(): Promise<void> {
     const found: string[] = [];
     for (const { name, text, values } of sent.values()) {
@@ -115,4 +128,9 @@ function* troubles(plan: Plan): Generator<string> {
   if (reads && plan["Index Cond"] === undefined) yield `${type} of ${table}`;
   if (plan["Join Filter"] !== undefined) yield `${type} with ${plan["Join Filter"]}`;
   for (const inner of plan.Plans ?? []) yield* troubles(inner);
+}
+
+function* scansOf(plan: Plan, table: string): Generator<Plan> {
+  if (plan["Relation Name"] === table) yield plan;
+  for (const inner of plan.Plans ?? []) yield* scansOf(inner, table);
 }

@@ -16,16 +16,18 @@
  *   task's row, so they grow in the order of commit within a run.
  * - `pawl_cursors`: one overwritten row per (run, node) for steps that go through many items.
  * - `pawl_migrations`: which of the migrations below are applied.
+ * - `pawl_step_executions`: a view for people, computed from the logs (step-executions.ts).
  *
  * All instants are epoch milliseconds. Payloads are text, because jsonb refuses \u0000 and costs parsing. Names and keys
  * are compared byte for byte (COLLATE "C"). Columns of fixed width come first, so that no bytes are lost to alignment.
  * There are no foreign keys: they would lock a parent's row per child.
  */
 import type { Migration } from "../sql/migrations.js";
+import { stepExecutionsView } from "./step-executions.js";
 import type { Tables } from "./tables.js";
 
 export function migrationsOf(tables: Tables): readonly Migration[] {
-  return [{ version: 1, name: "tables", statements: firstTables(tables) }];
+  return [{ version: 1, name: "tables", statements: [...firstTables(tables), ...stepExecutionsView(tables)] }];
 }
 
 /** A queue's tables die and are born all day. Vacuum by count, not by share: 20 % of a big table would be too late. */

@@ -13,11 +13,13 @@
  * - pawl_workers: who is alive, and with which epoch; every write of a worker is checked against its row.
  * - pawl_workflows: what clients need to know of a workflow to start it by name.
  * - pawl_migrations: which of the migrations below are done.
+ * - pawl_step_executions: a view for people, computed from the logs (step-executions.ts).
  *
  * Instants are epoch milliseconds. Text is compared byte for byte (BINARY is SQLite's default collation).
  * There are no foreign keys: they cost on the hot path, and everything is written by one function.
  */
 import type { Migration } from "../sql/migrations.js";
+import { stepExecutionsView } from "./step-executions.js";
 
 /**
  * Rowid tables throughout, with the key as an index beside them: WITHOUT ROWID would put event rows of up to 1 MiB into
@@ -132,7 +134,9 @@ const indexes = [
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
 ];
 
-export const migrations: readonly Migration[] = [{ version: 1, name: "tables", statements: [...tables, ...indexes] }];
+export const migrations: readonly Migration[] = [
+  { version: 1, name: "tables", statements: [...tables, ...indexes, stepExecutionsView] },
+];
 
 /** Made before the first migration: the list of those that are done. */
 export const migrationsTable =

@@ -1,0 +1,69 @@
+/**
+ * The view `pawl_step_executions` on PostgreSQL (sql/step-executions.ts tells how it works): here its events are unpacked.
+ *
+ * The view goes from run to run (LATERAL) and searches each one's events by the primary key. Whatever a query asks of the
+ * runs (one of them, those of a workflow, of a hero), no other logs are read.
+ *
+ * A row of one event has it in its columns, a row of several has them as tuples in `data`. PostgreSQL ends a statement
+ * with an error at the first text that is no JSON to it, and that includes \u0000 and halves of surrogate pairs, which are
+ * in any error message sooner or later. So `pawl_json` reads the text: it puts U+FFFD in the place of those, and makes
+ * NULL of what cannot be read at all, so that one damaged row does not hide all the others. (IS JSON would do for the
+ * latter, from PostgreSQL 16 on.)
+ */
+import { isKept, isTold, stepExecutionsQuery } from "../sql/step-executions.js";
+import { quoteName, type Tables } from "./tables.js";
+
+export function stepExecutionsView(tables: Tables): readonly string[] {
+  const schema = quoteName(tables.schema);
+  const json = `${schema}.pawl_json`;
+  const query = stepExecutionsQuery({
+    tables,
+    events: eventsOf(tables.events, json),
+    lateral: "LATERAL",
+    id: (...parts) => `concat_ws(':', ${parts.join(", ")})`,
+    text: (column) => column,
+  });
+  return [createJson(json), `CREATE VIEW ${schema}.pawl_step_executions AS ${query}`];
+}
+
+/** After escaped backslashes have become \u005c, what looks like an escape is one. Whole pairs are never escaped. */
+const createJson = (
+  name: string,
+) => String.raw`CREATE FUNCTION ${name}(text) RETURNS json LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+  BEGIN
+    IF strpos($1, '\u') = 0 THEN
+      RETURN $1::json;
+    END IF;
+    RETURN regexp_replace(
+      replace(replace($1, '\\', '\u005c'), '\u0000', '\ufffd'), '\\ud[89a-f][0-9a-f]{2}', '\\ufffd', 'g')::json;
+  EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+  END $$`;
+
+/** json_to_record and json_array_elements refuse what is not of this type. */
+const ofType = (type: "array" | "object", json: string) => `CASE json_typeof(${json}) WHEN '${type}' THEN ${json} END`;
+const msIn = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,16}$' THEN ${text}::bigint END`;
+const attemptIn = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN (${text})::integer END`;
+
+const eventsOf = (events: string, json: string) => `
+    SELECT u.run_id, u.n, u.at, u.type, u.node, coalesce(u.attempt, 1) AS attempt, u.outcome,
+      u.at + coalesce(${msIn(`f."retryMs"`)}, ${msIn(`f."waitMs"`)}) AS due_at,
+      CASE WHEN f.by IS NULL THEN u.at - coalesce(${msIn("f.ms")}, 0) END AS begun_at,
+      f.error ->> 'message' AS message
+    FROM (
+      SELECT e.run_id, e.seq AS n, e.at, e.type, e.node, e.attempt, e.outcome, e.data
+      FROM ${events} e
+      WHERE e.run_id = r.id AND e.type <> 'batch'
+      UNION ALL
+      SELECT e.run_id, (e.seq + t.place - 1)::integer, e.at, t.event ->> 0, t.event ->> 1, ${attemptIn("t.event ->> 2")},
+        t.event ->> 3, t.event ->> 4
+      FROM ${events} e
+      CROSS JOIN LATERAL ${json}(e.data) AS list
+      CROSS JOIN LATERAL json_array_elements(${ofType("array", "list")}) WITH ORDINALITY AS t (event, place)
+      WHERE e.run_id = r.id AND e.type = 'batch'
+    ) u
+    CROSS JOIN LATERAL ${json}(u.data) AS object
+    CROSS JOIN LATERAL json_to_record(${ofType("object", "object")})
+      AS f (ms text, "retryMs" text, "waitMs" text, by text, rewind text, error json)
+    WHERE ${isTold} AND ${isKept("f.rewind = 'true'")}
+  `;

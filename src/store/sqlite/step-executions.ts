@@ -1,0 +1,43 @@
+/**
+ * The view `pawl_step_executions` on SQLite (sql/step-executions.ts tells how it works): here its events are unpacked.
+ *
+ * A row of one event has it in its columns, a row of several has them as tuples in `data`, which json_each lists. What is
+ * no JSON counts as an empty list, or as an event without data: one damaged row must not hide all the others.
+ *
+ * In the text of an error, U+0000 becomes U+FFFD: SQLite keeps it, but its functions take it for the end of the text.
+ * Half of a surrogate pair is passed on as it is, and clients show some U+FFFD for it.
+ */
+import { isKept, isTold, stepExecutionsQuery } from "../sql/step-executions.js";
+
+/** After escaped backslashes have become \u005c, what looks like an escape is one. */
+const clean = (json: string) => String.raw`replace(replace(${json}, '\\', '\u005c'), '\u0000', '\ufffd')`;
+const validOr = (otherwise: string, json: string) =>
+  `CASE WHEN json_valid(${json}) THEN ${json} ELSE '${otherwise}' END`;
+
+const unpacked = `
+      SELECT run_id, seq AS n, at, type, node, attempt, outcome, data FROM pawl_events WHERE type <> 'batch'
+      UNION ALL
+      SELECT e.run_id, e.seq + t.key, e.at, t.value ->> 0, t.value ->> 1, t.value ->> 2, t.value ->> 3, t.value ->> 4
+      FROM pawl_events e, json_each(${validOr("[]", "e.data")}) t
+      WHERE e.type = 'batch' AND t.type = 'array'`;
+
+const events = `
+    SELECT run_id, n, at, type, node, coalesce(attempt, 1) AS attempt, outcome,
+      at + coalesce(data ->> 'retryMs', data ->> 'waitMs') AS due_at,
+      CASE WHEN data ->> 'by' IS NULL THEN at - coalesce(data ->> 'ms', 0) END AS begun_at,
+      data ->> '$.error.message' AS message
+    FROM (
+      SELECT run_id, n, at, type, node, attempt, outcome, ${validOr("{}", clean("data"))} AS data
+      FROM (${unpacked})
+      WHERE ${isTold}
+    )
+    WHERE ${isKept("data ->> 'rewind'")}
+  `;
+
+export const stepExecutionsView = `CREATE VIEW pawl_step_executions AS ${stepExecutionsQuery({
+  tables: { runs: "pawl_runs", events: "pawl_events" },
+  events,
+  lateral: "",
+  id: (...parts) => parts.join(" || ':' || "),
+  text: (column) => column,
+})}`;

@@ -1,0 +1,3 @@
+import { testResumableKills } from "./resumable-kills.js";
+
+testResumableKills({ kind: "sqlite", items: 100_000 });

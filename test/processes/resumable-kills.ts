@@ -1,0 +1,130 @@
+/**
+ * One resumable step goes through many items in a worker process that is killed while it does, again and again. All
+ * items are done, and of each process that died at most the item in flight is done again.
+ */
+import { connect, type Pawl, type RunHandle } from "pawl";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { checkItems, ItemLedger } from "./item-ledger.js";
+import { killAllResumables, ResumableProcess } from "./resumable-process.js";
+import { seeded } from "./seeded.js";
+import { until } from "./waiting.js";
+
+/** Twice as many as a run may cause that gets no further between them. */
+const kills = 10;
+/** Nobody takes the runs of a worker that lives, for there is one at a time: a short lease only saves waiting. */
+const leaseMs = 500;
+const timeoutMs = 300_000;
+
+export interface Sweeps {
+  readonly kind: StoreKind;
+  readonly items: number;
+}
+
+export function testResumableKills({ kind, items }: Sweeps): void {
+  forEachStore(() => {
+    let database: TestDatabase;
+    let ledger: ItemLedger;
+    let pawl: Pawl;
+
+    beforeEach(async () => {
+      ledger = new ItemLedger();
+      database = await testDatabase(kind);
+      pawl = await connect(database.url);
+      await pawl.createWorkflow("Sweep");
+    });
+
+    afterEach(async () => {
+      await killAllResumables();
+      await pawl?.close();
+      await database?.drop();
+      ledger.remove();
+    });
+
+    const spawn = () =>
+      new ResumableProcess({
+        url: database.url,
+        ledger: ledger.file,
+        lease: leaseMs,
+        checkpoint: "awaited",
+      });
+    const start = (count: number): Promise<RunHandle<{ items: number }, void>> =>
+      pawl.workflow<{ items: number }, void>("Sweep").trigger({ items: count });
+
+    /** So many items are done, and the log knows that the latest process is at it. */
+    const underway = async (run: RunHandle<any, any>, execution: number, done: number) => {
+      await until(() => ledger.length >= done);
+      await until(async () => {
+        const executions = await run.executions();
+        return executions.length === execution && executions.at(-1)?.state === "executing";
+      });
+    };
+    const outcomes = async (run: RunHandle<any, any>) =>
+      (await run.executions()).map(({ state, outcome }) => `${state}: ${outcome}`);
+
+    test(`a step over ${items} items survives ${kills} deaths of its worker: at most the item in flight is done again`, {
+      timeout: timeoutMs,
+    }, async () => {
+      let worker = spawn();
+      await worker.ready;
+      const run = await start(items);
+      for (const [index, done] of moments(kind, items).entries()) {
+        await underway(run, index + 1, done);
+        expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
+        worker = spawn();
+      }
+      await run.result();
+      expect(await worker.terminate()).toEqual({ code: 0, signal: null });
+      expect(worker.output).toBe("");
+
+      const { problems, repeats, processes } = checkItems(ledger.items(), items);
+      expect(problems).toEqual([]);
+      expect(repeats).toBeLessThanOrEqual(kills);
+      // Or a kill has caught nobody at work.
+      expect(processes).toBe(kills + 1);
+
+      expect(await outcomes(run)).toEqual([...Array(kills).fill("failed: abandoned"), "completed: success"]);
+      const executions = await run.executions();
+      const ids = executions.map(({ id }) => id);
+      expect(executions.map(({ continuesFrom }) => continuesFrom)).toEqual([null, ...ids.slice(0, -1)]);
+      expect(executions.map(({ successor }) => successor)).toEqual([...ids.slice(1), null]);
+      expect(await run.get()).toMatchObject({ status: "completed" });
+      expect(await pawl.verify()).toMatchObject({ runs: 1, differences: [] });
+    });
+
+    test("a worker that is told to stop leaves its step at a checkpoint: nothing is done again", {
+      timeout: timeoutMs,
+    }, async () => {
+      const some = items / 5;
+      const first = spawn();
+      await first.ready;
+      const run = await start(some);
+      await underway(run, 1, some / 10);
+      expect(await first.terminate()).toEqual({ code: 0, signal: null });
+      expect(await outcomes(run)).toEqual(["completed: continued", "scheduled: null"]);
+
+      const second = spawn();
+      await run.result();
+      expect(await second.terminate()).toEqual({ code: 0, signal: null });
+      expect(first.output + second.output).toBe("");
+
+      expect(checkItems(ledger.items(), some)).toEqual({ problems: [], repeats: 0, processes: 2 });
+      expect(await outcomes(run)).toEqual(["completed: continued", "completed: success"]);
+      const [interrupted, successor] = await run.executions();
+      expect(interrupted?.successor).toBe(successor?.id);
+      expect(successor?.continuesFrom).toBe(interrupted?.id);
+      // It was handed over, not taken from a dead worker.
+      expect((await run.history()).filter(({ type }) => type === "run.recovered")).toEqual([]);
+      expect(await pawl.verify()).toMatchObject({ runs: 1, differences: [] });
+    });
+  }, [kind]);
+}
+
+/**
+ * After how many items each worker is killed: the same for the same store, whatever the speed of the machine. The last
+ * fifth is left out, or the step might be over before the kill.
+ */
+function moments(kind: StoreKind, items: number): number[] {
+  const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 11));
+  return Array.from({ length: kills }, () => Math.floor(random() * items * 0.8)).sort((a, b) => a - b);
+}

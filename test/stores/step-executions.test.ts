@@ -1,0 +1,249 @@
+/** The view pawl_step_executions shows what `run.executions()` tells, whatever is in the logs. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { NewEvent } from "../../src/core/event.js";
+import { event } from "../../src/core/event.js";
+import { toFailure } from "../../src/core/failure.js";
+import type { Fence, Next, Store } from "../../src/store/store.js";
+import { batch, finish, keep, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
+import { Random } from "../../src/testing/store-suite/random.js";
+import { type RawSql, rawSql } from "../processes/raw-sql.js";
+import { forEachStore, isLeftOut, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";
+import { randomLog } from "./random-logs.js";
+import { expectSameAsLogs, sqlStores, viewRows } from "./view-rows.js";
+
+/** A database with a worker that owns the runs, to whose logs it appends what it is told to. */
+class Scribe {
+  now = 1_700_000_000_000;
+  readonly #database: TestDatabase;
+  readonly #lengths = new Map<string, number>();
+  readonly store: Store;
+  readonly sql: RawSql;
+  readonly #fence: Fence;
+
+  static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<Scribe> {
+    const database = await testDatabase(kind);
+    const sql = await rawSql(database.url);
+    await prepare(sql);
+    const scribe: { current?: Scribe } = {};
+    const store = await openStore(kind, database.url, { clock: () => scribe.current?.now ?? 0 });
+    await store.migrate();
+    scribe.current = new Scribe(database, store, sql, await store.enlist(workerInfo()));
+    return scribe.current;
+  }
+
+  private constructor(database: TestDatabase, store: Store, sql: RawSql, fence: Fence) {
+    this.#database = database;
+    this.store = store;
+    this.sql = sql;
+    this.#fence = fence;
+  }
+
+  async begin(howMany: number): Promise<string[]> {
+    const runs = newRuns(howMany, { due: { kind: "owned" }, heroType: "User", heroId: "Zoë" });
+    await this.store.commit(batch(this.#fence, [], runs));
+    return runs.map(({ id }) => id);
+  }
+
+  /** One commit. */
+  async append(entries: readonly { id: string; events: readonly NewEvent[]; next?: Next }[]): Promise<void> {
+    const transitions = entries.map(({ id, events, next = keep }) => {
+      const after = this.#lengths.get(id) ?? 0;
+      this.#lengths.set(id, after + events.length);
+      return transition(id, { after, events, next });
+    });
+    expect(await this.store.commit(batch(this.#fence, transitions))).toMatchObject({ kind: "committed" });
+  }
+
+  async close(): Promise<void> {
+    await this.sql.close();
+    await this.store.close();
+    await this.#database.drop();
+  }
+}
+
+const failed = (message: string) =>
+  event(
+    "step.failed",
+    { node: "work", attempt: 1, outcome: "failed_by_exception" },
+    { error: toFailure(new Error(message)) },
+  );
+
+forEachStore((kind) => {
+  let scribe: Scribe;
+  beforeAll(async () => {
+    scribe = await Scribe.on(kind);
+  });
+  afterAll(() => scribe.close());
+
+  describe("250 random logs", () => {
+    let ids: string[];
+
+    beforeAll(async () => {
+      ids = await scribe.begin(250);
+      const logs = ids.map((id, seed) => ({ id, ...randomLog(seed) }));
+      const random = new Random(1);
+      for (let round = 0; ; round += 1) {
+        const entries = logs.flatMap(({ id, commits, end }) => {
+          if (round < commits.length) return { id, events: commits[round] as NewEvent[] };
+          return round === commits.length && end !== null ? { id, events: [], next: finish(end) } : [];
+        });
+        if (entries.length === 0) break;
+        // Now and then, the clock goes back.
+        scribe.now += random.pick([0, 1, 40, 1000, -30]) as number;
+        await scribe.append(entries);
+      }
+    });
+
+    test("the view shows what they tell", async () => {
+      await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
+    });
+
+    test("so it does when it is asked for one run", async () => {
+      for (const id of ids.filter((_, index) => index % 25 === 0)) {
+        const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+        expect([...shown.keys()].filter((other) => other !== id)).toEqual([]);
+        await expectSameAsLogs(scribe.store, [id], shown);
+      }
+    });
+
+    // Of PostgreSQL's plans, src/store/postgres/plans.test.ts knows more.
+    if (kind === "sqlite" || kind === "mysql") {
+      test("a question about one run searches for its events and reads no others", async () => {
+        const reads = await readsOfEvents[kind](scribe.sql, ids[0] as string);
+        expect(reads.length).toBeGreaterThan(0);
+        expect(reads.filter(({ isSearch }) => !isSearch)).toEqual([]);
+      });
+    }
+  });
+
+  test("a step with thousands of executions is no trouble", async () => {
+    const [id] = (await scribe.begin(1)) as [string];
+    const again = (attempt: number) =>
+      event("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
+    for (let commit = 0; commit < 8; commit += 1) {
+      await scribe.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
+    }
+    const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+    expect(shown.get(id)).toHaveLength(8_001);
+    await expectSameAsLogs(scribe.store, [id], shown);
+  });
+
+  test.each([
+    ["U+0000", "a\0b\0\0c", "a\ufffdb\ufffd\ufffdc"],
+    ["half of a surrogate pair", "a\ud800b\udfffc", "a\ufffdb\ufffdc"],
+    ["halves in the wrong order", "\udc00\ud83d!", "\ufffd\ufffd!"],
+    ["what looks like an escape", String.raw`\u0000 \\u0000 \\\ud800 \ud83d\ude00`, null],
+    ["quotes, backslashes, controls", `"'\\\`$1 %s \n\t\r\x01\x7f\u2028`, null],
+    ["emoji and other scripts", "😀 ไทย עברית e\u0301", null],
+    ["nothing", "", null],
+    ["as much as is kept", `${"long ".repeat(1_600)}end`, null],
+  ])("the message of an error: %s", async (_what, message, shown) => {
+    const ids = await scribe.begin(2);
+    const [alone, among] = ids as [string, string];
+    const others = Array.from({ length: 3 }, (_, n) => event("step.completed", { node: `other ${n}`, attempt: 1 }));
+    await scribe.append([
+      { id: alone, events: [failed(message)] },
+      { id: among, events: [...others, failed(message)] },
+    ]);
+    for (const id of ids) {
+      const [row] = (await viewRows(scribe.sql, `WHERE run_id = '${id}' AND step = 'work'`)).get(id) ?? [];
+      expect(row).toMatchObject({ state: "failed", finished_at: scribe.now });
+      expect(plain(row?.error_message)).toBe(plain(shown ?? message));
+    }
+  });
+
+  test("a damaged row hides the events it holds, and nothing else", async () => {
+    const ids = await scribe.begin(4);
+    const [damagedBatch, damagedData, noTuples, sound] = ids as [string, string, string, string];
+    const done = (node: string) => event("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
+    await scribe.append(ids.map((id) => ({ id, events: [done("one")] })));
+    await scribe.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
+    await scribe.append(ids.map((id) => ({ id, events: [done("four")] })));
+    const damage = (id: string, seq: number, data: string) =>
+      scribe.sql.query(`UPDATE pawl_events SET data = '${data}' WHERE run_id = '${id}' AND seq = ${seq}`);
+    await damage(damagedBatch, 2, '[["step.completed","two",1');
+    await damage(noTuples, 2, '[1,null,"x"]');
+    await damage(damagedData, 1, '{"ms":');
+    await damage(damagedData, 4, '"no object"');
+    // Of all runs: those before, with their ugly messages, are among them.
+    const shown = await viewRows(scribe.sql);
+    const stepsOf = (id: string) =>
+      shown
+        .get(id)
+        ?.map(({ step }) => step)
+        .sort();
+    expect(stepsOf(damagedBatch)).toEqual(["four", "one"]);
+    expect(stepsOf(noTuples)).toEqual(["four", "one"]);
+    expect(stepsOf(damagedData)).toEqual(["four", "one", "three", "two"]);
+    await expectSameAsLogs(scribe.store, [damagedBatch, noTuples, sound], shown);
+  });
+}, sqlStores);
+
+interface Read {
+  readonly isSearch: boolean;
+  readonly detail: string;
+}
+
+/** How the database would read pawl_events to answer for one run. */
+const readsOfEvents = {
+  sqlite: async (sql: RawSql, id: string): Promise<Read[]> => {
+    const plan = await sql.query(`EXPLAIN QUERY PLAN SELECT * FROM pawl_step_executions WHERE run_id = '${id}'`);
+    const details = plan
+      .map(({ detail }) => String(detail))
+      .filter((detail) => /^(SCAN|SEARCH) (e|pawl_events)\b/.test(detail));
+    return details.map((detail) => ({ isSearch: /^SEARCH .*\(run_id=\?/.test(detail), detail }));
+  },
+  mysql: async (sql: RawSql, id: string): Promise<Read[]> => {
+    const plan = await sql.query(`EXPLAIN SELECT * FROM pawl_step_executions WHERE run_id = '${id}'`);
+    const reads = plan.filter(({ table }) => table === "e");
+    return reads.map((row) => ({
+      isSearch: row.key === "PRIMARY" && row.type !== "index",
+      detail: JSON.stringify(row),
+    }));
+  },
+};
+
+/** SQLite passes halves of surrogate pairs on as bytes, which its drivers show as one U+FFFD or more. */
+const plain = (text: unknown) => (typeof text === "string" ? text.replace(/\ufffd+/g, "\ufffd") : text);
+
+describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () => {
+  test("the view is there, and shows the runs of that schema", async () => {
+    const database = await testDatabase("postgres");
+    const schema = `we"ird; $$ Schema`;
+    const there = await openStore("postgres", database.url, { schema });
+    const here = await openStore("postgres", database.url);
+    const sql = await rawSql(database.url);
+    onTestFinished(async () => {
+      await Promise.all([there.close(), here.close(), sql.close()]);
+      await database.drop();
+    });
+    await Promise.all([there.migrate(), here.migrate()]);
+    const fence = await there.enlist(workerInfo());
+    const [run] = newRuns(1, { due: { kind: "owned" } });
+    if (run === undefined) throw new Error("There is no run.");
+    await there.commit(batch(fence, [], [run]));
+    await there.commit(batch(fence, [transition(run.id, { events: [failed("boom")] })]));
+    expect(await sql.query(`SELECT run_id, error_message FROM "we""ird; $$ Schema".pawl_step_executions`)).toEqual([
+      { run_id: run.id, error_message: "boom" },
+    ]);
+    expect(await sql.query("SELECT * FROM pawl_step_executions")).toEqual([]);
+  });
+});
+
+describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader are set to", () => {
+  test("names and messages are shown as they are", async () => {
+    const scribe = await Scribe.on("mysql", async (sql) => {
+      const [row] = await sql.query("SELECT DATABASE() AS name");
+      await sql.query(`ALTER DATABASE ${row?.name} CHARACTER SET latin1 COLLATE latin1_swedish_ci`);
+    });
+    onTestFinished(() => scribe.close());
+    const ids = await scribe.begin(1);
+    const named = (node: string, message: string): NewEvent => ({ ...failed(message), node });
+    const events = [named("größe", "boom"), named("Größe", "\\ 😀"), named("GRÖSSE", "ไทย")];
+    await scribe.append([{ id: ids[0] as string, events }]);
+    await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
+    await scribe.sql.query("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', NAMES latin1");
+    const [row] = await scribe.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
+    expect(row?.n).toBe(1);
+  });
+});
