@@ -78,6 +78,9 @@ export class Attention {
 
   async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
+    // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
+    if (inbox.some(({ kind }) => kind === "child" || kind === "children")) await turn.journal.caughtUp();
+    if (turn.over) return;
     for (const row of inbox) turn.outbox.drained.push(row.id);
     let received = inbox.flatMap((row) => this.#receive(row));
     for (let first = true; ; first = false) {

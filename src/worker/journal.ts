@@ -125,6 +125,15 @@ export class Journal {
     }
   }
 
+  /** Waits until the state knows what has been submitted so far, whatever is submitted meanwhile. */
+  async caughtUp(): Promise<void> {
+    const { state } = this.#options;
+    const last = this.#nextSeq - 1;
+    while (state.seq < last && this.#submitting > 0 && !this.#closed) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
   /** Waits until the state knows everything that was submitted. */
   async settled(): Promise<void> {
     while (this.#gate !== null) await this.#gate;

@@ -14,7 +14,7 @@ import { until } from "./waiting.js";
 const kills = 10;
 /** Nobody takes the runs of a worker that lives, for there is one at a time: a short lease only saves waiting. */
 const leaseMs = 500;
-const timeoutMs = 300_000;
+const timeoutMs = 600_000;
 
 export interface Sweeps {
   readonly kind: StoreKind;

@@ -9,6 +9,7 @@ import type { PgQuery } from "./driver.js";
 import { runOfDuplicateEvent } from "./errors.js";
 import { isRunId } from "./ids.js";
 import { cursors, events } from "./log-sections.js";
+import { OneCursor } from "./one-cursor.js";
 import { OneEvent } from "./one-event.js";
 import { holdersOf } from "./refusals.js";
 import { children, newChildren, newStarts, starts } from "./start-sections.js";
@@ -62,12 +63,14 @@ export class Committer {
   readonly #clock: SqlClock;
   readonly #statements: StatementBuilder;
   readonly #oneEvent: OneEvent;
+  readonly #oneCursor: OneCursor;
 
   constructor(tables: Tables, clock: SqlClock) {
     this.#tables = tables;
     this.#clock = clock;
     this.#statements = new StatementBuilder(tables, sections, (bind) => clock.now(bind));
     this.#oneEvent = new OneEvent(tables, clock);
+    this.#oneCursor = new OneCursor(tables, clock);
   }
 
   /**
@@ -79,7 +82,7 @@ export class Committer {
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
     const work = workOf(batch, optimistic);
-    const alone = this.#oneEvent.query(work);
+    const alone = this.#oneEvent.query(work) ?? this.#oneCursor.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {
       return { result: { kind: "committed", at: Number(written.at), kept: [], refused: [] }, litter: [] };

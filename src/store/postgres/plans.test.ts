@@ -7,7 +7,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import { connect, workflow } from "../../index.js";
+import { connect, Workflow, workflow } from "../../index.js";
 import { sessionSettings } from "./database.js";
 
 type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
@@ -50,7 +50,9 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   test("the workload sent every kind of statement", () => {
     const letters = new Set([...sent.keys()].filter((name) => name.startsWith("pawl_worker_")).join(""));
     for (const letter of "kzedpflmrnbw") expect([...letters]).toContain(letter);
-    expect([...sent.keys()]).toEqual(expect.arrayContaining(["pawl_claim", "pawl_client_n", "pawl_worker_one_event"]));
+    expect([...sent.keys()]).toEqual(
+      expect.arrayContaining(["pawl_claim", "pawl_client_n", "pawl_worker_one_event", "pawl_worker_one_cursor"]),
+    );
   });
 
   test("no plan reads a whole table that was never analyzed", () => expectSearches());
@@ -92,13 +94,20 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
 });
 
 /** The life of some runs, and everything a client can do to one. */
+class Loop extends Workflow {
+  static {
+    this.resumableStep("loop", (_w, iter) => iter.over([1, 2, 3], () => {}));
+  }
+}
+
 async function live(url: string): Promise<void> {
   const pawl = await connect(url);
-  const worker = await pawl.worker({ workflows: [busy, child] }).start();
+  const worker = await pawl.worker({ workflows: [busy, child, Loop] }).start();
   const runs = [...(await pawl.startMany(busy, [undefined, undefined])), await pawl.start(busy, undefined)];
   for (const run of runs) await run.signal("go", 1);
   await Promise.all(runs.map((run) => run.result()));
   await Promise.all((await pawl.startMany(child, Array(50).fill(1))).map((run) => run.result()));
+  await (await pawl.start(Loop)).result();
   await worker.stop();
   await pawl.startMany(child, [1, 2]);
   const waiting = await pawl.start(busy, undefined, { idempotencyKey: "once" });
