@@ -4,15 +4,17 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Exit } from "./worker-process.js";
 
-const program = fileURLToPath(new URL("programs/resumable-worker.mjs", import.meta.url));
+/** Those in `programs` that write what they do into a file. */
+type Program = "resumable-worker" | "saga-worker";
+const pathOf = (program: Program) => fileURLToPath(new URL(`programs/${program}.mjs`, import.meta.url));
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 
-/** See programs/resumable-worker.mjs. */
+/** See the programs. */
 export interface ResumableProcessOptions {
   readonly url: string;
   readonly ledger: string;
   readonly lease: number;
-  readonly checkpoint: "awaited" | "relaxed";
+  readonly checkpoint?: "awaited" | "relaxed";
 }
 
 const running = new Set<ResumableProcess>();
@@ -23,11 +25,14 @@ export class ResumableProcess {
   readonly #child: ChildProcess;
   #output = "";
 
-  constructor(options: ResumableProcessOptions) {
+  constructor(options: ResumableProcessOptions, program: Program = "resumable-worker") {
     if (!existsSync(built))
       throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
     // Not the flags of the test runner.
-    this.#child = fork(program, [JSON.stringify(options)], { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    this.#child = fork(pathOf(program), [JSON.stringify(options)], {
+      execArgv: [],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on("data", (text) => {
         this.#output += text;

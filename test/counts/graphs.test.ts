@@ -1,0 +1,71 @@
+/** What a step of a graph costs does not depend on how many there are. */
+import { type AnyNode, graph, Pawl, step, type WorkflowDefinition } from "pawl";
+import { expect, test } from "vitest";
+import { silent } from "../function-style/support.js";
+import { rawSql } from "../processes/raw-sql.js";
+import { forEachStore, openStore, testDatabase } from "../stores/harness.js";
+
+const shapes = {
+  chain: (count: number) => {
+    const steps: AnyNode[] = [];
+    for (let n = 0; n < count; n += 1) {
+      const last = steps.at(-1);
+      const one = step(`s${n}`, () => n);
+      steps.push(last === undefined ? one : one.after(last));
+    }
+    return graph("chain", steps);
+  },
+  fan: (count: number) => {
+    const first = step("first", () => 0);
+    const all = Array.from({ length: count }, (_, n) => step(`s${n}`, () => n).after(first));
+    return graph("fan", [first, ...all, step("last", () => "end").after(...all)]);
+  },
+};
+
+forEachStore(
+  (kind) => {
+    test.each(["chain", "fan"] as const)(
+      "rows and commits per step of a %s of 2,000 are those of one of 200",
+      async (shape) => {
+        const small = await costOf(shape, 200);
+        const large = await costOf(shape, 2_000);
+        expect(large.rows / 2_000).toBeLessThanOrEqual((small.rows / 200) * 1.05);
+        expect(large.commits / 2_000).toBeLessThanOrEqual((small.commits / 200) * 1.05);
+        // They were counted: a chain writes a row for each of its steps.
+        if (shape === "chain") expect(large.rows).toBeGreaterThanOrEqual(2_000);
+      },
+    );
+
+    async function costOf(shape: keyof typeof shapes, count: number) {
+      const database = await testDatabase(kind);
+      try {
+        const inner = await openStore(kind, database.url);
+        await inner.migrate();
+        let commits = 0;
+        const store = new Proxy(inner, {
+          get: (target, name) => {
+            const value = Reflect.get(target, name) as unknown;
+            if (typeof value !== "function") return value;
+            return (...args: unknown[]) => {
+              if (name === "commit") commits += 1;
+              return Reflect.apply(value, target, args) as unknown;
+            };
+          },
+        });
+        const pawl = new Pawl(store, silent);
+        const definition: WorkflowDefinition<any, unknown> = shapes[shape](count);
+        await pawl.worker({ workflows: [definition] }).start();
+        const run = await pawl.start(definition, undefined);
+        await run.result();
+        await pawl.close();
+        const sql = await rawSql(database.url);
+        const [row] = await sql.query("SELECT count(*) AS rows FROM pawl_events");
+        await sql.close();
+        return { commits, rows: Number(row?.rows) };
+      } finally {
+        await database.drop();
+      }
+    }
+  },
+  ["sqlite", "postgres"],
+);

@@ -1,0 +1,54 @@
+/** A worker is killed with SIGKILL while it undoes what a run did: another one goes on undoing. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
+import { until } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { ResumableProcess } from "./resumable-process.js";
+
+const names = ["flight", "hotel", "car", "theatre", "dinner"];
+
+forEachStore(
+  (kind) => {
+    test("each step is undone, in reverse order, and each undoing is recorded once", { timeout: 120_000 }, async () => {
+      const database = await testDatabase(kind);
+      const folder = mkdtempSync(join(tmpdir(), "pawl-saga-"));
+      const ledger = join(folder, "ledger");
+      writeFileSync(ledger, "");
+      const pawl = await connect(database.url);
+      onTestFinished(async () => {
+        await pawl.close();
+        await database.drop();
+        rmSync(folder, { recursive: true });
+      });
+      const lines = () => readFileSync(ledger, "utf8").split("\n").filter(Boolean);
+      const newWorker = async () => {
+        const worker = new ResumableProcess({ url: database.url, ledger, lease: 1_000 }, "saga-worker");
+        await worker.ready;
+        return worker;
+      };
+      let worker = await newWorker();
+      const run = await pawl.workflow<void>("trip").trigger();
+      for (const killedAt of ["undo theatre-1", "undo hotel-1"]) {
+        await until(() => lines().includes(killedAt));
+        await worker.kill();
+        worker = await newWorker();
+      }
+      await expect(run.result({ timeout: "60s" })).rejects.toThrow("declined");
+      await worker.terminate();
+
+      const undone = lines().filter((line) => line.startsWith("undo"));
+      expect([...new Set(undone)]).toEqual([...names].reverse().map((name) => `undo ${name}-1`));
+      expect(undone.length - names.length).toBeLessThanOrEqual(2);
+      const recorded = (await run.history()).filter(
+        ({ type, node }) => type === "step.completed" && node?.includes("#"),
+      );
+      expect(recorded.map(({ node }) => node)).toEqual([...names].reverse().map((name) => `${name}#compensate`));
+      expect(await pawl.verify()).toMatchObject({ differences: [] });
+      expect(worker.output).toBe("");
+    });
+  },
+  ["sqlite", "postgres"],
+);
