@@ -222,6 +222,8 @@ export class Turn {
   async #wake(): Promise<void> {
     await this.#attention.pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
+    // Whoever had it before may have died between a child's end and the release of the next.
+    releaseChildren(this);
     this.#settle();
   }
 
