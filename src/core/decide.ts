@@ -9,7 +9,7 @@ import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import { indexes, type Range, rangesOf } from "./ranges.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
-import { childNode, statusOf } from "./state.js";
+import { callOfChild, statusOf } from "./state.js";
 
 export type Command =
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
@@ -267,7 +267,7 @@ class Decision {
   }
 
   #childEnded({ node: from, status, output, error, reason }: Extract<Command, { type: "child" }>): void {
-    const node = this.#keyOfChild(from);
+    const node = callOfChild(this.#state, from);
     const op = this.#state.ops.get(node);
     if (op?.kind !== "child" || op.phase !== "open") return;
     if (status === "completed")
@@ -276,13 +276,8 @@ class Decision {
     else this.events.push(event("child.canceled", { node }, reason === null ? {} : { reason }));
   }
 
-  #keyOfChild(from: string): string {
-    const suffix = childNode(this.#state, "");
-    return suffix !== "" && from.endsWith(suffix) ? from.slice(0, -suffix.length) : suffix === "" ? from : "";
-  }
-
   #childrenEnded({ node: from, completed, failed }: Extract<Command, { type: "children" }>): void {
-    const node = this.#keyOfChild(from);
+    const node = callOfChild(this.#state, from);
     const op = this.#state.ops.get(node);
     if (op?.kind !== "map") return;
     let settled = this.#settled.get(node);

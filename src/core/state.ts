@@ -147,6 +147,8 @@ export interface RunState {
   readonly undoable: string[];
   /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
   generation: number;
+  /** The same of declared steps that started over, each by itself. */
+  stepGenerations: Map<string, number> | null;
   rewound: Map<string, number> | null;
   /** At which delivery of the run somebody last got anywhere with it. Deaths count from there. */
   survived: number;
@@ -173,6 +175,7 @@ function initialState(): RunState {
     ending: null,
     undoable: [],
     generation: 0,
+    stepGenerations: null,
     rewound: null,
     survived: 1,
     delivery: 1,
@@ -405,8 +408,14 @@ export const scopeOf = (step: string): string => step + scopeMark;
 /** Code that starts over does everything anew: all of it, or one step within its scope. Attempts go on counting. */
 function forget(state: RunState, scope?: string): void {
   state.rewound ??= new Map();
-  state.generation += 1;
-  if (scope === undefined) state.answered.length = 0;
+  if (scope === undefined) {
+    state.generation += 1;
+    state.answered.length = 0;
+  } else {
+    state.stepGenerations ??= new Map();
+    const step = scope.slice(0, -scopeMark.length);
+    state.stepGenerations.set(step, (state.stepGenerations.get(step) ?? 0) + 1);
+  }
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
     // An attempt that was announced and never came has its number all the same.
@@ -508,7 +517,17 @@ function takeSignal(state: RunState, seq: number): Signal {
 
 /** The name under which children know the call that started them: those of an earlier generation are strangers. */
 export function childNode(state: RunState, key: string): string {
+  const mark = key.indexOf(scopeMark);
+  const own = mark < 0 ? 0 : (state.stepGenerations?.get(key.slice(0, mark)) ?? 0);
+  if (own > 0) return `${key}~${state.generation}.${own}`;
   return state.generation === 0 ? key : `${key}~${state.generation}`;
+}
+
+/** Which call of this run a child means; "" when that call was forgotten. */
+export function callOfChild(state: RunState, node: string): string {
+  if (childNode(state, node) === node) return node;
+  const key = node.replace(/~\d+(\.\d+)?$/, "");
+  return childNode(state, key) === node ? key : "";
 }
 
 /** The status that belongs in the run's row while nobody owns the run. */

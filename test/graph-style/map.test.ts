@@ -61,3 +61,26 @@ test("a crash between the end of a child and the release of the next leaves none
   const report = await t.crashTest(one, 3);
   expect(report.output).toEqual(["i0-1.png", "i1-1.png", "i2-1.png"]);
 });
+
+test("a step that starts over makes its children anew; those of its siblings are still theirs", async () => {
+  const slow = workflow("slow", async (ctx, n: number) => {
+    await ctx.sleep("nap", "1 hour");
+    return n;
+  });
+  let rewinds = 1;
+  const patient = step("patient", (ctx) => ctx.run(slow, 1));
+  const hasty = step("hasty", async (ctx) => {
+    const started = await ctx.start(slow, 2);
+    await ctx.sleep("a_moment", "1 minute");
+    if (rewinds-- > 0) ctx.reattempt({ rewind: true });
+    return started.result();
+  });
+  const both = graph("both", [patient, hasty]);
+  const t = await start(both, slow);
+  const run = await t.pawl.start(both);
+  await t.speedrun(run);
+  expect(await run.result()).toEqual({ patient: 1, hasty: 2 });
+  const statuses = (await t.pawl.runs({ workflow: slow })).runs.map(({ status }) => status).sort();
+  expect(statuses).toEqual(["canceled", "completed", "completed"]);
+  expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+});
