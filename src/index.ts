@@ -36,7 +36,7 @@ export {
   WorkflowNotFoundError,
 } from "./core/errors.js";
 export type { RetryOptions } from "./core/retry.js";
-export type { Waiting } from "./core/state.js";
+export type { Waiting } from "./core/waiting.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/as-definition.js";
 export type { Condition, StepExecution } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";

@@ -11,7 +11,8 @@ import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
 import { mailToParent, readMail, writeMail } from "../core/mail.js";
-import { evolve, fold, nextDueAt, parkingNote, type RunState, statusOf } from "../core/state.js";
+import { evolve, fold, type RunState, statusOf } from "../core/state.js";
+import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
 

@@ -2,7 +2,7 @@
 import { decode } from "../core/codec.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
-import type { Waiting } from "../core/state.js";
+import type { Waiting } from "../core/waiting.js";
 import type { RunRecord, RunStatus } from "../store/store.js";
 
 export interface RunInfo<Input = unknown, Output = unknown> {

@@ -466,7 +466,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
 }
 
 /** At most one recorded result per step: the first stands. */
-const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
+export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
 
 function endStep(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "skipped"): void {
   const op = stepOf(state, event);
@@ -535,82 +535,4 @@ export function statusOf(state: RunState): "pending" | "waiting" | "paused" | En
   if (state.ending !== null) return state.ending.status;
   if (state.paused !== null) return "paused";
   return state.startedAt === null ? "pending" : "waiting";
-}
-
-/** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
-export type Waiting =
-  | { readonly kind: "sleep"; readonly name: string }
-  | { readonly kind: "signal"; readonly names: readonly string[] }
-  /** A step whose time has not come yet. */
-  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
-  | {
-      readonly kind: "map";
-      readonly name: string;
-      readonly workflow: string;
-      readonly settled: number;
-      readonly count: number;
-    }
-  | { readonly kind: "reattempt" };
-
-export function waitingFor(state: RunState): Waiting[] {
-  const waiting: Waiting[] = [];
-  if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
-  for (const [name, op] of state.ops) {
-    if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
-    else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    else if (op.kind === "step" && op.phase === "again")
-      waiting.push({ kind: op.planned ? "step" : "retry", step: name, attempt: op.attempt + 1 });
-    else if (op.kind === "child" && op.phase === "open")
-      waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
-    else if (op.kind === "map" && op.phase === "open") {
-      waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
-    }
-  }
-  return waiting;
-}
-
-/** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
-export function parkingNote(state: RunState, newsSeen: number, more: { readonly startAt?: number } = {}): string {
-  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
-  const step = currentStep(state);
-  return JSON.stringify({
-    news: newsSeen,
-    for: waitingFor(state),
-    ...paused,
-    ...(step === null ? {} : { step }),
-    ...more,
-  });
-}
-
-/** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
-export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
-  if (state.steps !== "chain") return null;
-  for (const [name, op] of state.ops) {
-    if (op.kind !== "step" || hasEnded(op) || name.includes(scopeMark)) continue;
-    return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
-  }
-  return null;
-}
-
-/**
- * When time alone gives the run something to do; null when only a message can. `awaited` leaves out what the code does
- * not ask for any more: it must not wake the run again and again.
- */
-export function nextDueAt(state: RunState, awaited: (key: string) => boolean = () => true): number | null {
-  if (state.paused !== null) return state.paused.recheckAt;
-  let due = state.deadlineAt;
-  const consider = (instant: number | null) => {
-    if (instant !== null && (due === null || instant < due)) due = instant;
-  };
-  consider(state.reattemptAt);
-  for (const [key, op] of state.ops) {
-    const open =
-      ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
-      (op.kind === "step" && op.phase === "again");
-    if (open && awaited(key)) consider(op.dueAt);
-    if (op.kind === "step" && op.phase === "started" && awaited(key)) consider(op.deadlineAt);
-  }
-  return due;
 }
