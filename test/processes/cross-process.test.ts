@@ -7,9 +7,10 @@ import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { Ledger } from "./ledger.js";
+import { killAllProcesses } from "./library-process.js";
 import { rawSql } from "./raw-sql.js";
 import { until } from "./waiting.js";
-import { killAllWorkers, WorkerProcess, type WorkerProcessOptions } from "./worker-process.js";
+import { WorkerProcess, type WorkerProcessOptions } from "./worker-process.js";
 
 const hourMs = 3_600_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -29,7 +30,7 @@ forEachStore(
     });
 
     afterEach(async () => {
-      await killAllWorkers();
+      await killAllProcesses();
       await pawl.close();
       await database.drop();
       ledger.remove();

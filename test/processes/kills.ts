@@ -8,9 +8,10 @@ import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from ".
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
+import { killAllProcesses } from "./library-process.js";
 import { rawSql } from "./raw-sql.js";
 import { seeded } from "./seeded.js";
-import { killAllWorkers, WorkerProcess } from "./worker-process.js";
+import { WorkerProcess } from "./worker-process.js";
 
 interface Scenario {
   readonly processes: number;
@@ -50,7 +51,7 @@ export function testKills(kind: StoreKind): void {
   });
 
   afterEach(async () => {
-    await killAllWorkers();
+    await killAllProcesses();
     await database?.drop();
     ledger.remove();
   });

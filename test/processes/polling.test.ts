@@ -6,9 +6,10 @@ import { Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, openStore, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { Ledger } from "./ledger.js";
+import { killAllProcesses } from "./library-process.js";
 import { rawSql } from "./raw-sql.js";
 import { until } from "./waiting.js";
-import { killAllWorkers, WorkerProcess } from "./worker-process.js";
+import { WorkerProcess } from "./worker-process.js";
 
 forEachStore(
   (kind) => {
@@ -42,7 +43,7 @@ forEachStore(
     });
 
     afterEach(async () => {
-      await killAllWorkers();
+      await killAllProcesses();
       await pawl.close();
       await database.drop();
       ledger.remove();

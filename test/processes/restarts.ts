@@ -9,8 +9,9 @@ import { forEachStore, type StoreKind } from "../stores/harness.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
+import { killAllProcesses } from "./library-process.js";
 import { rawSql } from "./raw-sql.js";
-import { killAllWorkers, WorkerProcess } from "./worker-process.js";
+import { WorkerProcess } from "./worker-process.js";
 
 const processes = 3;
 const runsPerCrash = 30;
@@ -39,7 +40,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
     }, 120_000);
 
     afterEach(async () => {
-      await killAllWorkers();
+      await killAllProcesses();
       await server?.remove();
       ledger.remove();
     });

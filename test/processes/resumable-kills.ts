@@ -6,7 +6,8 @@ import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { checkItems, ItemLedger } from "./item-ledger.js";
-import { killAllResumables, ResumableProcess } from "./resumable-process.js";
+import { killAllProcesses } from "./library-process.js";
+import { ResumableProcess } from "./resumable-process.js";
 import { seeded } from "./seeded.js";
 import { until } from "./waiting.js";
 
@@ -35,7 +36,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
     });
 
     afterEach(async () => {
-      await killAllResumables();
+      await killAllProcesses();
       await pawl?.close();
       await database?.drop();
       ledger.remove();

@@ -6,6 +6,7 @@ import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { until } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
+import { killAllProcesses } from "./library-process.js";
 import { ResumableProcess } from "./resumable-process.js";
 
 const names = ["flight", "hotel", "car", "theatre", "dinner"];
@@ -19,6 +20,7 @@ forEachStore(
       writeFileSync(ledger, "");
       const pawl = await connect(database.url);
       onTestFinished(async () => {
+        await killAllProcesses();
         await pawl.close();
         await database.drop();
         rmSync(folder, { recursive: true });

@@ -9,9 +9,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
+import { killAllProcesses } from "./library-process.js";
 import { type RawSql, rawSql } from "./raw-sql.js";
 import { until } from "./waiting.js";
-import { killAllWorkers, WorkerProcess } from "./worker-process.js";
+import { WorkerProcess } from "./worker-process.js";
 
 const leaseMs = 1_000;
 const concurrency = 8;
@@ -28,7 +29,7 @@ forEachStore(
     });
 
     afterEach(async () => {
-      await killAllWorkers();
+      await killAllProcesses();
       await sql.close();
       await database.drop();
       ledger.remove();
