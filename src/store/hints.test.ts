@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
 import { batch, event, park, transition } from "../testing/store-suite/builders.js";
 import { hintsOf } from "./hints.js";
-import type { CommitResult, Next } from "./store.js";
+import type { CommitResult, Fence, Next } from "./store.js";
 
 const committed = (kept: readonly string[] = []): CommitResult => ({ kind: "committed", at: 0, kept, refused: [] });
 
-const hintsOfParks = (parks: readonly Next[], kept: readonly string[] = []) =>
+const worker = { workerId: "w", epoch: 1 };
+
+const hintsOfParks = (parks: readonly Next[], kept: readonly string[] = [], fence: Fence | null = worker) =>
   hintsOf(
     batch(
-      null,
+      fence,
       parks.map((next, index) => transition(`run-${index}`, { events: [event("w")], next })),
     ),
     committed(kept),
@@ -39,4 +41,9 @@ test("a run that its owner keeps is told to nobody", () => {
   expect(hintsOfParks([...parks, park("waiting", { wakeIn: 0, route: "b" })], ["run-0", "run-1"])).toEqual([
     { kind: "ready", workflows: ["b"] },
   ]);
+});
+
+test("a client that has written to a run with a time tells the workers: a claim may have passed over the locked row", () => {
+  expect(hintsOfParks([park("pending", { wakeAt: 1 })], [], null)).toEqual([{ kind: "ready", workflows: [] }]);
+  expect(hintsOfParks([park("waiting")], [], null)).toEqual([]);
 });

@@ -14,7 +14,11 @@ export class HintEmitter {
   }
 }
 
-/** The hints of a committed batch. A mailed run may be owned or was just made ready; both kinds of listeners look. */
+/**
+ * The hints of a committed batch. A mailed run may be owned or was just made ready; both kinds of listeners look. A run
+ * that nobody owned, written to by a client, may have become due just then, and a claim may have passed it over because
+ * its row was locked: workers are told to look again.
+ */
 export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
   if (result.kind !== "committed") return [];
   const ready = new Set<string>();
@@ -32,7 +36,7 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
     // Whoever is asked for it from now on may not be the one that parked it, and has to learn when to look.
     if (next.route !== undefined && (next.wakeAt !== null || next.wakeIn !== null)) ready.add(next.route);
     // Otherwise a run that parks is due again by time or by message; only an immediate wake-up is worth telling.
-    else if (next.wakeIn === 0) anyReady = true;
+    else if (next.wakeIn === 0 || (batch.fence === null && next.wakeAt !== null)) anyReady = true;
   }
   const hints: Hint[] = [];
   // An empty list of workflows means: of some workflow.

@@ -46,6 +46,11 @@ export class CuttingProxy {
     this.#rules.push(rule);
   }
 
+  /** Resolves once a rule has been applied: others may learn of what was done before the proxy does. */
+  hasCut(): Promise<void> {
+    return until(() => this.cuts === 1);
+  }
+
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
