@@ -2,6 +2,7 @@
 export type { StartOptions } from "./client/birth.js";
 export type { RunsFilter } from "./client/client.js";
 export type { ExecutionInfo } from "./client/executions.js";
+export type { Explanation } from "./client/explain.js";
 export type { RunHandle } from "./client/handle.js";
 export type { HistoryEvent } from "./client/history.js";
 export type { RunInfo } from "./client/info.js";

@@ -9,6 +9,7 @@ import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
+import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, runInfo } from "./info.js";
 import { readLog } from "./log.js";
@@ -41,7 +42,19 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#record();
-    return runInfo(run, run.status === "running" ? await this.#currentStep(run) : null);
+    const at = run.status === "running" ? await this.#currentStep(run) : null;
+    return { ...runInfo(run, at), explanation: await this.#whyNotExecuted(run) };
+  }
+
+  async #whyNotExecuted(run: RunRecord): Promise<string | null> {
+    if (run.status !== "pending" && run.status !== "waiting") return null;
+    const [task] = await this.#store.tasks([run.id]);
+    return task === undefined ? null : ((await explainDue(this.#store, run, task))?.text ?? null);
+  }
+
+  /** Why the run is not moving: one plain answer. */
+  async explain(): Promise<Explanation> {
+    return explainRun(this.#store, await this.#record());
   }
 
   /** The row of a run in execution is as it was when it was taken up: only its log knows where it is now. */

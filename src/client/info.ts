@@ -32,6 +32,8 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly waitingFor: readonly Waiting[];
   /** Why it is paused, while it is. */
   readonly pauseReason: string | null;
+  /** Of a run that is due and that nobody executes: why, as far as `get()` could find out. */
+  readonly explanation: string | null;
 }
 
 type Position = { readonly name: string; readonly attempt: number } | null;
@@ -64,6 +66,7 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
     currentExecution: step === null ? null : executionId(run.id, step.name, step.attempt),
     waitingFor: note.for,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
+    explanation: null,
   };
 }
 

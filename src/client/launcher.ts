@@ -2,6 +2,7 @@
 import { FencedError } from "../core/errors.js";
 import type { Logger } from "../define/context.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
+import { heardOf } from "./serving.js";
 import { Starter } from "./starter.js";
 
 /** A way to start a run that begins in this very process, when a worker of it has room. */
@@ -84,7 +85,7 @@ export class Launcher {
   /** When the database does not say, that is no reason to let a start fail that has been made. */
   async #readServed(): Promise<void> {
     try {
-      const live = (await this.#store.workers()).filter((worker) => worker.live);
+      const live = await heardOf(this.#store);
       this.#served = new Set(live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)));
       this.#servedUntil = Date.now() + servedForMs;
     } catch {

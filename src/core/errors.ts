@@ -155,12 +155,12 @@ export class StepNotDefinedError extends PawlError {
   readonly workflow: string;
   readonly step: string;
 
-  constructor(details: { workflow: string; step: string }) {
+  constructor(details: { workflow: string; step: string; inGraph?: boolean }) {
     const step = JSON.stringify(details.step);
-    super(
-      `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ` +
-        `Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.`,
-    );
+    const ways = details.inGraph
+      ? "Bring the step back and resume(), or pass over it with skip()."
+      : "Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
+    super(`Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
     this.workflow = details.workflow;
     this.step = details.step;
   }

@@ -41,8 +41,11 @@ export type Outcome =
 
 /** What each type of event carries. Values of the user are `unknown`; instants are relative (`…Ms`), see `at`. */
 export interface EventData {
-  /** Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph. */
-  "run.started": { timeoutMs?: number; steps?: "chain" | "graph" };
+  /**
+   * Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph,
+   * and `shape` is the signature of that.
+   */
+  "run.started": { timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
@@ -105,6 +108,11 @@ export interface EventData {
   /** Index ranges [first, last] of the children that ended since the last such event, and how those that failed did. */
   "map.settled": { completed: [number, number][]; failed: [number, number][] };
 
+  /**
+   * It is executed by code whose declared steps are not those that it was executed by before. `vanished`: the run has a
+   * record of them, the code does not know them. `overtaken`: it has none, and is past something that now comes after them.
+   */
+  "shape.changed": { shape: string; vanished?: string[]; overtaken?: string[] };
   "branch.chosen": { choice: string };
   "patch.applied": Record<string, never>;
 }

@@ -135,6 +135,8 @@ export interface RunState {
   startedAt: number | null;
   /** Its steps are declared. */
   steps: "chain" | "graph" | null;
+  /** The signature of those that it was last executed with. */
+  shape: string | null;
   /** The step that an operator sent it to; null when it never was. */
   position: string | null;
   deadlineAt: number | null;
@@ -167,6 +169,7 @@ function initialState(): RunState {
     signalKeys: null,
     startedAt: null,
     steps: null,
+    shape: null,
     position: null,
     deadlineAt: null,
     paused: null,
@@ -200,16 +203,20 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
 }
 
 /** What the next owner of a run writes before it gets anywhere. */
-const beginnings = new Set(["run.started", "run.recovered", "step.started"]);
+const beginnings = new Set(["run.started", "run.recovered", "shape.changed", "step.started"]);
 
 type Folder = (state: RunState, event: StoredEvent) => void;
 
 const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.started": (state, event) => {
-    const { timeoutMs, steps } = dataOf(event, "run.started");
+    const { timeoutMs, steps, shape } = dataOf(event, "run.started");
     state.startedAt = event.at;
     state.steps = steps ?? null;
+    state.shape = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
+  },
+  "shape.changed": (state, event) => {
+    state.shape = dataOf(event, "shape.changed").shape;
   },
   "run.recovered": (state, event) => {
     state.delivery = dataOf(event, "run.recovered").deliveries;

@@ -46,6 +46,8 @@ export interface DeclaredNode {
 /** What there is to know beforehand about the steps of a workflow. */
 export interface Declared {
   readonly kind: "chain" | "graph";
+  /** Changes when names, dependencies or cases do. */
+  readonly signature: string;
   /** Each after those that it depends on. */
   readonly nodes: readonly DeclaredNode[];
   /** Queues that some steps have of their own. */

@@ -3,6 +3,7 @@
  * that the package does not export: it is not for users.
  */
 import type { FlowAction } from "../core/flow-control.js";
+import type { Places } from "../core/places.js";
 import type { RetryPolicy } from "../core/retry.js";
 import type { StepTools, WorkflowContext } from "./context.js";
 
@@ -27,8 +28,8 @@ export interface Stepping {
   leaveOut(step: string): void;
   /** A step that the run was at is not in the code any more, and the code knows. */
   passOver(step: string): Promise<void>;
-  /** Something only a person can solve: the run is paused. Never comes back. */
-  hold(error: Error): Promise<never>;
+  /** Something only a person can solve: the run is paused, at this step if there is one to pass over. Never comes back. */
+  hold(error: Error, step?: string): Promise<never>;
   /** The code has come to its end, and nothing in the log was forgotten: what it did not ask for lies behind it. */
   atEnd(): void;
 }
@@ -48,6 +49,8 @@ export interface DeclaredStep {
   /** null: as the workflow says. */
   readonly queue: string | null;
   readonly priority: number | null;
+  /** How many may be executed at a time in this process; null: as many as there are. */
+  readonly places: Places | null;
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
   body(scope: StepScope): unknown;

@@ -437,8 +437,9 @@ export class MemoryStore implements Store {
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
     return runIds
       .flatMap((id) => this.#tasks.get(id) ?? [])
-      .map(({ run, state, dueAt, owner, epoch, deliveries, mail }) => ({
+      .map(({ run, route, state, dueAt, owner, epoch, deliveries, mail }) => ({
         runId: run.id,
+        route,
         state,
         dueAt,
         owner,

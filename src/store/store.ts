@@ -69,6 +69,8 @@ export interface RunRecord extends Birth {
 /** A task's row: what is due, and who has it. It exists exactly as long as its run is not terminal. */
 export interface TaskRecord {
   readonly runId: string;
+  /** What claims know it by, see `Next`. */
+  readonly route: string;
   readonly state: "parked" | "ready" | "owned";
   /** When it becomes (or became) due; null while only a message can move it. */
   readonly dueAt: number | null;

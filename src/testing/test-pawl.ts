@@ -51,6 +51,7 @@ export class TestPawl {
   #worker: Worker;
   readonly #store: Store;
   readonly #options: TestPawlOptions;
+  #workflows: readonly AnyWorkflow[];
 
   constructor(pawl: Pawl, worker: Worker, store: Store, clock: VirtualClock, options: TestPawlOptions) {
     this.pawl = pawl;
@@ -58,6 +59,7 @@ export class TestPawl {
     this.#worker = worker;
     this.#store = store;
     this.#options = options;
+    this.#workflows = options.workflows;
   }
 
   /** Takes the run to its end, through every wait. Throws when it waits for something that nobody sends. */
@@ -151,6 +153,13 @@ export class TestPawl {
     await this.#worker.runUntilIdle();
   }
 
+  /** From now on this is the code, and no other: what runs under way make of that is what a test may want to see. */
+  async deploy(workflows: readonly AnyWorkflow[]): Promise<void> {
+    await this.#worker.stop();
+    this.#workflows = workflows;
+    this.#worker = await testWorker(this.pawl, workflows);
+  }
+
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
   async crashTest<I, O>(
     workflow: WorkflowDefinition<I, O> | WorkflowClass<Workflow<any, I, O>>,
@@ -158,7 +167,7 @@ export class TestPawl {
     options: CrashTestOptions<I, O> = {},
   ): Promise<CrashTestReport<O>> {
     const store = options.store ?? this.#options.store;
-    const { workflows } = this.#options;
+    const workflows = this.#workflows;
     // On a shared database our own worker would take the runs that are to be crashed.
     await this.#worker.stop();
     try {

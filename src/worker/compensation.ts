@@ -46,6 +46,7 @@ function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, 
     kind: "plain",
     waitMs: 0,
     undoable: false,
+    places: null,
   } as const;
   return new Step(turn, compensationOf(step), body, { ...settings, declared, react, explain }).call(new Scope(turn));
 }

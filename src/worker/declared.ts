@@ -1,5 +1,6 @@
 /** Declared steps, as the authoring styles ask for them: what they become in the engine. */
 
+import { isCompensation } from "../core/compensation.js";
 import { dataOf, event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
@@ -42,7 +43,7 @@ export class DeclaredSteps implements Stepping {
   get known(): readonly KnownStep[] {
     const steps: KnownStep[] = [];
     for (const [name, op] of this.#turn.state.ops) {
-      if (op.kind !== "step" || name.includes(scopeMark) || name === onFailureStep) continue;
+      if (op.kind !== "step" || !isDeclared(name)) continue;
       // One that failed for good is not behind it: whoever asks for it again is told so again, and the run fails.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
@@ -64,6 +65,7 @@ export class DeclaredSteps implements Stepping {
       kind: "plain",
       declared: true,
       undoable: declared.compensate !== null,
+      places: declared.places,
       waitMs,
       react: (error, op) => declared.react(error, historyOf(op)),
     });
@@ -107,8 +109,8 @@ export class DeclaredSteps implements Stepping {
     await this.#turn.submit([event("step.skipped", place, { by: "code" })]);
   }
 
-  hold(error: Error): Promise<never> {
-    this.#turn.hold(error.message, toFailure(error));
+  hold(error: Error, step?: string): Promise<never> {
+    this.#turn.hold(error.message, toFailure(error), step);
     return new Promise(() => {});
   }
 
@@ -116,6 +118,10 @@ export class DeclaredSteps implements Stepping {
     for (const key of this.#turn.state.ops.keys()) this.#turn.answers.note(key);
   }
 }
+
+/** Not a part of a step, nor what undoes one. */
+export const isDeclared = (key: string): boolean =>
+  !key.includes(scopeMark) && !isCompensation(key) && key !== onFailureStep;
 
 function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };

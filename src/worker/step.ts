@@ -6,6 +6,7 @@ import { InvalidInputError, TimeoutError } from "../core/errors.js";
 import { dataOf, event, type NewEvent, type Outcome } from "../core/event.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { executionId } from "../core/ids.js";
+import type { Places } from "../core/places.js";
 import { presentable } from "../core/presentable.js";
 import { resolveRetry } from "../core/retry.js";
 import { type Op, type StepOp, scopeOf } from "../core/state.js";
@@ -49,7 +50,7 @@ export function callStep(
     turn.compensators.set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
-  const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable };
+  const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable, places: null };
   return new Step(turn, key, body, settings).call(scope);
 }
 
@@ -71,6 +72,8 @@ export interface StepSettings {
   readonly declared: boolean;
   /** Its record says that it can be undone. */
   readonly undoable: boolean;
+  /** How many may be executed at a time in this process; null: as many as there are. */
+  readonly places: Places | null;
   /** Words for a person who finds the run paused because of it. */
   readonly explain?: (error: unknown) => string;
   /** What an exception means. */
@@ -86,6 +89,8 @@ export class TurnExecution extends Execution {
   checkpoints: StepCheckpoints | null = null;
   /** Its body has ended, or has been given up on. */
   over = false;
+  /** Of a step of which only so many are executed at a time. */
+  leavePlace: (() => void) | null = null;
   /** It goes on after a wait for something durable. */
   readonly wakes: boolean;
   /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
@@ -170,11 +175,23 @@ export class Step {
   }
 
   #execute(op: StepOp | undefined): void {
+    const { places } = this.#settings;
+    if (places === null) return this.#enter(op, null);
+    const turn = this.#turn;
+    turn.lines.stand(places, (leave) => {
+      if (turn.mayBegin(this.#key)) return this.#enter(op, leave);
+      leave();
+      turn.stir();
+    });
+  }
+
+  #enter(op: StepOp | undefined, leavePlace: (() => void) | null): void {
     const goesOn = op !== undefined && this.#rests(op);
     const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
     const { kind, onCrash, declared, timeoutMs } = this.#settings;
     const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
     const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
+    execution.leavePlace = leavePlace;
     this.#turn.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);

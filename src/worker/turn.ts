@@ -22,6 +22,7 @@ import { stepping } from "../define/stepping.js";
 import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
+import { noteChangedCode } from "./changed-code.js";
 import { releaseChildren, settleMap } from "./children.js";
 import type { Committer } from "./committer.js";
 import type { Compensator } from "./compensation.js";
@@ -31,6 +32,7 @@ import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { insist } from "./insist.js";
 import { Journal, type Parting } from "./journal.js";
+import { Lines } from "./lines.js";
 import { keep, type Outbox } from "./outbox.js";
 import { isNewsForCode, newsSeen, parkingOf, type Station } from "./parking.js";
 import { Scope } from "./scope.js";
@@ -90,6 +92,7 @@ export class Turn {
   readonly deliveries: number;
   /** How to undo steps, as far as the code has said. */
   readonly compensators = new Map<string, Compensator>();
+  readonly lines = new Lines();
   /** What the handler was called with. */
   input: unknown;
   readonly #opening: Opening;
@@ -213,7 +216,7 @@ export class Turn {
 
   #recordStart(): void {
     const { timeoutMs, declared } = this.definition;
-    const steps = declared === null ? {} : { steps: declared.kind };
+    const steps = declared === null ? {} : { steps: declared.kind, shape: declared.signature };
     if (timeoutMs !== null) this.outbox.open(event("run.started", {}, { timeoutMs, ...steps }), { inMs: timeoutMs });
     else this.outbox.events.push(event("run.started", {}, declared === null ? undefined : steps));
   }
@@ -284,6 +287,7 @@ export class Turn {
   }
 
   #createContext(): WorkflowContext<any> {
+    noteChangedCode(this);
     const scope = new Scope(this);
     const ctx = createContext(scope);
     return this.definition.declared === null ? ctx : Object.assign(ctx, { [stepping]: new DeclaredSteps(scope) });
@@ -430,6 +434,7 @@ export class Turn {
 
   ended(execution: TurnExecution): void {
     execution.over = true;
+    execution.leavePlace?.();
     execution.scope?.close();
     this.#executions.delete(execution);
     this.host.executing.delete(execution);
@@ -498,9 +503,11 @@ export class Turn {
   #parted(parting: Parting): void {
     this.answers.close();
     this.#attention.stop();
+    this.lines.leaveAll();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     for (const execution of this.#executions) {
       execution.dispose();
+      execution.leavePlace?.();
       this.host.executing.delete(execution);
     }
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
@@ -564,7 +571,8 @@ export class Turn {
   /** The code has had its say for now. Write what it left, and park the run if nothing but waiting is left to do. */
   #settle(): void {
     if (this.over || this.#leaving) return;
-    if (this.#busy > 0 || this.#attention.busy) {
+    if (this.halted) this.lines.leaveAll();
+    if (this.#busy > 0 || this.lines.waiting > 0 || this.#attention.busy) {
       if (!this.outbox.empty && !this.journal.unsettled) void this.submit([]);
       if (this.answers.pending.size > 0) this.#attention.setAlarm();
       return;

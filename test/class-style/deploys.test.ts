@@ -106,6 +106,7 @@ describe("resumeAt", () => {
       "run.started",
       "step.completed open",
       "step.scheduled wait",
+      "shape.changed",
       "run.paused",
       "run.moved",
       "run.resumed",

@@ -91,6 +91,7 @@ forEachStore((kind) => {
       finishedAt: begin,
       waitingFor: [],
       pauseReason: null,
+      explanation: null,
       pausedAt: null,
       canceledAt: null,
       currentStep: null,

@@ -117,7 +117,7 @@ describe("a graph shows its shape", () => {
 
   test("as a signature that changes with it, and only with it", () => {
     const signature = graph("g", [a, b.after(a), c.after(a)]).signature;
-    expect(signature).toMatch(/^[0-9a-f]{64}$/);
+    expect(signature).toMatch(/^[0-9a-f]{16}$/);
     expect(graph("other", [c.after(a), b.after(a), a]).signature).toBe(signature);
     expect(graph("g", [a, b.after(a), c.after(b)]).signature).not.toBe(signature);
     expect(graph("g", [a, b.after(a)]).signature).not.toBe(signature);

@@ -3,6 +3,7 @@ import { parseDuration } from "../../core/duration.js";
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { resolveRetry } from "../../core/retry.js";
+import { shapeSignature } from "../../core/shape.js";
 import type { WorkflowContext } from "../context.js";
 import { definitionBrand, type WorkflowDefinition } from "../definition.js";
 import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
@@ -56,6 +57,10 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     steps: steps.map((step) => compileStep(code, step, family)),
     removed: new Set(family.flatMap((one) => one.removed)),
   };
+  const nodes = steps.map(({ name: step }, index) => {
+    const before = steps[index - 1]?.name;
+    return { name: step, kind: "step" as const, after: before === undefined ? [] : [before] };
+  });
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -76,10 +81,8 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     },
     declared: {
       kind: "chain" as const,
-      nodes: steps.map(({ name: step }, index) => {
-        const before = steps[index - 1]?.name;
-        return { name: step, kind: "step" as const, after: before === undefined ? [] : [before] };
-      }),
+      signature: shapeSignature(nodes),
+      nodes,
       queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
       placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },
@@ -161,6 +164,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
     onCrash: options.onCrash ?? "rerun",
     queue: options.queue ?? null,
     priority: options.priority ?? null,
+    places: null,
     checkpoints:
       step.kind === "plain"
         ? null

@@ -1,5 +1,5 @@
 /** A graph as a picture, as data, and as a signature that changes when its shape does. */
-import { sha256Hex } from "../../core/ids.js";
+import { shapeSignature } from "../../core/shape.js";
 import type { Shape, ShapeNode } from "./shape.js";
 
 export interface GraphJson {
@@ -31,10 +31,10 @@ export function toJson(shape: Shape): GraphJson {
 
 /** Over what matters to open runs: names, kinds, dependencies, cases. Not over the order in which they are written. */
 export function signatureOf(shape: Shape): string {
-  const lines = shape.nodes.map(({ name, handle, after, choice }) =>
-    JSON.stringify([name, handle.kind, [...after].sort(), choice === null ? null : [choice.branch, choice.label]]),
-  );
-  return sha256Hex(lines.sort().join("\n"));
+  return shapeSignature(shape.nodes, (name) => {
+    const { handle, choice } = shape.byName.get(name) as ShapeNode;
+    return [handle.kind, choice === null ? null : [choice.branch, choice.label]];
+  });
 }
 
 /** Mermaid's flowchart. Steps are boxes, branches are diamonds, cases are labels on the arrows. */

@@ -45,16 +45,18 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   const shape = shapeOf(name, nodes);
   const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
   const plan = planOf(shape, definition.retry, concurrency);
+  const signature = signatureOf(shape);
   return Object.freeze({
     ...definition,
     declared: {
       kind: "graph",
+      signature,
       nodes: shape.nodes.map(({ name: node, handle, after }) => ({ name: node, kind: handle.kind, after })),
       queues: [],
       placed: false,
     },
     handler: (ctx: object) => runGraph(plan, (ctx as { readonly [stepping]: Stepping })[stepping]),
-    signature: signatureOf(shape),
+    signature,
     toJSON: () => toJson(shape),
     toMermaid: () => toMermaid(shape),
   }) as GraphDefinition<any, any>;

@@ -22,6 +22,8 @@ export interface GraphStepOptions<Output = any> {
   /** Per attempt. */
   readonly timeout?: Duration;
   readonly onCrash?: "rerun" | "pause";
+  /** How many runs may execute it at a time in one process; default: as many as there are. The others stand in line. */
+  readonly concurrency?: number;
   /** Undoes it, when the run fails or is canceled after it: in reverse order of completion, durably. */
   compensate?(ctx: StepContext<any>, output: Output): unknown;
 }
@@ -100,12 +102,14 @@ export function step<const Name extends string, Input = unknown, Output = unknow
   checkNodeName(name);
   if (typeof fn !== "function") throw new InvalidInputError(`Step "${name}" needs a function.`);
   for (const option of Object.keys(options)) {
-    if (!["retry", "timeout", "onCrash", "compensate"].includes(option))
+    if (!["retry", "timeout", "onCrash", "concurrency", "compensate"].includes(option))
       throw new InvalidInputError(`Step "${name}" has an option "${option}", which does not exist.`);
   }
-  const { onCrash, compensate } = options;
+  const { onCrash, concurrency, compensate } = options;
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
     throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);
+  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
+    throw new InvalidInputError(`concurrency of step "${name}" is a whole number above 0, not ${String(concurrency)}.`);
   if (compensate !== undefined && typeof compensate !== "function")
     throw new InvalidInputError(`compensate of step "${name}" must be a function.`);
   if (options.timeout !== undefined) parseDuration(options.timeout, `timeout of step "${name}"`);

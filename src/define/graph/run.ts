@@ -1,6 +1,7 @@
 /** Takes a run through its graph: whatever has all that it depends on is executed, side by side. */
 import { parseDuration } from "../../core/duration.js";
-import { GraphError, PermanentError } from "../../core/errors.js";
+import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors.js";
+import { Places } from "../../core/places.js";
 import type { RetryPolicy } from "../../core/retry.js";
 import { byRetryPolicy } from "../retrying.js";
 import type { DeclaredStep, Stepping, StepScope } from "../stepping.js";
@@ -18,12 +19,23 @@ export function planOf(shape: Shape, retry: RetryPolicy, concurrency: number): G
   const followers = new Map<string, ShapeNode[]>(shape.nodes.map(({ name }) => [name, []]));
   for (const node of shape.nodes) for (const name of node.after) followers.get(name)?.push(node);
   const steps = new Map(
-    shape.nodes.map((node) => [node.name, (engine: Stepping) => declare(shape, node, retry, engine)]),
+    shape.nodes.map((node) => {
+      const places = placesOf(node);
+      return [node.name, (engine: Stepping) => ({ ...declare(shape, node, retry, engine), places })];
+    }),
   );
   return { shape, concurrency, followers, steps };
 }
 
-function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: Stepping): DeclaredStep {
+/** One line for all runs of the process. */
+function placesOf({ handle }: ShapeNode): Places | null {
+  const limit = handle.kind === "step" ? handle.options.concurrency : undefined;
+  return limit === undefined ? null : new Places(limit);
+}
+
+type Unplaced = Omit<DeclaredStep, "places">;
+
+function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: Stepping): Unplaced {
   const { name, handle } = node;
   const options: GraphStepOptions = handle.kind === "step" ? handle.options : {};
   const undo = options.compensate;
@@ -109,6 +121,8 @@ class GraphRun {
 
   toTheEnd(): Promise<unknown> {
     const { steps } = this.#plan;
+    const obstacle = this.#obstacle();
+    if (obstacle !== null) return this.#engine.hold(obstacle.error, obstacle.step);
     this.#engine.compensateWith([...steps.values()].map((declare) => declare(this.#engine)));
     return new Promise((resolve, reject) => {
       this.#finish = resolve;
@@ -116,6 +130,24 @@ class GraphRun {
       for (const node of this.#plan.shape.nodes) if (node.after.length === 0) this.#ready.push(node);
       this.#goOn();
     });
+  }
+
+  /** What the code of today cannot go on with. */
+  #obstacle(): { readonly error: Error; readonly step?: string } | null {
+    const { steps, shape } = this.#plan;
+    const { workflow } = shape;
+    // What had begun must be brought to its end, and only its code could do that.
+    const lost = this.#engine.known.find(({ name, phase }) => phase === "open" && !steps.has(name));
+    if (lost !== undefined)
+      return { error: new StepNotDefinedError({ workflow, step: lost.name, inGraph: true }), step: lost.name };
+    for (const { name, handle } of shape.nodes) {
+      if (handle.kind !== "branch") continue;
+      const record = this.#engine.recordOf(name);
+      if (record?.phase !== "completed" || Object.hasOwn(handle.cases, String(record.output))) continue;
+      const message = `Branch "${name}" of graph "${workflow}" has chosen "${record.output}", which is not one of its cases any more. Bring the case back and resume().`;
+      return { error: new GraphError(message, { workflow, nodes: [name] }) };
+    }
+    return null;
   }
 
   /** Begins what can begin. A loop, not a recursion: a chain of thousands of recorded steps passes through here. */

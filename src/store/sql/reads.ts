@@ -130,7 +130,7 @@ export class SqlReads implements ReadSide {
   }
 
   #selectTasks(): string {
-    const columns = "t.run_id, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
+    const columns = "t.run_id, t.workflow, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
     return `SELECT ${columns} FROM ${this.#dialect.table("tasks")} t`;
   }
 

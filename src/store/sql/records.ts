@@ -53,6 +53,7 @@ export function decodeRun(row: SqlRow): RunRecord {
 export function decodeTask(row: SqlRow): TaskRecord {
   return {
     runId: row.run_id as string,
+    route: row.workflow as string,
     state: stateNames[Number(row.state)] ?? "parked",
     dueAt: numberOrNull(row.due_at),
     owner: row.owner as string | null,

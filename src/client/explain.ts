@@ -1,0 +1,171 @@
+/** Why a run is not moving, in one plain answer for whoever is on call. */
+import type { StoredEvent } from "../core/event.js";
+import { fold, type Op, type RunState } from "../core/state.js";
+import { type Waiting, waitingFor } from "../core/waiting.js";
+import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import { errorOf } from "./info.js";
+import { readLog } from "./log.js";
+import { heardOf, isHeardOf, serves } from "./serving.js";
+
+export interface Explanation {
+  readonly because:
+    | "ended"
+    | "paused"
+    | "executing"
+    | "worker_silent"
+    | "planned"
+    | "waiting"
+    | "no_worker"
+    | "about_to_run";
+  /** One or two sentences. */
+  readonly text: string;
+  /** Since when it has been like this, and until when it will be if nothing else happens, as far as that is known. */
+  readonly since: Date | null;
+  readonly until: Date | null;
+}
+
+export async function explainRun(store: Store, run: RunRecord): Promise<Explanation> {
+  if (run.finishedAt !== null) return ended(run, run.finishedAt);
+  const [task] = await store.tasks([run.id]);
+  // It ended between the two looks.
+  if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run);
+  const due = task.state === "owned" ? null : await explainDue(store, run, task);
+  if (due !== null) return due;
+  const log = await readLog(store, run);
+  const state = fold(log);
+  if (task.state === "owned") return owned(await store.workers(), await store.now(), task, log);
+  if (state.paused !== null) return paused(state.paused);
+  if (state.startedAt === null) return planned(run, task);
+  return { ...(await waits(store, state, log)), until: instant(task.dueAt) };
+}
+
+/** Of a run that is due and that nobody executes: why. null when it is not due. */
+export async function explainDue(store: Store, run: RunRecord, task: TaskRecord): Promise<Explanation | null> {
+  if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
+    return null;
+  const since = instant(task.dueAt);
+  const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
+  const heard = await heardOf(store);
+  const able = heard.filter((worker) => serves(worker, task, run));
+  if (able.length > 0) {
+    const names = able.map(({ name, owned }) => `"${name}" (executing ${owned})`).join(", ");
+    return { because: "about_to_run", text: `${sinceWhen}, and waits for a place at ${names}.`, since, until: null };
+  }
+  const text = `${sinceWhen}, but no live worker has ${what(run, task)}.${otherVersions(run, heard)}`;
+  return { because: "no_worker", text, since, until: null };
+}
+
+function what({ workflow, version }: RunRecord, { route }: TaskRecord): string {
+  const [, queue] = route.split("\t");
+  const ofVersion = version === "" ? "" : ` version "${version}"`;
+  return `workflow "${workflow}"${ofVersion}${queue === undefined ? "" : `, queue "${queue}"`}`;
+}
+
+function otherVersions({ workflow, version }: RunRecord, heard: readonly WorkerRecord[]): string {
+  const routes = heard.flatMap((worker) => worker.routes.filter((route) => route.workflow === workflow));
+  const versions = [...new Set(routes.map((route) => route.version))].filter((other) => other !== version);
+  if (versions.length === 0) return heard.length === 0 ? " There is no live worker at all." : "";
+  const list = versions.map((other) => (other === "" ? "one without a version" : `"${other}"`)).join(", ");
+  return ` Live workers have other versions of it: ${list}; a run stays with the version that it was started with.`;
+}
+
+function ended(run: RunRecord, finishedAt: number): Explanation {
+  const error = errorOf(run);
+  const why = error === null ? "" : `: ${error.message}`;
+  const since = new Date(finishedAt);
+  return { because: "ended", text: `It is ${run.status} since ${since.toISOString()}${why}`, since, until: null };
+}
+
+function paused({ reason, at, node, resumeOn, recheckAt }: NonNullable<RunState["paused"]>): Explanation {
+  const since = new Date(at);
+  const where = node === null ? "" : ` at step "${node}"`;
+  const ways = [
+    "somebody resumes it",
+    ...(resumeOn === null ? [] : [`the signal "${resumeOn}" comes`]),
+    ...(recheckAt === null ? [] : [`it is tried again at ${new Date(recheckAt).toISOString()}`]),
+  ];
+  const text = `It is paused${where} since ${since.toISOString()} until ${ways.join(", or ")}: ${reason}`;
+  return { because: "paused", text, since, until: instant(recheckAt) };
+}
+
+function owned(
+  workers: readonly WorkerRecord[],
+  now: number,
+  task: TaskRecord,
+  log: readonly StoredEvent[],
+): Explanation {
+  const worker = workers.find(({ id }) => id === task.owner);
+  const last = log.at(-1);
+  const since = instant(last?.at ?? null);
+  const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
+  if (worker !== undefined && !isHeardOf(worker, now)) {
+    const heardAt = new Date(worker.beatAt).toISOString();
+    const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.`;
+    return { because: "worker_silent", text, since: new Date(worker.beatAt), until: null };
+  }
+  const executing = [...fold(log).ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
+  const steps = executing.map(([step]) => `step "${step}"${sinceOf(log, step, "step.started")}`).join(", ");
+  const text = `It is being executed by ${name}${steps === "" ? "" : `: ${steps}`}.`;
+  return { because: "executing", text, since, until: null };
+}
+
+function planned(run: RunRecord, task: TaskRecord): Explanation {
+  const since = new Date(run.createdAt);
+  const until = instant(task.dueAt);
+  const text =
+    until === null
+      ? "It has not begun: its parent runs only so many of its children at a time, and has not let this one go yet."
+      : `It has not begun: it is planned for ${until.toISOString()}.`;
+  return { because: "planned", text, since, until };
+}
+
+async function waits(store: Store, state: RunState, log: readonly StoredEvent[]): Promise<Explanation> {
+  const parts = await Promise.all(waitingFor(state).map((one) => inWords(store, one, state, log)));
+  const since = instant(log.at(-1)?.at ?? null);
+  const text = parts.length === 0 ? "It waits for nothing that is known." : `It waits for ${parts.join("; and for ")}.`;
+  return { because: "waiting", text, since, until: null };
+}
+
+async function inWords(store: Store, one: Waiting, state: RunState, log: readonly StoredEvent[]): Promise<string> {
+  switch (one.kind) {
+    case "sleep":
+      return `the end of its sleep "${one.name}"${untilOf(state.ops.get(one.name))}`;
+    case "signal": {
+      const wait = [...state.ops].find(([, op]) => op.kind === "wait" && op.phase === "open" && op.names === one.names);
+      const names = one.names.map((name) => `"${name}"`).join(", ");
+      return `the signal ${names}${wait === undefined ? "" : sinceOf(log, wait[0], "wait.started")}${untilOf(wait?.[1])}`;
+    }
+    case "step":
+      return `the time of step "${one.step}"${untilOf(state.ops.get(one.step))}`;
+    case "retry":
+      return `attempt ${one.attempt} at step "${one.step}"${untilOf(state.ops.get(one.step))}${lastError(log, one.step)}`;
+    case "child": {
+      const child = await store.run(one.runId);
+      return `its child ${one.runId} (workflow "${one.workflow}"${child === null ? "" : `, ${child.status}`})`;
+    }
+    case "map":
+      return `the children of "${one.name}" (workflow "${one.workflow}"): ${one.settled} of ${one.count} have ended`;
+    case "reattempt":
+      return `its next attempt${state.reattemptAt === null ? "" : ` at ${new Date(state.reattemptAt).toISOString()}`}`;
+  }
+}
+
+function untilOf(op: Op | undefined): string {
+  if (op === undefined || !("dueAt" in op) || op.dueAt === null) return "";
+  return op.kind === "wait" ? `, until ${iso(op.dueAt)} at the latest` : ` at ${iso(op.dueAt)}`;
+}
+
+function sinceOf(log: readonly StoredEvent[], node: string, type: string): string {
+  const event = log.findLast((one) => one.node === node && one.type === type);
+  return event === undefined ? "" : `, since ${iso(event.at)}`;
+}
+
+function lastError(log: readonly StoredEvent[], step: string): string {
+  const failed = log.findLast((one) => one.node === step && one.type === "step.failed");
+  if (failed?.data == null) return "";
+  const { error } = JSON.parse(failed.data) as { readonly error?: { readonly message?: string } };
+  return error?.message === undefined ? "" : `, because of: ${error.message}`;
+}
+
+const iso = (at: number) => new Date(at).toISOString();
+const instant = (at: number | null) => (at === null ? null : new Date(at));

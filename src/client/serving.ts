@@ -1,0 +1,17 @@
+/** Which workers would execute a task. */
+import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+
+/** Those that are marked as live and have been heard of lately: one that was killed stays marked until another finds out. */
+export async function heardOf(store: Store): Promise<WorkerRecord[]> {
+  const [workers, now] = await Promise.all([store.workers(), store.now()]);
+  return workers.filter((worker) => isHeardOf(worker, now));
+}
+
+/** Silent only if our own clock says so, too: in tests the store's clock goes its own way. */
+export function isHeardOf({ live, beatAt, leaseMs }: WorkerRecord, now: number): boolean {
+  return live && Math.min(now, Date.now()) - beatAt <= leaseMs * 2;
+}
+
+export function serves({ routes }: WorkerRecord, task: TaskRecord, run: RunRecord): boolean {
+  return routes.some(({ workflow, version }) => workflow === task.route && version === run.version);
+}

@@ -1,0 +1,29 @@
+/** The code may have another shape than when the run was last executed: what that means for it is told in its log, once. */
+import { event } from "../core/event.js";
+import { type ShapeChange, shapeChange } from "../core/shape.js";
+import { isDeclared } from "./declared.js";
+import type { Turn } from "./turn.js";
+
+export function noteChangedCode(turn: Turn): void {
+  const { state } = turn;
+  const { declared, name } = turn.definition;
+  if (declared === null || state.shape === null || state.shape === declared.signature) return;
+  const change = shapeChange(declared.nodes, state, (key) => state.ops.get(key)?.kind === "step" && isDeclared(key));
+  turn.outbox.events.push(event("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
+  turn.log.warn(`Run ${turn.runId}: the steps of "${name}" have changed since it was last executed.${inWords(change)}`);
+}
+
+function filled({ vanished, overtaken }: ShapeChange): Partial<Record<keyof ShapeChange, string[]>> {
+  return {
+    ...(vanished.length > 0 ? { vanished: [...vanished] } : {}),
+    ...(overtaken.length > 0 ? { overtaken: [...overtaken] } : {}),
+  };
+}
+
+function inWords({ vanished, overtaken }: ShapeChange): string {
+  const list = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+  const gone =
+    vanished.length > 0 ? ` It has a record of ${list(vanished)}, which the code does not have any more.` : "";
+  const late = overtaken.length > 0 ? ` It is past steps that now come after ${list(overtaken)}.` : "";
+  return gone + late;
+}

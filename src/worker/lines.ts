@@ -1,0 +1,27 @@
+/** The steps of one run that stand in line for a place: while they do, the run is not parked. */
+import type { Places } from "../core/places.js";
+
+export class Lines {
+  readonly #waiting = new Set<() => void>();
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** `begin` gets how to give the place back. */
+  stand(places: Places, begin: (leave: () => void) => void): void {
+    let entered = false;
+    const leave = places.take((leaveIt) => {
+      entered = true;
+      this.#waiting.delete(leaveIt);
+      begin(leaveIt);
+    });
+    if (!entered) this.#waiting.add(leave);
+  }
+
+  /** Nothing may begin any more. */
+  leaveAll(): void {
+    for (const leave of this.#waiting) leave();
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,182 @@
+/** Every reason for which a run can stand still, in words. */
+import { PauseError, Workflow, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { gate, silent, until, world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+const listening = workflow("listening", (ctx) => ctx.waitForSignal("go", { timeout: "2 days" }));
+const quick = workflow("quick", (ctx) => ctx.step("one", () => 1));
+const orderOf = (version: string) =>
+  workflow("order", { version }, async (ctx) => {
+    await ctx.step("begin", () => version);
+    await ctx.sleep("nap", "1 day");
+    return version;
+  });
+const [first, second] = [orderOf("1"), orderOf("2")];
+
+forEachStore((kind) => {
+  test("a run stays with its version: without a worker for that it waits, and says so", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const old = await w.worker([first]);
+    const run = await w.pawl.start(first);
+    const due = (await old.settle()) as number;
+    expect((await run.get()).explanation).toBeNull();
+    await old.worker.stop();
+    w.clock.moveTo(due);
+    const { settle } = await w.worker([second], { name: "new-code" });
+    await settle();
+    expect(await run.get()).toMatchObject({ status: "waiting", version: "1" });
+    expect((await run.get()).explanation).toBe(
+      `It has been due since ${new Date(due).toISOString()}, but no live worker has workflow "order" version "1". ` +
+        'Live workers have other versions of it: "2"; a run stays with the version that it was started with.',
+    );
+    expect(await run.explain()).toMatchObject({ because: "no_worker", since: new Date(due), until: null });
+    const again = await w.worker([first]);
+    await again.settle();
+    expect(await run.result()).toBe("1");
+  });
+});
+
+describe("explain()", () => {
+  const at = (ms: number) => new Date(ms).toISOString();
+
+  test("of a run that has ended", async () => {
+    const w = await world();
+    const { settle } = await w.worker([quick, listening]);
+    const [done, gone] = [await w.pawl.start(quick), await w.pawl.start(listening)];
+    await gone.cancel("not needed");
+    await settle();
+    const now = at(w.clock.read());
+    expect(await done.explain()).toMatchObject({ because: "ended", text: `It is completed since ${now}` });
+    expect(await gone.explain()).toMatchObject({ because: "ended", text: `It is canceled since ${now}: not needed` });
+  });
+
+  test("of one that no worker knows, when there are none, and of one that is planned", async () => {
+    const w = await world();
+    const now = await w.pawl.start(quick);
+    expect(await now.explain()).toMatchObject({
+      because: "no_worker",
+      text: `It has been due since ${at(w.clock.read())}, but no live worker has workflow "quick". There is no live worker at all.`,
+    });
+    const planned = await w.pawl.start(quick, undefined, { delay: "1 day" });
+    const until = new Date(w.clock.read() + 86_400_000);
+    expect(await planned.explain()).toMatchObject({ because: "planned", until });
+    expect((await planned.explain()).text).toBe(`It has not begun: it is planned for ${until.toISOString()}.`);
+    expect((await planned.get()).explanation).toBeNull();
+  });
+
+  test("of one that is being executed, by whom, and of one whose worker is silent", async () => {
+    const w = await world();
+    const open = gate();
+    const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened, { onCrash: "pause" }));
+    const { worker, settle } = await w.worker([slow], { name: "w1", lease: "1s" });
+    const run = await w.pawl.start(slow);
+    const settled = settle();
+    await until(async () => (await run.history()).some(({ type }) => type === "step.started"));
+    const executing = await run.explain();
+    expect(executing.because).toBe("executing");
+    expect(executing.text).toMatch(
+      /^It is being executed by worker "w1" \(.*, pid \d+\): step "think", since 20.*Z\.$/,
+    );
+    const [row] = await w.store.workers();
+    const silentSince = { ...row, beatAt: Math.min(w.clock.read(), Date.now()) - 10_000 };
+    const { workers } = w.store;
+    w.store.workers = async () => [silentSince as never];
+    expect(await run.explain()).toMatchObject({
+      because: "worker_silent",
+      text: expect.stringContaining("last heard of"),
+    });
+    w.store.workers = workers;
+    open.open();
+    await settled;
+    expect(worker.active).toBe(0);
+  });
+
+  test("of one that waits for a place at a worker", async () => {
+    const w = await world();
+    const open = gate();
+    const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened));
+    const { worker, settle } = await w.worker([slow], { name: "w1", concurrency: 1 });
+    await w.pawl.start(slow);
+    await until(() => worker.active === 1);
+    const run = await w.pawl.start(slow);
+    const text = `It has been due since ${at(w.clock.read())}, and waits for a place at "w1" (executing 1).`;
+    expect(await run.explain()).toMatchObject({ because: "about_to_run", text });
+    expect((await run.get()).explanation).toBe(text);
+    open.open();
+    await settle();
+  });
+
+  test("of a paused one, and the ways on", async () => {
+    const w = await world();
+    const picky = workflow("picky", (ctx) =>
+      ctx.step("pay", () => {
+        throw new PauseError("The bank is closed.", { resumeOn: "bank_opened", recheckAfter: "1 hour" });
+      }),
+    );
+    const { settle } = await w.worker([picky]);
+    const run = await w.pawl.start(picky);
+    await settle();
+    const now = w.clock.read();
+    expect(await run.explain()).toEqual({
+      because: "paused",
+      text: `It is paused at step "pay" since ${at(now)} until somebody resumes it, or the signal "bank_opened" comes, or it is tried again at ${at(now + 3_600_000)}: The bank is closed.`,
+      since: new Date(now),
+      until: new Date(now + 3_600_000),
+    });
+    const other = await w.pawl.start(listening);
+    await other.pause("maintenance");
+    expect((await other.explain()).text).toContain("until somebody resumes it: maintenance");
+  });
+
+  test("of one that waits: for signals, sleeps, attempts, children, the time of a step", async () => {
+    const w = await world();
+    const flaky = workflow("flaky", (ctx) =>
+      ctx.step("try", () => {
+        throw new Error("no network");
+      }),
+    );
+    const parent = workflow("parent", (ctx) => ctx.run(listening, undefined));
+    const many = workflow("many", (ctx) => ctx.map(listening, [undefined, undefined], { concurrency: 1 }));
+    const sleeper = workflow("sleeper", (ctx) => ctx.sleep("nap", "1 day"));
+    class Later extends Workflow {
+      static {
+        this.step("remind", { wait: "3 days" }, () => {});
+      }
+    }
+    const { settle } = await w.worker([flaky, parent, many, sleeper, listening, Later]);
+    const all = [listening, flaky, parent, many, sleeper, Later] as const;
+    const runs = await Promise.all(all.map((one) => w.pawl.start(one as typeof quick)));
+    const now = w.clock.read();
+    await settle();
+    const day = 86_400_000;
+    const texts = await Promise.all(runs.map(async (run) => (await run.explain()).text));
+    const children = (await w.pawl.runs({ workflow: listening })).runs;
+    const child = children.find(({ parentId }) => parentId === runs[2]?.id);
+    expect(texts[0]).toBe(`It waits for the signal "go", since ${at(now)}, until ${at(now + 2 * day)} at the latest.`);
+    expect(texts[1]).toMatch(/^It waits for attempt 2 at step "try" at 20.*Z, because of: no network\.$/);
+    expect(texts[2]).toBe(`It waits for its child ${child?.id} (workflow "listening", waiting).`);
+    expect(texts[3]).toMatch(/^It waits for the children of ".*" \(workflow "listening"\): 0 of 2 have ended\.$/);
+    expect(texts[4]).toBe(`It waits for the end of its sleep "nap" at ${at(now + day)}.`);
+    expect(texts[5]).toBe(`It waits for the time of step "remind" at ${at(now + 3 * day)}.`);
+    const held = children.find(({ parentId, status }) => parentId === runs[3]?.id && status === "pending");
+    expect((await w.pawl.run(held?.id as string).explain()).text).toContain("has not let this one go yet");
+    for (const run of runs) expect((await run.explain()).because).toBe("waiting");
+  });
+
+  test("of a step in a queue that nobody works for", async () => {
+    class Mailing extends Workflow {
+      static {
+        this.step("write", () => {});
+        this.step("send", { queue: "mail" }, () => {});
+      }
+    }
+    const w = await world("memory", "memory:", silent);
+    const { settle } = await w.worker([Mailing], { queues: ["Mailing"] });
+    const run = await w.pawl.start(Mailing);
+    await settle();
+    expect((await run.get()).explanation).toContain('no live worker has workflow "Mailing", queue "mail".');
+  });
+});

@@ -1,0 +1,164 @@
+/** The code of a graph changes while runs are under way: what heals, what is told in the log, and what is refused. */
+import { branch, type GraphDefinition, graph, type Logger, step, Workflow } from "pawl";
+import { beforeEach, expect, test } from "vitest";
+import { silent, world } from "../function-style/support.js";
+
+let did: string[] = [];
+beforeEach(() => {
+  did = [];
+});
+const note = <const Name extends string>(name: Name) =>
+  step(name, () => {
+    did.push(name);
+    return name;
+  });
+const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
+const [a, b, c] = [note("a"), note("b"), note("c")];
+
+/** Begins with the old code, sleeps a day, and goes on with the new. */
+async function deploy(before: GraphDefinition, after: GraphDefinition) {
+  const warnings: string[] = [];
+  const logger: Logger = { ...silent, warn: (message) => void warnings.push(String(message)) };
+  const w = await world();
+  const old = await w.worker([before]);
+  const run = await w.pawl.start(before);
+  const due = (await old.settle()) as number;
+  await old.worker.stop();
+  w.clock.moveTo(due);
+  const { settle, worker } = await w.worker([after], {}, logger);
+  await settle();
+  const changes = (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
+  return { w, run, settle, worker, warnings, changes };
+}
+
+test("code of the same shape is not worth a word", async () => {
+  const { run, changes, warnings } = await deploy(graph("g", [a, nap.after(a)]), graph("g", [a, nap.after(a)]));
+  expect(await run.status()).toBe("completed");
+  expect(changes).toEqual([]);
+  expect(warnings).toEqual([]);
+});
+
+test("a completed step that vanished is reported, and the run goes on", async () => {
+  const before = graph("g", [a, b, nap.after(a, b)]);
+  const after = graph("g", [b, nap.after(b), c.after(nap)]);
+  const { w, run, changes, warnings } = await deploy(before, after);
+  expect(await run.result()).toBe("c");
+  expect(changes).toEqual([{ shape: after.signature, vanished: ["a"] }]);
+  expect(warnings).toEqual([
+    `Run ${run.id}: the steps of "g" have changed since it was last executed. It has a record of "a", which the code does not have any more.`,
+  ]);
+  expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+});
+
+test("a new step at the end is simply run", async () => {
+  const after = graph("g", [a, nap.after(a), c.after(nap)]);
+  const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
+  expect(await run.result()).toBe("c");
+  expect(changes).toEqual([{ shape: after.signature }]);
+});
+
+test("new steps before something that is done are run late, and that is told", async () => {
+  const after = graph("g", [a, b.after(a), c.after(b), nap.after(c)]);
+  const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
+  expect(await run.status()).toBe("completed");
+  expect(did).toEqual(["a", "b", "c"]);
+  expect(changes).toEqual([{ shape: after.signature, overtaken: ["b", "c"] }]);
+});
+
+test("changed dependencies count from now on", async () => {
+  const after = graph("g", [a, nap.after(a), b.after(nap), c.after(b)]);
+  const { run, changes } = await deploy(graph("g", [a, nap.after(a), b.after(nap), c.after(nap)]), after);
+  await run.result();
+  expect(did).toEqual(["a", "b", "c"]);
+  expect(changes).toEqual([{ shape: after.signature }]);
+});
+
+test("a change is told once, and again when the code changes back", async () => {
+  const listen = step("listen", async (ctx) => {
+    for (let n = 0; n < 4; n += 1) await ctx.waitForSignal("go");
+  });
+  const [one, two] = [graph("g", [a, listen]), graph("g", [a, listen, b])];
+  const w = await world();
+  const run = await w.pawl.start(one);
+  for (const code of [one, two, two, one]) {
+    const { worker, settle } = await w.worker([code]);
+    await run.signal("go");
+    await settle();
+    await worker.stop();
+  }
+  expect(await run.status()).toBe("completed");
+  const told = (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
+  expect(told).toEqual([{ shape: two.signature }, { shape: one.signature, vanished: ["b"] }]);
+});
+
+test("a step that had begun and vanished holds the run; it can be brought back", async () => {
+  const before = graph("g", [a, nap.after(a), b.after(nap)]);
+  const { w, run, worker, changes } = await deploy(before, graph("g", [a, b.after(a)]));
+  expect(await run.get()).toMatchObject({
+    status: "paused",
+    pauseReason: expect.stringContaining('has no step "nap"'),
+  });
+  expect((await run.get()).pauseReason).toContain("skip()");
+  expect(changes).toMatchObject([{ vanished: ["nap"] }]);
+  expect(did).toEqual(["a"]);
+  await worker.stop();
+  const restored = await w.worker([before]);
+  await run.resume();
+  await restored.settle();
+  expect(await run.result()).toBe("b");
+  expect(did).toEqual(["a", "b"]);
+});
+
+test("a step that had begun and vanished can be passed over", async () => {
+  const { run, settle } = await deploy(graph("g", [a, nap.after(a), b.after(nap)]), graph("g", [a, b.after(a)]));
+  await run.skip();
+  await settle();
+  expect(await run.result()).toBe("b");
+  expect(did).toEqual(["a", "b"]);
+});
+
+test("a branch whose chosen case vanished holds the run", async () => {
+  const way = (label: string) => branch("way", () => label as never, { [label]: [b] });
+  const left = way("left");
+  const right = way("right");
+  const { run } = await deploy(graph("g", [left, nap.after(left)]), graph("g", [right, nap.after(right)]));
+  expect((await run.get()).pauseReason).toContain('Branch "way" of graph "g" has chosen "left"');
+});
+
+test("a step that must be undone and vanished holds the run when it fails", async () => {
+  const undone = step("book", () => "b", { compensate: () => void did.push("unbook") });
+  const fails = step(
+    "pay",
+    () => {
+      throw new Error("declined");
+    },
+    { retry: { attempts: 1 } },
+  );
+  const before = graph("g", [undone, nap.after(undone), fails.after(nap)]);
+  const { run } = await deploy(before, graph("g", [nap, fails.after(nap)]));
+  expect(await run.get()).toMatchObject({ status: "paused" });
+  expect((await run.get()).pauseReason).toContain('Step "book" has to be undone');
+});
+
+test("what has changed can be read in the history of a class, too", async () => {
+  const define = (steps: readonly string[]) => {
+    class Chain extends Workflow {
+      static {
+        for (const name of steps) this.step(name, name === "rest" ? { wait: "1 day" } : {}, () => void did.push(name));
+      }
+    }
+    return Chain;
+  };
+  const [One, Two] = [define(["one", "rest"]), define(["one", "two", "rest", "three"])];
+  const w = await world();
+  const old = await w.worker([One]);
+  const run = await w.pawl.start(One);
+  w.clock.moveTo((await old.settle()) as number);
+  await old.worker.stop();
+  await (await w.worker([Two])).settle();
+  expect(await run.status()).toBe("completed");
+  // A chain is walked forwards: what was put in behind the run is left out, and that is told.
+  expect(did).toEqual(["one", "rest", "three"]);
+  const changes = (await run.history()).filter(({ type }) => type === "shape.changed");
+  expect(changes).toMatchObject([{ data: { overtaken: ["two"] } }]);
+});

@@ -1,0 +1,103 @@
+/** A step of which only so many are executed at a time: the others stand in line, whatever happens to those before them. */
+import { graph, type RunHandle, step } from "pawl";
+import { expect, test } from "vitest";
+import { Places } from "../../src/core/places.js";
+import { gate, until, world } from "../function-style/support.js";
+
+test("places are given in order, passed on when somebody leaves, and not lost when somebody leaves the line", async () => {
+  const places = new Places(1);
+  const entered: string[] = [];
+  const [first, second, third, fourth] = ["first", "second", "third", "fourth"].map((name) =>
+    places.take(() => void entered.push(name)),
+  ) as [() => void, () => void, () => void, () => void];
+  expect(entered).toEqual(["first"]);
+  second();
+  first();
+  first();
+  // Called already, but gone before it came.
+  third();
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(entered).toEqual(["first", "fourth"]);
+  fourth();
+  places.take(() => void entered.push("fifth"));
+  expect(entered).toEqual(["first", "fourth", "fifth"]);
+});
+
+test("no more than so many runs execute the step at a time, and all get their turn", async () => {
+  let [running, most] = [0, 0];
+  const score = step(
+    "score",
+    async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    },
+    { concurrency: 3 },
+  );
+  const scoring = graph("scoring", [score, step("after", () => "done").after(score)]);
+  const w = await world();
+  const { settle } = await w.worker([scoring]);
+  const runs = await w.pawl.startMany(
+    scoring,
+    Array.from({ length: 40 }, () => undefined),
+  );
+  await settle();
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(runs.map(() => "done"));
+  expect(most).toBe(3);
+});
+
+test("a step that rests gives its place back, and its run is parked", async () => {
+  const rests = step("rests", (ctx) => ctx.sleep("nap", "1 day"), { concurrency: 1 });
+  const resting = graph("resting", [rests]);
+  const w = await world();
+  const { settle } = await w.worker([resting]);
+  const runs = await w.pawl.startMany(resting, [undefined, undefined, undefined]);
+  const due = (await settle()) as number;
+  expect(await Promise.all(runs.map((run) => run.status()))).toEqual(["waiting", "waiting", "waiting"]);
+  w.clock.moveTo(due);
+  await settle();
+  await Promise.all(runs.map((run) => run.result()));
+});
+
+test("whoever stands in line can be canceled and paused, and the place goes to the next", async () => {
+  const open = gate();
+  const began: unknown[] = [];
+  const slow = step(
+    "slow",
+    async (ctx) => {
+      began.push(ctx.input);
+      await open.opened;
+      return ctx.input;
+    },
+    { concurrency: 1 },
+  );
+  const queueing = graph("queueing", [slow]);
+  const w = await world();
+  const { settle, worker } = await w.worker([queueing]);
+  const first = await w.pawl.start(queueing, "one");
+  const settled = settle();
+  await until(() => began.length === 1);
+  const others = await w.pawl.startMany(queueing, ["two", "three", "four"]);
+  const [second, third] = others as [RunHandle, RunHandle, RunHandle];
+  await until(() => worker.active === 4);
+  await second.cancel("not any more");
+  await third.pause("later");
+  await until(async () => (await second.status()) === "canceled" && (await third.status()) === "paused");
+  open.open();
+  await settled;
+  expect(began).toEqual(["one", "four"]);
+  expect(await Promise.all([first, ...others].map((run) => run.status()))).toEqual([
+    "completed",
+    "canceled",
+    "paused",
+    "completed",
+  ]);
+});
+
+test("a concurrency that is no number above 0 is refused", () => {
+  expect(() => step("a", () => {}, { concurrency: 0 })).toThrow(
+    'concurrency of step "a" is a whole number above 0, not 0.',
+  );
+});
