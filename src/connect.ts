@@ -68,7 +68,7 @@ export class Pawl extends Client {
 /**
  * Connects to a database. Without a URL: an SQLite file, `./pawl.db`.
  *
- * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `memory:`
+ * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
  */
 export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions = {}): Promise<Pawl> {
   const logger = options.logger ?? quietLogger;
@@ -104,6 +104,9 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
       return new (await import("./store/memory.js")).MemoryStore(options);
     case "sqlite":
       return (await import("./store/sqlite/index.js")).openSqlite(url, options);
+    case "libsql":
+    case "file":
+      return (await import("./store/libsql/index.js")).openLibsql(url, options);
     case "postgres":
     case "postgresql":
       return (await import("./store/postgres/index.js")).openPostgres(url, options);

@@ -1,5 +1,6 @@
 /** The public names of Pawl. */
 export type { StartOptions } from "./client/birth.js";
+export type { BuildOptions } from "./client/build.js";
 export type { RunsFilter } from "./client/client.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { Explanation } from "./client/explain.js";
@@ -12,6 +13,7 @@ export type { RunSnapshot, StepSnapshot } from "./client/snapshot.js";
 export type { TimelineInterval } from "./client/timeline.js";
 export type { Difference, Verification } from "./client/verify.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
+export type { DagOptions, FrozenDag, FrozenNode } from "./core/dag.js";
 export type { Duration } from "./core/duration.js";
 export {
   AlreadyActiveError,
@@ -46,6 +48,8 @@ export type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from 
 export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
 export type * from "./define/context.js";
 export type { ErrorContext, ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "./define/definition.js";
+export type { DependsOn, FanOutOptions, GraphBuilder, NodeOptions, NodeRef } from "./define/dynamic/builder.js";
+export { type JobDefinition, type JobOptions, type JobTools, job } from "./define/dynamic/job.js";
 export { signal, type WorkflowOptions, workflow } from "./define/function.js";
 export type { GraphJson } from "./define/graph/drawing.js";
 export { type GraphDefinition, type GraphOptions, graph } from "./define/graph/graph.js";

@@ -1,6 +1,7 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
 import { isDeepStrictEqual } from "node:util";
 import { decode } from "../core/codec.js";
+import type { FrozenDag } from "../core/dag.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
@@ -9,10 +10,12 @@ import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/cla
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import { anyHero, type DeclaredNode, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
+import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
+import { type BuildOptions, graphRun } from "./build.js";
 import { RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, Launcher } from "./launcher.js";
@@ -125,6 +128,25 @@ export class Client {
     await this.store.registerWorkflows([{ name, queue, version: null, signature: null, graph: null }]);
   }
 
+  /**
+   * Builds a graph of jobs and starts it. The function runs once, here; what it built is frozen as data.
+   *
+   * ```ts
+   * const run = await pawl.build("import", (g) => {
+   *   const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: process, args: (id) => ({ id }) });
+   *   g.node("aggregate", { job: aggregate, dependsOn: parts });
+   * });
+   * ```
+   */
+  async build(
+    name: string,
+    build: (g: GraphBuilder) => unknown,
+    options: BuildOptions = {},
+  ): Promise<RunHandle<FrozenDag, void>> {
+    const run = await graphRun(name, build, options, await this.store.now());
+    return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
+  }
+
   /** A run's handle. Its existence is found out when it is used. */
   run<Input = unknown, Output = unknown>(id: string): RunHandle<Input, Output>;
   run<Input, Output>(definition: WorkflowDefinition<Input, Output>, id: string): RunHandle<Input, Output>;
@@ -235,9 +257,11 @@ export class Client {
     if (inputSchema !== null) {
       await Promise.all(inputs.map((input) => validate(inputSchema, input, `input of workflow "${name}"`)));
     }
-    const runs = inputs.map(birthOf(definition, options));
-    const refusals =
-      options.tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(options.tx, runs);
+    return this.#begin(inputs.map(birthOf(definition, options)), options.tx);
+  }
+
+  async #begin(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
+    const refusals = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const refusal = refusals[index] ?? null;
       return new RunHandle(

@@ -2,6 +2,7 @@
  * A command for one run. A run that nobody owns takes it at once, decided here by the same pure `decide` that its owner
  * would use; a run that is being executed gets it through its inbox, and its owner takes it at the next boundary.
  */
+import { withHashes } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
 import { openCompensations } from "../core/compensation.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
@@ -14,6 +15,7 @@ import { mailToParent, readMail, writeMail } from "../core/mail.js";
 import { evolve, fold, type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
+import { readGraph } from "./dag.js";
 import { readWaiting } from "./info.js";
 
 /** How often a run may change hands under us before we stop chasing it. */
@@ -37,7 +39,7 @@ export async function commandRun(store: Store, runId: string, command: Command):
   });
 }
 
-const needSense = new Set<Command["type"]>(["pause", "resume", "resumeAt", "skip"]);
+const needSense = new Set<Command["type"]>(["pause", "resume", "resumeAt", "skip", "reattempt", "start", "import"]);
 
 const isBusy = (task: TaskRecord) => task.state === "owned" || task.mail > 0;
 
@@ -83,15 +85,18 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
   const after = state.seq;
   const mustUndo = openCompensations(state).length > 0;
   // A run that is overdue and has something to undo does not end here: its owner sees to that.
-  const events = decide(state, [{ command, at: now, strict: true, idle: true }], now).filter(
+  const decided = decide(state, [{ command, at: now, strict: true, idle: true }], now).filter(
     (one) => !mustUndo || one.type !== "run.failed",
   );
-  if (events.length === 0) return true;
+  const events = await withAncestry(store, run, state, decided);
+  if (command.type === "start" && task.dueAt !== null)
+    throw new InvalidStateError(`Run ${run.id} has been started already.`, { runId: run.id, status: run.status });
+  if (events.length === 0 && command.type !== "start") return true;
   const dismissed = dismissedBy(run.id, state, events);
   if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state) && !mustUndo)
     events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
-  const { next, toParent } = consequences(run, task, state, events);
+  const { next, toParent } = consequences(run, task, state, events, command.type === "start");
   const written = events.filter((one) => !isEnding(one));
   const none: readonly never[] = [];
   const transition = {
@@ -111,6 +116,12 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     if (await wasWritten(store, run.id, after, written)) return true;
     throw error;
   }
+}
+
+/** An output that an operator gave is a link of the chain like any other. */
+async function withAncestry(store: Store, run: RunRecord, state: RunState, events: NewEvent[]): Promise<NewEvent[]> {
+  if (state.steps === null || !events.some(({ type }) => type === "step.completed")) return events;
+  return withHashes(events, state, (await readGraph(store, run)).parentsOf);
 }
 
 /** A step that was passed over, and is come back to, begins at its beginning. */
@@ -137,6 +148,7 @@ function consequences(
   task: TaskRecord,
   state: RunState,
   events: readonly NewEvent[],
+  starts: boolean,
 ): { next: Next; toParent: Mail[] } {
   if (state.ending !== null) {
     const { status } = state.ending;
@@ -146,7 +158,7 @@ function consequences(
     const next: Next = { kind: "finish", status, output: null, error, startedAt: state.startedAt };
     return { next, toParent: message === null ? [] : [message] };
   }
-  return { next: state.startedAt === null ? parkUnbegun(run, task, state) : park(run, state), toParent: [] };
+  return { next: state.startedAt === null ? parkUnbegun(run, task, state, starts) : park(run, state), toParent: [] };
 }
 
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
@@ -170,9 +182,12 @@ function park(run: RunRecord, state: RunState): Next {
   };
 }
 
-/** A run that has not begun keeps the time it was planned for, also over a pause. */
-function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState): Next {
-  const startAt = task.dueAt ?? readWaiting(run.waiting).startAt ?? null;
+/** A run that has not begun keeps the time it was planned for, also over a pause. One without is held by somebody. */
+function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState, starts: boolean): Next {
+  const note = readWaiting(run.waiting);
+  const startAt = task.dueAt ?? note.startAt ?? null;
+  // By its parent, which lets only so many go at a time; or it was stored to be started later.
+  const isHeld = startAt === null && (run.status !== "paused" || note.held === true);
   if (state.paused === null) {
     return {
       kind: "park",
@@ -180,13 +195,13 @@ function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState): Next {
       waiting: null,
       startedAt: null,
       wakeAt: startAt,
-      wakeIn: startAt === null ? 0 : null,
+      wakeIn: startAt === null && (starts || !isHeld) ? 0 : null,
     };
   }
   return {
     kind: "park",
     status: "paused",
-    waiting: parkingNote(state, -1, startAt === null ? {} : { startAt }),
+    waiting: parkingNote(state, -1, isHeld ? { held: true } : startAt === null ? {} : { startAt }),
     startedAt: null,
     wakeAt: state.paused.recheckAt,
     wakeIn: null,

@@ -1,4 +1,5 @@
 /** Step executions: each attempt at each step, computed from the log. */
+import { hashIn } from "../core/ancestry.js";
 import { dataOf } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
@@ -16,6 +17,8 @@ export interface ExecutionInfo {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: Error | null;
+  /** Of a completed execution of a node: SHA-256 over its id, attempt and output, and the hashes of what it comes after. */
+  readonly ancestryHash: string | null;
   /** The execution of the same step before this one, and the one after it. */
   readonly continuesFrom: string | null;
   readonly successor: string | null;
@@ -48,6 +51,7 @@ class Executions {
   readonly #planned = new Map<string, Planned>();
   /** Those whose end is in the log. One that counts as abandoned has none, and may still get it. */
   readonly #ended = new Set<Draft>();
+  readonly #elsewhere = new Set<Draft>();
 
   constructor(runId: string) {
     this.#runId = runId;
@@ -68,7 +72,7 @@ class Executions {
   take(event: StoredEvent): void {
     switch (event.type) {
       case "run.recovered":
-        return this.#abandon(event.at);
+        return this.#abandon(event.at, (draft) => !this.#elsewhere.has(draft));
       case "run.paused":
         return this.#hold(event.node);
       case "run.resumed":
@@ -82,7 +86,22 @@ class Executions {
       case "run.canceled":
         return this.#end(event);
     }
+    if (event.type === "node.dispatched" && event.node !== null) this.#dispatched(event, event.node);
+    if (event.type === "node.reopened" && event.node !== null) this.#reopened(event, event.node);
     if (event.type.startsWith("step.") && event.node !== null) this.#step(event, event.node, event.attempt ?? 1);
+  }
+
+  /** Others execute it: the death of the run's own worker is not its death. */
+  #dispatched(event: StoredEvent, step: string): void {
+    const draft = this.#draftOf(step, event.attempt ?? 1);
+    draft.state = "executing";
+    draft.startedAt = new Date(event.at);
+    this.#elsewhere.add(draft);
+  }
+
+  #reopened(event: StoredEvent, step: string): void {
+    const attempt = (event.attempt ?? 0) + 1;
+    this.#planned.set(step, { step, attempt, scheduledFor: event.at, held: false, wasHeld: false });
   }
 
   #step(event: StoredEvent, step: string, attempt: number): void {
@@ -111,6 +130,7 @@ class Executions {
     // What an operator or the code passed over never ran.
     if (data.by === undefined) draft.startedAt ??= new Date(event.at - (data.ms ?? 0));
     draft.finishedAt = new Date(event.at);
+    if (event.type === "step.completed") draft.ancestryHash = hashIn(event.data);
     draft.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)
@@ -145,6 +165,7 @@ class Executions {
       startedAt: null,
       finishedAt: null,
       error: null,
+      ancestryHash: null,
       continuesFrom: before?.id ?? null,
       successor: null,
     };
@@ -154,8 +175,9 @@ class Executions {
     return draft;
   }
 
-  #abandon(at: number): void {
-    for (const draft of this.#drafts) if (draft.state === "executing") finish(draft, "failed", "abandoned", at);
+  #abandon(at: number, isLost: (draft: Draft) => boolean = () => true): void {
+    for (const draft of this.#drafts)
+      if (draft.state === "executing" && isLost(draft)) finish(draft, "failed", "abandoned", at);
   }
 
   #hold(step: string | null): void {

@@ -1,11 +1,12 @@
 /** Why a run is not moving, in one plain answer for whoever is on call. */
 import type { StoredEvent } from "../core/event.js";
+import { graphRoute } from "../core/route.js";
 import { fold, type Op, type RunState } from "../core/state.js";
 import { type Waiting, waitingFor } from "../core/waiting.js";
+import { heardOf, isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { errorOf } from "./info.js";
 import { readLog } from "./log.js";
-import { heardOf, isHeardOf, serves } from "./serving.js";
 
 export interface Explanation {
   readonly because:
@@ -56,6 +57,7 @@ export async function explainDue(store: Store, run: RunRecord, task: TaskRecord)
 }
 
 function what({ workflow, version }: RunRecord, { route }: TaskRecord): string {
+  if (route === graphRoute) return "jobs, which the runs of graphs built at run time need: worker({ jobs })";
   const [, queue] = route.split("\t");
   const ofVersion = version === "" ? "" : ` version "${version}"`;
   return `workflow "${workflow}"${ofVersion}${queue === undefined ? "" : `, queue "${queue}"`}`;
@@ -145,6 +147,8 @@ async function inWords(store: Store, one: Waiting, state: RunState, log: readonl
     }
     case "map":
       return `the children of "${one.name}" (workflow "${one.workflow}"): ${one.settled} of ${one.count} have ended`;
+    case "jobs":
+      return `${one.open} of its nodes, whose jobs others execute: ${one.jobs.join(", ")}`;
     case "reattempt":
       return `its next attempt${state.reattemptAt === null ? "" : ` at ${new Date(state.reattemptAt).toISOString()}`}`;
   }

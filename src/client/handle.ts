@@ -1,5 +1,6 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
 import { decode, encode } from "../core/codec.js";
+import type { FrozenDag } from "../core/dag.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
 import { checkName, checkReason } from "../core/names.js";
@@ -8,6 +9,7 @@ import { currentStep } from "../core/waiting.js";
 import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
+import { readGraph } from "./dag.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
@@ -158,10 +160,38 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** The steps that a class or graph declares, and how far the run is with each. Of a function: those it has come to. */
   async nodes(): Promise<NodeInfo[]> {
-    const { workflow } = await this.#record();
+    const run = await this.#record();
     const executions = await this.executions();
-    const declared = await this.#nodesOf(workflow);
+    const frozen = (await readGraph(this.#store, run)).nodes(executions);
+    if (frozen !== null) return frozen;
+    const declared = await this.#nodesOf(run.workflow);
     return nodesOf(declared ?? seenIn(executions), executions);
+  }
+
+  /** Begins a run that was built with `{ start: false }`. */
+  async start(): Promise<void> {
+    await commandRun(this.#store, this.id, { type: "start" });
+  }
+
+  /**
+   * Tries a node again, now. Refused if it has completed, or if anything that comes after it has: that was built upon
+   * what it had.
+   */
+  async reattempt(node: string): Promise<void> {
+    const graph = await readGraph(this.#store, await this.#record());
+    const id = graph.idOf(checkName("node", node));
+    await commandRun(this.#store, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+  }
+
+  /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
+  async exportDag(): Promise<string> {
+    return (await readGraph(this.#store, await this.#record())).exported();
+  }
+
+  /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
+  async importDag(json: string | FrozenDag): Promise<void> {
+    const dag = await (await readGraph(this.#store, await this.#record())).imported(this.#store, json);
+    await commandRun(this.#store, this.id, { type: "import", dag });
   }
 
   /** The run as it was after this event: its state is rebuilt from the log. */

@@ -2,6 +2,7 @@
 import { decode } from "../core/codec.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
+import { frozenVersion } from "../core/route.js";
 import type { Waiting } from "../core/waiting.js";
 import type { RunRecord, RunStatus } from "../store/store.js";
 
@@ -46,7 +47,7 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
   return {
     id: run.id,
     workflow: run.workflow,
-    version: run.version,
+    version: run.version === frozenVersion ? "" : run.version,
     queue: run.queue,
     priority: run.priority,
     status: run.status,
@@ -86,6 +87,8 @@ export interface WaitingNote {
   readonly step?: { readonly name: string; readonly attempt: number };
   /** The time for which a run that never began was planned, kept while it is paused. */
   readonly startAt?: number;
+  /** It has none: somebody has to let it go first. */
+  readonly held?: true;
 }
 
 export function readWaiting(text: string | null): WaitingNote {

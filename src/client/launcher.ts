@@ -1,8 +1,9 @@
 /** Makes runs durable: by a worker of this process that has room, or by whoever claims them. */
 import { FencedError } from "../core/errors.js";
+import { graphRoute } from "../core/route.js";
 import type { Logger } from "../define/context.js";
+import { heardOf } from "../store/serving.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
-import { heardOf } from "./serving.js";
 import { Starter } from "./starter.js";
 
 /** A way to start a run that begins in this very process, when a worker of it has room. */
@@ -46,8 +47,8 @@ export class Launcher {
     return (await Promise.all([Promise.all(adopted), queued])).flat();
   }
 
-  #adopterFor({ workflow, version }: NewRun): Adopter | null {
-    for (const adopter of this.adopters) if (adopter.canAdopt(workflow, version)) return adopter;
+  #adopterFor({ route, workflow, version }: NewRun): Adopter | null {
+    for (const adopter of this.adopters) if (adopter.canAdopt(route ?? workflow, version)) return adopter;
     return null;
   }
 
@@ -63,8 +64,8 @@ export class Launcher {
 
   async #queue(runs: readonly NewRun[]): Promise<readonly (Refusal | null)[]> {
     const refusals = await this.#starter.start(runs);
-    const [{ workflow, version }] = runs as [NewRun];
-    await this.#warnIfUnserved(workflow, version);
+    const [{ route, workflow, version, due }] = runs as [NewRun];
+    if (due.kind !== "held") await this.#warnIfUnserved(route ?? workflow, version);
     return refusals;
   }
 
@@ -78,7 +79,11 @@ export class Launcher {
     });
     await this.#asked;
     if (this.#served.has(route)) return;
-    this.#log.warn(`Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`);
+    this.#log.warn(
+      workflow === graphRoute
+        ? "A graph was built, but no live worker has `jobs`; the run waits for one."
+        : `Workflow "${workflow}" was started, but no live worker has it; the run waits for one.`,
+    );
     this.#served.add(route);
   }
 

@@ -1,10 +1,21 @@
 /** The steps that a workflow declares, and how far a run is with each. */
-import type { DeclaredNode } from "../define/definition.js";
 import type { ExecutionInfo } from "./executions.js";
 
-export interface NodeInfo {
+/** A node as it is declared. In a frozen graph it has an id of its own; elsewhere its name is its id. */
+export interface PlannedNode {
+  readonly id?: string;
   readonly name: string;
-  readonly kind: "step" | "branch";
+  readonly kind: "step" | "branch" | "job";
+  readonly job?: string | null;
+  readonly after: readonly string[];
+}
+
+export interface NodeInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "step" | "branch" | "job";
+  /** The job that it runs, if it is not a step of its own workflow. */
+  readonly job: string | null;
   /** The names of those that it comes after. */
   readonly after: readonly string[];
   /** "pending": nothing is known of it yet. "removed": the run has it, the code does not any more. */
@@ -13,31 +24,42 @@ export interface NodeInfo {
   readonly outcome: string | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+  readonly error: Error | null;
+  /** Of a completed node: the proof of what it was built upon. */
+  readonly ancestryHash: string | null;
 }
 
-export function nodesOf(declared: readonly DeclaredNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
+export function nodesOf(declared: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
   const latest = new Map(executions.map((execution) => [execution.step, execution]));
-  const nodes = declared.map(({ name, kind, after }): NodeInfo => {
-    const {
-      state = "pending",
-      attempt = 0,
-      outcome = null,
-      startedAt = null,
-      finishedAt = null,
-    } = latest.get(name) ?? {};
-    return { name, kind, after, state, attempt, outcome, startedAt, finishedAt };
+  const nodes = declared.map(({ id, name, kind, job = null, after }) => {
+    const execution = latest.get(id ?? name);
+    return { id: id ?? name, name, kind, job, after, state: execution?.state ?? "pending", ...factsOf(execution) };
   });
-  const known = new Set(declared.map(({ name }) => name));
-  for (const { step, attempt, outcome, startedAt, finishedAt } of latest.values()) {
+  const known = new Set(nodes.map(({ id }) => id));
+  for (const execution of latest.values()) {
+    const { step } = execution;
     // Parts of a step, and what undoes it, are not nodes.
     if (known.has(step) || /[/#]/.test(step) || step === "on_failure") continue;
-    nodes.push({ name: step, kind: "step", after: [], state: "removed", attempt, outcome, startedAt, finishedAt });
+    const removed = { id: step, name: step, kind: "step", job: null, after: [], state: "removed" } as const;
+    nodes.push({ ...removed, ...factsOf(execution) } as never);
   }
-  return nodes;
+  return nodes as NodeInfo[];
+}
+
+function factsOf(execution: ExecutionInfo | undefined) {
+  const {
+    attempt = 0,
+    outcome = null,
+    startedAt = null,
+    finishedAt = null,
+    error = null,
+    ancestryHash = null,
+  } = execution ?? {};
+  return { attempt, outcome, startedAt, finishedAt, error, ancestryHash };
 }
 
 /** The steps of a function are those that its runs have come to. */
-export function seenIn(executions: readonly ExecutionInfo[]): DeclaredNode[] {
+export function seenIn(executions: readonly ExecutionInfo[]): PlannedNode[] {
   const names = new Set(executions.map(({ step }) => step));
   return [...names].map((name) => ({ name, kind: "step", after: [] }));
 }

@@ -4,12 +4,13 @@
  * The owner of a run decides about everything in its inbox at once; a client decides about one command on a run that
  * nobody owns. Both come here, so both mean the same. No workflow code is needed: the state is data.
  */
+import type { FrozenDag } from "./dag.js";
 import { InvalidStateError } from "./errors.js";
 import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import { indexes, type Range, rangesOf } from "./ranges.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
-import { callOfChild, statusOf } from "./state.js";
+import { callOfChild, isDispatched, statusOf } from "./state.js";
 
 export type Command =
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
@@ -21,6 +22,12 @@ export type Command =
   /** Passes over the step that the run is stuck at. */
   | { readonly type: "skip" }
   | { readonly type: "cancel"; readonly reason: string | null }
+  /** A run that was stored to be started later. */
+  | { readonly type: "start" }
+  /** Tries a node again that has not completed. `descendants` come after it, however far. */
+  | { readonly type: "reattempt"; readonly node: string; readonly descendants: readonly string[] }
+  /** From now on the run goes by this graph. */
+  | { readonly type: "import"; readonly dag: FrozenDag }
   | {
       readonly type: "child";
       readonly node: string;
@@ -35,7 +42,20 @@ export type Command =
       readonly node: string;
       readonly completed: readonly Range[];
       readonly failed: readonly Range[];
-    };
+    }
+  /** Attempts at nodes have ended. */
+  | { readonly type: "nodes"; readonly results: readonly NodeResult[] };
+
+export interface NodeResult {
+  readonly node: string;
+  readonly attempt: number;
+  /** Encoded; null when it failed. */
+  readonly output: string | null;
+  readonly error: Failure | null;
+  /** When to try again; null: it has failed for good. */
+  readonly retryMs: number | null;
+  readonly ms: number;
+}
 
 export interface Received {
   readonly command: Command;
@@ -88,6 +108,7 @@ class Decision {
     string,
     { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
   >();
+  readonly #nodesEnded = new Set<string>();
   #paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   #cancelRequested: boolean;
   #ended: boolean;
@@ -130,10 +151,19 @@ class Decision {
         return this.#skip(idle);
       case "cancel":
         return this.#cancel(command.reason);
+      case "start":
+        if (this.#state.startedAt === null) return;
+        throw new InvalidStateError("The run has been started already.");
+      case "reattempt":
+        return this.#reattempt(command);
+      case "import":
+        return this.#import(command.dag);
       case "child":
         return this.#childEnded(command);
       case "children":
         return this.#childrenEnded(command);
+      case "nodes":
+        for (const result of command.results) this.#nodeEnded(result);
     }
   }
 
@@ -211,8 +241,40 @@ class Decision {
       this.events.push(
         event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
       );
-    }
+    } else this.#reopenFailed();
     this.#resumeBy("operator");
+  }
+
+  /** Of a graph that is held because of nodes that failed: all of them are tried again. */
+  #reopenFailed(): void {
+    const stuck = this.#paused?.node == null ? undefined : this.#state.ops.get(this.#paused.node);
+    if (stuck?.kind !== "step" || stuck.phase !== "failed") return;
+    for (const [node, op] of this.#state.ops)
+      if (op.kind === "step" && op.phase === "failed")
+        this.events.push(event("node.reopened", { node, attempt: op.attempt }));
+  }
+
+  #import(dag: FrozenDag): void {
+    if (this.#paused === null && this.#state.startedAt !== null)
+      throw new InvalidStateError(`The run is ${statusOf(this.#state)}; pause it before you change its graph.`);
+    this.events.push(event("dag.imported", {}, { dag }));
+  }
+
+  #reattempt({ node, descendants }: Extract<Command, { type: "reattempt" }>): void {
+    const op = this.#state.ops.get(node);
+    if (op?.kind !== "step") throw new InvalidStateError(`Node "${node}" has not been tried yet.`);
+    if (op.phase === "completed") throw new InvalidStateError(`Node "${node}" has completed; its output stands.`);
+    if (op.phase === "started") throw new InvalidStateError(`Node "${node}" is being executed.`);
+    const done = descendants.find((one) => {
+      const after = this.#state.ops.get(one);
+      return after?.kind === "step" && after.phase === "completed";
+    });
+    if (done !== undefined)
+      throw new InvalidStateError(
+        `Node "${node}" cannot be tried again: "${done}" comes after it and has completed with what it had.`,
+      );
+    this.events.push(event("node.reopened", { node, attempt: op.attempt }));
+    if (this.#paused !== null) this.#resumeBy("operator");
   }
 
   #resumeAt(step: string): void {
@@ -244,6 +306,11 @@ class Decision {
       const op = this.#state.ops.get(this.#paused.node);
       if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
         return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
+      if (op?.kind === "step" && op.phase === "failed") {
+        // Its end is undone first, or it would stand.
+        this.events.push(event("node.reopened", { node: this.#paused.node, attempt: op.attempt }));
+        return { key: this.#paused.node, attempt: op.attempt + 1 };
+      }
     } else {
       for (const [key, op] of this.#state.ops)
         if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt + 1 };
@@ -274,6 +341,20 @@ class Decision {
       this.events.push(event("child.completed", { node }, {}, output === null ? {} : { output }));
     else if (status === "failed") this.events.push(event("child.failed", { node }, { error: error as Failure }));
     else this.events.push(event("child.canceled", { node }, reason === null ? {} : { reason }));
+  }
+
+  #nodeEnded({ node: from, attempt, output, error, retryMs, ms }: NodeResult): void {
+    const node = callOfChild(this.#state, from);
+    const op = this.#state.ops.get(node);
+    if (op === undefined || !isDispatched(op) || op.attempt !== attempt || this.#nodesEnded.has(node)) return;
+    this.#nodesEnded.add(node);
+    if (output !== null) {
+      this.events.push(event("step.completed", { node, attempt, outcome: "success" }, { ms }, { output }));
+      return;
+    }
+    const outcome = retryMs === null ? "failed_by_exception" : "reattempted_by_exception";
+    const data = { error: error as Failure, ms, ...(retryMs === null ? {} : { retryMs }) };
+    this.events.push(event("step.failed", { node, attempt, outcome }, data));
   }
 
   #childrenEnded({ node: from, completed, failed }: Extract<Command, { type: "children" }>): void {
@@ -342,6 +423,6 @@ class Decision {
 /** Whether cancelling has to reach further than the run itself. */
 export function hasOpenChildren(state: RunState): boolean {
   for (const op of state.ops.values())
-    if ((op.kind === "child" || op.kind === "map") && op.phase === "open") return true;
+    if (((op.kind === "child" || op.kind === "map") && op.phase === "open") || isDispatched(op)) return true;
   return false;
 }

@@ -2,7 +2,7 @@
 import type { NewEvent } from "./event.js";
 import { childRunId } from "./ids.js";
 import { type Message, writeMail } from "./mail.js";
-import { childNode, type MapOp, type RunState, scopeOf } from "./state.js";
+import { childNode, isDispatched, type MapOp, type RunState, scopeOf } from "./state.js";
 
 /** What commands have decided may leave children without anybody who waits for them. */
 export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
@@ -20,6 +20,7 @@ export function dismissChildren(runId: string, state: RunState, scope = ""): Mes
   for (const [key, op] of state.ops) {
     if (!key.startsWith(scope)) continue;
     if (op.kind === "child" && op.phase === "open") mails.push(dismissal(op.runId));
+    if (isDispatched(op)) mails.push(dismissal(nodeRunId(runId, state, key, op.attempt)));
     if (op.kind === "map" && op.phase !== "settled") mails.push(...dismissMap(runId, state, key, op));
   }
   return mails;
@@ -38,6 +39,11 @@ export function dismissMap(
     if (!op.ended.has(index) && !ended.has(index)) mails.push(dismissal(childRunId(runId, node, index)));
   }
   return mails;
+}
+
+/** The run that executes this attempt at a node. The index of a map's child is never below 0. */
+export function nodeRunId(runId: string, state: RunState, key: string, attempt: number): string {
+  return childRunId(runId, childNode(state, key), -attempt);
 }
 
 const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });

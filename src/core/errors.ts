@@ -178,9 +178,9 @@ export class MissingJobError extends PawlError {
   constructor(details: { runId: string; node: string; job: string; frozenAt: number }) {
     const { runId, node, job, frozenAt } = details;
     super(
-      `Node ${JSON.stringify(node)} of run ${runId} needs the job ${JSON.stringify(job)}, which this worker does not ` +
-        `have; the graph was frozen at ${isoTime(frozenAt)}. Give the job to worker({ jobs }) and resume(), ` +
-        "name another job with importDag(), or cancel the run.",
+      `Node ${JSON.stringify(node)} of run ${runId} needs the job ${JSON.stringify(job)}, which no live worker ` +
+        `has; the graph was frozen at ${isoTime(frozenAt)} and does not change with the code. Give the job to ` +
+        "worker({ jobs }) and resume(), name another job with importDag(), or cancel the run and build a new one.",
     );
     this.runId = runId;
     this.node = node;

@@ -5,6 +5,7 @@
  * it as fragments that were encoded once and are never encoded again.
  */
 import { decode, encode } from "./codec.js";
+import type { FrozenDag } from "./dag.js";
 import type { Failure } from "./failure.js";
 
 /** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
@@ -66,8 +67,8 @@ export interface EventData {
   "step.scheduled": { waitMs: number };
   /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. */
   "step.started": { timeoutMs?: number };
-  /** `undo`: the code knows how to undo it. */
-  "step.completed": { undo?: true; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
+  /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry.ts`. */
+  "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /** With `retryMs` the step runs again that much later; without, this is its end. */
   "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
   /**
@@ -79,6 +80,13 @@ export interface EventData {
   "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number };
   /** The step, or a condition of its workflow, canceled the run. */
   "step.canceled": { ms?: number };
+
+  /** This attempt at a node was handed to whoever has the job; its run tells what became of it. */
+  "node.dispatched": { job: string };
+  /** It had ended without being completed, and an operator wants it to be tried again. */
+  "node.reopened": Record<string, never>;
+  /** An operator repaired the graph that the run goes by. */
+  "dag.imported": { dag: FrozenDag };
 
   "timer.started": { ms?: number; until?: number };
   "timer.fired": Record<string, never>;

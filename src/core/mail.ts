@@ -1,6 +1,6 @@
 /** Messages to runs: a command as a row of an inbox, and back. */
 import { decode, encode } from "./codec.js";
-import type { Command } from "./decide.js";
+import type { Command, NodeResult } from "./decide.js";
 import type { Failure } from "./failure.js";
 import { rangesOf } from "./ranges.js";
 
@@ -30,6 +30,10 @@ const known = new Set<string>([
   "cancel",
   "child",
   "children",
+  "start",
+  "reattempt",
+  "import",
+  "nodes",
 ] satisfies Command["type"][]);
 
 export interface Kin {
@@ -44,9 +48,15 @@ export function mailToParent(
   status: "completed" | "failed" | "canceled",
   output: string | null,
   failure: Failure | null,
+  attempted: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
 ): Message | null {
   const { parentId, parentNode, parentIndex } = run;
   if (parentId === null || parentNode === null) return null;
+  if (parentIndex !== null && parentIndex < 0) {
+    const error =
+      status === "completed" ? null : (failure ?? { name: "RunCanceledError", message: "It was canceled." });
+    return new NodesMail(parentId, [{ node: parentNode, attempt: -parentIndex, output, error, ...attempted }]);
+  }
   if (parentIndex !== null) {
     const [completed, failed] = status === "completed" ? [[parentIndex], []] : [[], [parentIndex]];
     return new ChildrenMail(parentId, parentNode, completed, failed);
@@ -76,6 +86,15 @@ class ChildrenMail implements Message {
     this.failed = failed;
   }
 
+  copy(): ChildrenMail {
+    return new ChildrenMail(this.to, this.node, [...this.completed], [...this.failed]);
+  }
+
+  add({ completed, failed }: ChildrenMail): void {
+    this.completed.push(...completed);
+    this.failed.push(...failed);
+  }
+
   get data(): string {
     const { node, completed, failed } = this;
     return writeMail(this.to, {
@@ -87,26 +106,49 @@ class ChildrenMail implements Message {
   }
 }
 
+/** News of nodes that were handed to others. */
+class NodesMail implements Message {
+  readonly kind = "nodes";
+  readonly to: string;
+  readonly results: NodeResult[];
+
+  constructor(to: string, results: NodeResult[]) {
+    this.to = to;
+    this.results = results;
+  }
+
+  copy(): NodesMail {
+    return new NodesMail(this.to, [...this.results]);
+  }
+
+  add({ results }: NodesMail): void {
+    this.results.push(...results);
+  }
+
+  get data(): string {
+    return writeMail(this.to, { type: "nodes", results: this.results }).data;
+  }
+}
+
 /** Children of one map that end in the same commit tell their parent in one message: the first one's. */
 export function gatherMail<T extends { readonly mail: readonly Message[] }>(transitions: readonly T[]): readonly T[] {
-  const gathered = new Map<string, ChildrenMail>();
+  const gathered = new Map<string, ChildrenMail | NodesMail>();
   const result: T[] = [];
   for (const transition of transitions) {
     const [mail] = transition.mail;
-    if (transition.mail.length !== 1 || !(mail instanceof ChildrenMail)) {
+    if (transition.mail.length !== 1 || !(mail instanceof ChildrenMail || mail instanceof NodesMail)) {
       result.push(transition);
       continue;
     }
-    const key = `${mail.to}/${mail.node}`;
+    const key = mail instanceof ChildrenMail ? `${mail.to}/${mail.node}` : mail.to;
     const first = gathered.get(key);
     if (first === undefined) {
       // A copy: when the commit has to be split, each is on its own again.
-      const own = new ChildrenMail(mail.to, mail.node, [...mail.completed], [...mail.failed]);
+      const own = mail.copy();
       gathered.set(key, own);
       result.push({ ...transition, mail: [own] });
     } else {
-      first.completed.push(...mail.completed);
-      first.failed.push(...mail.failed);
+      first.add(mail as never);
       result.push({ ...transition, mail: none });
     }
   }

@@ -4,6 +4,13 @@ import { childRunId } from "./ids.js";
 /** The shortest key column among the stores. */
 const longestRouteBytes = 255;
 
+/** By what runs of frozen graphs are known, whatever they are called: they need no code of their own. */
+export const graphRoute = "\tgraph";
+/** Their version; no definition can have it. */
+export const frozenVersion = "\tfrozen";
+/** The workflow as which the nodes with this job are executed. */
+export const jobWorkflow = (job: string): string => `job:${job}`;
+
 export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;
   // No name contains a tab, so no route is the name of another workflow.

@@ -3,6 +3,8 @@
  * comes from here. It is deterministic and does no I/O; it changes the state it is given and returns it, because a log
  * of 10,000 events must not copy 10,000 maps.
  */
+import { hashIn } from "./ancestry.js";
+import type { FrozenDag } from "./dag.js";
 import type { EventData, StoredEvent } from "./event.js";
 import { dataOf } from "./event.js";
 import type { Failure } from "./failure.js";
@@ -40,6 +42,10 @@ export interface StepOp {
   deadlineAt: number | null;
   /** When the next attempt is due, in phase "again". */
   dueAt: number | null;
+  /** The job that its latest attempt was handed to, while nobody has told how that ended. */
+  job: string | null;
+  /** The ancestry of its completed attempt, if it is a node of a graph. */
+  hash: string | null;
   /** The data of the event that ended it, decoded when it is delivered. */
   data: string | null;
 }
@@ -137,6 +143,10 @@ export interface RunState {
   steps: "chain" | "graph" | null;
   /** The signature of those that it was last executed with. */
   shape: string | null;
+  /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
+  dag: FrozenDag | null;
+  /** Timers and waits that bodies of declared steps have begun, by their keys. */
+  readonly resting: Set<string>;
   /** The step that an operator sent it to; null when it never was. */
   position: string | null;
   deadlineAt: number | null;
@@ -170,6 +180,8 @@ function initialState(): RunState {
     startedAt: null,
     steps: null,
     shape: null,
+    dag: null,
+    resting: new Set(),
     position: null,
     deadlineAt: null,
     paused: null,
@@ -220,7 +232,10 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   },
   "run.recovered": (state, event) => {
     state.delivery = dataOf(event, "run.recovered").deliveries;
-    for (const op of state.ops.values()) if (op.kind === "step" && op.phase === "started") op.abandoned = true;
+    for (const op of state.ops.values()) {
+      // What was handed to others goes on without the run's own worker.
+      if (op.kind === "step" && op.phase === "started" && op.job === null) op.abandoned = true;
+    }
     state.news += 1;
   },
   "run.paused": (state, event) => {
@@ -313,8 +328,31 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     forget(state, scopeOf(keyOf(event)));
   },
 
+  "node.dispatched": (state, event) => {
+    const op = stepOf(state, event);
+    if (hasEnded(op)) return;
+    op.phase = "started";
+    op.abandoned = false;
+    op.dueAt = null;
+    op.job = dataOf(event, "node.dispatched").job;
+  },
+  "node.reopened": (state, event) => {
+    const op = stepOf(state, event);
+    if (op.phase === "completed") return;
+    // A new one: the answer that the code once got was to the old one.
+    const reopened = { ...op, data: null, streak: 0, failures: 0 };
+    state.ops.set(keyOf(event), reopened);
+    goAgain(reopened, event.at);
+    state.news += 1;
+  },
+  "dag.imported": (state, event) => {
+    state.dag = dataOf(event, "dag.imported").dag;
+    state.news += 1;
+  },
+
   "timer.started": (state, event) => {
     const { ms, until } = dataOf(event, "timer.started");
+    if (keyOf(event).includes(scopeMark)) state.resting.add(keyOf(event));
     state.ops.set(keyOf(event), { kind: "timer", phase: "open", dueAt: until ?? event.at + (ms ?? 0) });
   },
   "timer.fired": (state, event) => {
@@ -329,6 +367,7 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
   },
   "wait.started": (state, event) => {
     const { names, mode, timeoutMs } = dataOf(event, "wait.started");
+    if (keyOf(event).includes(scopeMark)) state.resting.add(keyOf(event));
     const dueAt = timeoutMs === undefined ? null : event.at + timeoutMs;
     state.ops.set(keyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
   },
@@ -437,6 +476,7 @@ function goAgain(op: StepOp, dueAt: number): void {
   op.dueAt = dueAt;
   op.planned = false;
   op.rewound = false;
+  op.job = null;
 }
 
 function end(status: Ending["status"]): Folder {
@@ -464,6 +504,8 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       deadlineAt: null,
       phase: "started",
       dueAt: null,
+      job: null,
+      hash: null,
       data: null,
     };
     state.ops.set(key, op);
@@ -471,6 +513,10 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
   op.attempt = event.attempt ?? op.attempt;
   return op;
 }
+
+/** Whether it was handed to somebody who has not told how it ended. */
+export const isDispatched = (op: Op): op is StepOp & { readonly job: string } =>
+  op.kind === "step" && op.phase === "started" && op.job !== null;
 
 /** At most one recorded result per step: the first stands. */
 export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
@@ -480,7 +526,9 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   if (hasEnded(op)) return;
   op.phase = phase;
   op.dueAt = null;
+  op.job = null;
   op.data = event.data;
+  if (phase === "completed" && state.steps !== null) op.hash = hashIn(event.data);
   if (phase === "completed" && event.data?.startsWith(undoMark) === true) state.undoable.push(keyOf(event));
   if (state.steps !== null) withdrawWithin(state, keyOf(event));
   answer(state, event);
@@ -491,11 +539,13 @@ const undoMark = '{"undo":true';
 
 /** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
 function withdrawWithin(state: RunState, step: string): void {
-  if (step.includes(scopeMark)) return;
+  if (state.resting.size === 0 || step.includes(scopeMark)) return;
   const scope = scopeOf(step);
-  for (const [key, op] of state.ops) {
-    if ((op.kind === "timer" || op.kind === "wait") && op.phase === "open" && key.startsWith(scope))
-      op.phase = "withdrawn";
+  for (const key of state.resting) {
+    if (!key.startsWith(scope)) continue;
+    const op = state.ops.get(key);
+    if ((op?.kind === "timer" || op?.kind === "wait") && op.phase === "open") op.phase = "withdrawn";
+    state.resting.delete(key);
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
-import { hasEnded, type RunState, scopeMark } from "./state.js";
+import { hasEnded, isDispatched, type RunState, scopeMark } from "./state.js";
 
 /** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
 export type Waiting =
@@ -16,6 +16,8 @@ export type Waiting =
       readonly settled: number;
       readonly count: number;
     }
+  /** Nodes that were handed to others: how many, and which jobs they run. */
+  | { readonly kind: "jobs"; readonly open: number; readonly jobs: readonly string[] }
   | { readonly kind: "reattempt" };
 
 export function waitingFor(state: RunState): Waiting[] {
@@ -32,11 +34,18 @@ export function waitingFor(state: RunState): Waiting[] {
       waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
     }
   }
+  const dispatched = [...state.ops.values()].filter(isDispatched);
+  const jobs = [...new Set(dispatched.map((op) => op.job as string))];
+  if (dispatched.length > 0) waiting.push({ kind: "jobs", open: dispatched.length, jobs });
   return waiting;
 }
 
 /** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
-export function parkingNote(state: RunState, newsSeen: number, more: { readonly startAt?: number } = {}): string {
+export function parkingNote(
+  state: RunState,
+  newsSeen: number,
+  more: { readonly startAt?: number; readonly held?: true } = {},
+): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   return JSON.stringify({

@@ -99,6 +99,7 @@ export function workflow(
     onError: options.onError ?? null,
     hero: anyHero,
     declared: null,
+    retryOfNode: null,
     handler,
   });
 }

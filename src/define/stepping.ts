@@ -2,6 +2,7 @@
  * What an authoring style whose steps are declared asks of the engine. The engine hangs it into `ctx` under a symbol
  * that the package does not export: it is not for users.
  */
+import type { FrozenDag } from "../core/dag.js";
 import type { FlowAction } from "../core/flow-control.js";
 import type { Places } from "../core/places.js";
 import type { RetryPolicy } from "../core/retry.js";
@@ -21,6 +22,10 @@ export interface Stepping {
   readonly position: string | null;
   /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
+  /** The graph that was imported into the run, if any was: it goes before the code's. */
+  readonly dag: FrozenDag | null;
+  /** Has the node executed by whoever has its job; comes back when it is completed or skipped. */
+  dispatch(node: DispatchedNode): Promise<unknown>;
   /** Says how steps are undone, before any of them is needed. */
   compensateWith(steps: Iterable<DeclaredStep>): void;
   recordOf(step: string): StepRecord | null;
@@ -32,6 +37,16 @@ export interface Stepping {
   hold(error: Error, step?: string): Promise<never>;
   /** The code has come to its end, and nothing in the log was forgotten: what it did not ask for lies behind it. */
   atEnd(): void;
+}
+
+/** A node of a frozen graph. */
+export interface DispatchedNode {
+  readonly id: string;
+  readonly name: string;
+  readonly job: string;
+  readonly args: unknown;
+  /** When the graph was frozen, for whoever finds out that the job is gone. */
+  readonly frozenAt: string;
 }
 
 export interface KnownStep {

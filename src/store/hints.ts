@@ -25,9 +25,9 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
   const mail = new Set<string>();
   const done: string[] = [];
   let anyReady = false;
-  for (const run of batch.starts) if (wakesSomebody(run)) ready.add(run.workflow);
+  for (const run of batch.starts) if (wakesSomebody(run)) ready.add(run.route ?? run.workflow);
   for (const transition of batch.transitions) {
-    for (const run of transition.starts) if (wakesSomebody(run)) ready.add(run.workflow);
+    for (const run of transition.starts) if (wakesSomebody(run)) ready.add(run.route ?? run.workflow);
     for (const message of transition.mail) mail.add(message.to);
     if (transition.release.length > 0) anyReady = true;
     const { runId, next } = transition;
@@ -52,7 +52,7 @@ const wakesSomebody = (run: NewRun) => run.due.kind !== "held" && run.due.kind !
 
 export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {
   const workflows = new Set<string>();
-  for (const run of starts) if (wakesSomebody(run)) workflows.add(run.workflow);
+  for (const run of starts) if (wakesSomebody(run)) workflows.add(run.route ?? run.workflow);
   return workflows.size > 0 ? [{ kind: "ready", workflows: [...workflows] }] : [];
 }
 

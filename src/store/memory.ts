@@ -270,7 +270,7 @@ export class MemoryStore implements Store {
   }
 
   #insert(born: NewRun, fence: Fence | null, at: number): void {
-    const { due, ...birth } = born;
+    const { due, route = born.workflow, ...birth } = born;
     const blank = {
       status: "pending" as const,
       output: null,
@@ -285,7 +285,7 @@ export class MemoryStore implements Store {
     if (run.heroKey !== null) this.#heroKeys.set(run.heroKey, run);
     const task: Task = {
       run,
-      route: run.workflow,
+      route,
       priority: run.priority,
       state: "parked",
       dueAt: null,

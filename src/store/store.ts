@@ -44,6 +44,8 @@ export interface Birth {
 }
 
 export interface NewRun extends Birth {
+  /** What claims know its task by; undefined: the name of the workflow. */
+  readonly route?: string;
   /** Unique among active runs; null when several are allowed. Cleared by the store when the run finishes. */
   readonly heroKey: string | null;
   /**

@@ -11,6 +11,7 @@ import type { AnyWorkflow } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
+import type { JobDefinition } from "../define/dynamic/job.js";
 import type { Store } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
@@ -18,6 +19,8 @@ import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-
 
 export interface TestPawlOptions {
   readonly workflows: readonly AnyWorkflow[];
+  /** What the nodes of graphs run. */
+  readonly jobs?: readonly JobDefinition[];
   /** Any URL; default "memory:". */
   readonly store?: string;
   readonly startAt?: Date | number;
@@ -36,13 +39,17 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const store = await openStore(options.store ?? "memory:", { clock: clock.read });
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? silent);
-  const worker = await testWorker(pawl, options.workflows);
+  const worker = await testWorker(pawl, options.workflows, options.jobs);
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
 /** It looks for work only when the test says so. */
-function testWorker(pawl: Pawl, workflows: TestPawlOptions["workflows"]): Promise<Worker> {
-  return pawl.worker({ workflows, concurrency: 1_000, poll: Number.POSITIVE_INFINITY }).start();
+function testWorker(
+  pawl: Pawl,
+  workflows: readonly AnyWorkflow[],
+  jobs: readonly JobDefinition[] = [],
+): Promise<Worker> {
+  return pawl.worker({ workflows, jobs, concurrency: 1_000, poll: Number.POSITIVE_INFINITY }).start();
 }
 
 export class TestPawl {
@@ -52,6 +59,7 @@ export class TestPawl {
   readonly #store: Store;
   readonly #options: TestPawlOptions;
   #workflows: readonly AnyWorkflow[];
+  #jobs: readonly JobDefinition[];
 
   constructor(pawl: Pawl, worker: Worker, store: Store, clock: VirtualClock, options: TestPawlOptions) {
     this.pawl = pawl;
@@ -60,6 +68,7 @@ export class TestPawl {
     this.#store = store;
     this.#options = options;
     this.#workflows = options.workflows;
+    this.#jobs = options.jobs ?? [];
   }
 
   /** Takes the run to its end, through every wait. Throws when it waits for something that nobody sends. */
@@ -154,10 +163,11 @@ export class TestPawl {
   }
 
   /** From now on this is the code, and no other: what runs under way make of that is what a test may want to see. */
-  async deploy(workflows: readonly AnyWorkflow[]): Promise<void> {
+  async deploy(workflows: readonly AnyWorkflow[], jobs: readonly JobDefinition[] = []): Promise<void> {
     await this.#worker.stop();
     this.#workflows = workflows;
-    this.#worker = await testWorker(this.pawl, workflows);
+    this.#jobs = jobs;
+    this.#worker = await testWorker(this.pawl, workflows, jobs);
   }
 
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
@@ -173,7 +183,7 @@ export class TestPawl {
     try {
       return await crashTest(workflow, input, { workflows, ...(store === undefined ? {} : { store }), ...options });
     } finally {
-      this.#worker = await testWorker(this.pawl, workflows);
+      this.#worker = await testWorker(this.pawl, workflows, this.#jobs);
     }
   }
 

@@ -2,11 +2,12 @@
  * What comes to a run from outside while a worker has it: messages, and time. Everything is decided by the pure
  * `decide`, and committed before any code acts on it; one decision at a time.
  */
+import { withHashes } from "../core/ancestry.js";
 import { decide, type Received } from "../core/decide.js";
 import { dismissedBy } from "../core/dismissal.js";
 import { dataOf } from "../core/event.js";
 import { readMail } from "../core/mail.js";
-import type { Op } from "../core/state.js";
+import { isDispatched, type Op } from "../core/state.js";
 import { nextDueAt } from "../core/waiting.js";
 import type { InboxRow } from "../store/store.js";
 import { dismissFailedMaps } from "./children.js";
@@ -80,12 +81,14 @@ export class Attention {
   async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
     // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
-    if (inbox.some(({ kind }) => kind === "child" || kind === "children")) await turn.journal.caughtUp();
+    if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
     if (turn.over) return;
+    if (inbox.length > 0) turn.heardAt = performance.now();
     for (const row of inbox) turn.outbox.drained.push(row.id);
     let received = inbox.flatMap((row) => this.#receive(row));
     for (let first = true; ; first = false) {
-      const events = decide(turn.state, received, now, turn.journal.nextSeq);
+      const decided = decide(turn.state, received, now, turn.journal.nextSeq);
+      const events = turn.definition.declared === null ? decided : withHashes(decided, turn.state, turn.parentsOf);
       if (events.length === 0 && !(first && inbox.length > 0)) break;
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
@@ -115,11 +118,14 @@ export class Attention {
   #beginDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
-    for (const [key, begin] of retries) {
+    // A copy: whoever begins may have to wait again.
+    for (const [key, begin] of [...retries]) {
       if (!this.#turn.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
       if (op === undefined) continue;
+      // Somebody else executes it, and may have to do so again.
+      if (isDispatched(op)) continue;
       const again = op.kind === "step" && op.phase === "again" ? op : null;
       if (again !== null && (again.dueAt ?? 0) > now) continue;
       retries.delete(key);
@@ -151,3 +157,5 @@ export class Attention {
     if (!turn.over) this.setAlarm();
   }
 }
+
+const isFromChild = (kind: string) => kind === "child" || kind === "children" || kind === "nodes";

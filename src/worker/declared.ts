@@ -1,16 +1,26 @@
 /** Declared steps, as the authoring styles ask for them: what they become in the engine. */
 
 import { isCompensation } from "../core/compensation.js";
+import type { FrozenDag } from "../core/dag.js";
 import { dataOf, event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { routeOf } from "../core/route.js";
 import { type StepOp, scopeMark } from "../core/state.js";
 import type { StepTools } from "../define/context.js";
-import type { DeclaredStep, HeroRef, KnownStep, Stepping, StepRecord, StepScope } from "../define/stepping.js";
+import type {
+  DeclaredStep,
+  DispatchedNode,
+  HeroRef,
+  KnownStep,
+  Stepping,
+  StepRecord,
+  StepScope,
+} from "../define/stepping.js";
 import type { RunRecord } from "../store/store.js";
 import { openCheckpoints } from "./checkpoints.js";
 import { createContext } from "./context.js";
+import { Dispatcher } from "./dispatch.js";
 import type { Execution } from "./execution.js";
 import { Scope } from "./scope.js";
 import { historyOf, onFailureStep, Step, type TurnExecution } from "./step.js";
@@ -19,6 +29,7 @@ import type { Turn } from "./turn.js";
 export class DeclaredSteps implements Stepping {
   readonly #scope: Scope;
   readonly #turn: Turn;
+  #dispatcher: Dispatcher | null = null;
 
   constructor(scope: Scope) {
     this.#scope = scope;
@@ -34,6 +45,15 @@ export class DeclaredSteps implements Stepping {
       const step = state.ops.get(mark < 0 ? key : key.slice(0, mark));
       if (step?.kind === "step" && (step.phase === "completed" || step.phase === "skipped")) answers.note(key);
     }
+  }
+
+  get dag(): FrozenDag | null {
+    return this.#turn.state.dag;
+  }
+
+  dispatch(node: DispatchedNode): Promise<unknown> {
+    this.#dispatcher ??= new Dispatcher(this.#scope);
+    return this.#dispatcher.dispatch(node);
   }
 
   get position(): string | null {

@@ -9,6 +9,7 @@ import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { Committer, type StartReceipt } from "./committer.js";
+import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import type { SlowSteps } from "./slow-steps.js";
@@ -29,6 +30,7 @@ export interface SessionOptions {
   stepEnded(turn: Turn): void;
   readonly onError: ErrorReporter | null;
   registration(name: string): Promise<Registered | null>;
+  jobInfo(job: string): Promise<JobInfo>;
   /** An answer was lost: it is not certain which runs are ours. */
   onUncertain(): void;
   /** The fence is gone. */
@@ -74,6 +76,7 @@ export class Session {
         if (known === null) throw new WorkflowNotFoundError(name);
         return known;
       },
+      jobInfo: (job) => options.jobInfo(job),
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
       parted: (turn, parting) => this.#parted(turn, parting),
     };
@@ -245,7 +248,7 @@ const none: readonly never[] = [];
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
 function newborn(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, ...birth } = run;
+  const { due: _due, heroKey: _heroKey, route: _route, ...birth } = run;
   const blank = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
   return { ...birth, ...blank, status: "running", createdAt: at };
 }

@@ -1,4 +1,5 @@
 /** A step: its body runs, and how it ended becomes an event. */
+import { hashFor } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { parseDuration } from "../core/duration.js";
@@ -297,8 +298,18 @@ export class Step {
     const { input } = this.#settings;
     if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
     const ms = execution.elapsedMs;
-    const data = this.#settings.undoable ? ({ undo: true, ms } as const) : { ms };
+    const hash = this.#ancestry(execution.attempt, text);
+    const data = {
+      ...(this.#settings.undoable ? { undo: true as const } : {}),
+      ...(hash === null ? {} : { hash }),
+      ms,
+    };
     return event("step.completed", this.#place(execution, "success"), data, raw);
+  }
+
+  #ancestry(attempt: number, output: string): string | null {
+    const { state, parentsOf } = this.#turn;
+    return this.#settings.declared ? hashFor(state, parentsOf, this.#key, attempt, output) : null;
   }
 
   #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {

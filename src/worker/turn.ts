@@ -5,8 +5,11 @@
  * commit what it did, and let go. User code sees nothing that is not committed, and nothing is held while a run waits:
  * a run that sleeps for a month is one row.
  */
+import type { ParentsOf } from "../core/ancestry.js";
 import { decode, encode } from "../core/codec.js";
 import { isCompensation, openCompensations } from "../core/compensation.js";
+import { dagOf, parentsInDag, parentsOfNodes } from "../core/dag.js";
+import { hasOpenChildren } from "../core/decide.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
@@ -28,6 +31,7 @@ import type { Committer } from "./committer.js";
 import type { Compensator } from "./compensation.js";
 import { createContext } from "./context.js";
 import { DeclaredSteps } from "./declared.js";
+import type { JobInfo } from "./dispatch.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { insist } from "./insist.js";
@@ -59,6 +63,8 @@ export interface TurnHost {
   readonly cancelGraceMs: number;
   /** What is known of a workflow that is only named. */
   registration(name: string): Promise<Registered>;
+  /** What is known of a job, if some live worker has it. */
+  jobInfo(job: string): Promise<JobInfo>;
   /** Whether this worker may run steps of this route. */
   serves(route: string, version: string): boolean;
   /** False in tests that want a resumable step to go through at once. */
@@ -93,6 +99,8 @@ export class Turn {
   /** How to undo steps, as far as the code has said. */
   readonly compensators = new Map<string, Compensator>();
   readonly lines = new Lines();
+  /** When mail last came; our own monotonic clock. */
+  heardAt = Number.NEGATIVE_INFINITY;
   /** What the handler was called with. */
   input: unknown;
   readonly #opening: Opening;
@@ -125,6 +133,9 @@ export class Turn {
   /** The run is being parked or finished: it is only a matter of the commit. */
   #leaving = false;
   #cancelTimer: NodeJS.Timeout | null = null;
+  #lingerTimer: NodeJS.Timeout | null = null;
+  #parents: { readonly dag: RunState["dag"]; readonly of: ParentsOf } | null = null;
+  readonly #openedAt = performance.now();
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
     this.host = host;
@@ -149,6 +160,19 @@ export class Turn {
         if (this.answers.pending.size > 0) this.stir();
       },
     });
+  }
+
+  /** What each of its nodes comes after; looked up when it is first asked for. */
+  get parentsOf(): ParentsOf {
+    // An import may change it while the run is ours.
+    if (this.#parents?.dag !== this.state.dag || this.#parents === null)
+      this.#parents = { dag: this.state.dag, of: this.#findParents() };
+    return this.#parents.of;
+  }
+
+  #findParents(): ParentsOf {
+    const dag = dagOf(this.run, this.state);
+    return dag === null ? parentsOfNodes(this.definition.declared?.nodes ?? []) : parentsInDag(dag);
   }
 
   get runId(): string {
@@ -505,6 +529,7 @@ export class Turn {
     this.#attention.stop();
     this.lines.leaveAll();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
+    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
     for (const execution of this.#executions) {
       execution.dispose();
       execution.leavePlace?.();
@@ -589,8 +614,22 @@ export class Turn {
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
     const givesBack = this.outbox.events.some((one) => one.type === "wait.withdrawn");
     const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
-    if (waits && !signalIsThere) return void this.park();
+    if (waits && !signalIsThere && !this.#lingers()) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
+  }
+
+  /**
+   * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let
+   * go of in between, or the cost of a graph would grow with the square of its size.
+   */
+  #lingers(): boolean {
+    if (this.state.seq < lingerFrom || !hasOpenChildren(this.state)) return false;
+    const rest = this.heardAt + lingerMs - performance.now();
+    if (rest <= 0) return false;
+    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
+    this.#lingerTimer = setTimeout(() => this.stir(), rest);
+    this.#attention.setAlarm();
+    return true;
   }
 
   /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
@@ -650,7 +689,7 @@ export class Turn {
     this.#leaving = true;
     const end = () => {
       for (const mail of dismissChildren(this.runId, this.state)) this.outbox.mail.push(mail);
-      const mail = mailToParent(this.run, status, output, error);
+      const mail = mailToParent(this.run, status, output, error, this.#attempted(status, error));
       if (mail !== null) this.outbox.mail.push(mail);
       const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
       const startedAt = this.state.startedAt ?? "now";
@@ -658,6 +697,20 @@ export class Turn {
     };
     if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();
     return this.settleFirst().then(end);
+  }
+
+  /** Of an attempt at a node: how long it took, and whether there is to be another. */
+  #attempted(status: TerminalStatus, error: Failure | null) {
+    const { retryOfNode } = this.definition;
+    if (retryOfNode === null) return undefined;
+    const ms = Math.round(performance.now() - this.#openedAt);
+    if (status !== "failed" || error === null) return { retryMs: null, ms };
+    try {
+      return { retryMs: retryOfNode(reviveFailure(error), decode(this.run.input)), ms };
+    } catch (broken) {
+      this.log.error(`Run ${this.runId}: what its job says about retrying failed itself.`, broken);
+      return { retryMs: null, ms };
+    }
   }
 
   /** No run outlives its parent: children that are only in the outbox are born first, so that everybody agrees. */
@@ -707,3 +760,5 @@ export class Turn {
 }
 
 const nothing = (): void => {};
+const lingerFrom = 500;
+const lingerMs = 250;

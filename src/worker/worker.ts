@@ -4,12 +4,17 @@ import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { nextLookIn } from "../core/pace.js";
+import { frozenVersion, graphRoute, jobWorkflow } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
+import { coordinator } from "../define/dynamic/coordinator.js";
+import { isJob, type JobDefinition } from "../define/dynamic/job.js";
+import { heardOf } from "../store/serving.js";
 import type { Hint, NewRun, Route, Store } from "../store/store.js";
 import { Backoff } from "./backoff.js";
 import type { StartReceipt } from "./committer.js";
+import type { JobInfo } from "./dispatch.js";
 import { maxTimerMs } from "./execution.js";
 import { Lease } from "./lease.js";
 import { routesOf } from "./routes.js";
@@ -19,6 +24,8 @@ import type { Registered, Turn } from "./turn.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];
+  /** What the nodes of graphs run here. With any, even none, the worker also takes care of graphs that were built at run time. */
+  readonly jobs?: readonly JobDefinition[];
   /** Take only runs that are in one of these queues; default: all queues of its workflows. */
   readonly queues?: readonly string[];
   /** How many runs may be executed at a time; default 100. Runs that wait do not count. */
@@ -85,17 +92,21 @@ export class Worker {
   #reserved = 0;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
+  /** It takes runs of frozen graphs. */
+  #coordinates = false;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(services: WorkerServices, options: WorkerOptions) {
     this.#services = services;
     this.id = services.newId();
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
-    if (!Array.isArray(options.workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
-    for (const workflow of options.workflows) this.#define(asDefinition(workflow));
+    const { workflows, jobs } = options;
+    if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
+    for (const workflow of workflows) this.#define(asDefinition(workflow));
+    if (jobs !== undefined) this.#takeJobs(jobs);
     this.#queues =
       options.queues === undefined ? null : new Set(options.queues.map((queue) => checkName("queue", queue)));
-    this.#routes = routesOf(this.#definitions.values(), this.#queues, new Map());
+    this.#routes = this.#allRoutes(new Map());
     this.#concurrency = checkWhole("concurrency", options.concurrency ?? 100);
     this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
@@ -104,6 +115,11 @@ export class Worker {
         ? Number.POSITIVE_INFINITY
         : parseDuration(options.poll ?? "1s", "poll");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
+  }
+
+  #allRoutes(remembered: ReadonlyMap<string, readonly string[]>): Route[] {
+    const routes = routesOf(this.#definitions.values(), this.#queues, remembered);
+    return this.#coordinates ? [...routes, { workflow: graphRoute, version: frozenVersion }] : routes;
   }
 
   #define(definition: WorkflowDefinition): void {
@@ -115,6 +131,13 @@ export class Worker {
       );
     }
     this.#definitions.set(key, definition);
+  }
+
+  #takeJobs(jobs: readonly JobDefinition[]): void {
+    if (!Array.isArray(jobs) || !jobs.every(isJob))
+      throw new InvalidInputError("`jobs` of a worker is a list of what job(…) makes.");
+    for (const one of jobs) this.#define(one);
+    this.#coordinates = true;
   }
 
   /** How many runs it is executing now. */
@@ -150,7 +173,7 @@ export class Worker {
     for (const { name, declared } of this.#definitions.values()) {
       if (declared !== null) remembered.set(name, (await this.#services.registration(name))?.queues ?? []);
     }
-    this.#routes = routesOf(this.#definitions.values(), this.#queues, remembered);
+    this.#routes = this.#allRoutes(remembered);
   }
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
@@ -233,7 +256,8 @@ export class Worker {
       interruptions: () => this.#oneStep === null,
       crowded: () => this.#backlog || this.#free() <= 0,
       stepEnded: (turn) => this.#stepEnded(turn),
-      definition: (workflow, version) => this.#definitions.get(routeKey(workflow, version)) as WorkflowDefinition,
+      definition: (workflow, version) => this.#definitionOf(workflow, version) as WorkflowDefinition,
+      jobInfo: (job) => this.#jobInfo(job),
       onLost: (lost) => this.#lost(lost),
       onUncertain: () => {
         this.#uncertain = true;
@@ -247,6 +271,21 @@ export class Worker {
       onLost: () => this.#lost(session),
       onMail: (runIds) => this.#mailFor(runIds),
     });
+  }
+
+  #definitionOf(workflow: string, version: string): WorkflowDefinition | undefined {
+    if (version === frozenVersion && this.#coordinates) return coordinator;
+    return this.#definitions.get(routeKey(workflow, version));
+  }
+
+  async #jobInfo(job: string): Promise<JobInfo> {
+    const name = jobWorkflow(job);
+    const own = this.#definitions.get(routeKey(name, ""));
+    if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority };
+    const { store, registration } = this.#services;
+    const isThere = (await heardOf(store)).some(({ routes }) => routes.some(({ workflow }) => workflow === name));
+    const known = isThere ? await registration(name) : null;
+    return known === null ? null : { queue: known.queue, priority: 0 };
   }
 
   /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */
@@ -424,7 +463,7 @@ export class Worker {
       this.#phase === "running" &&
       this.#session !== null &&
       this.#free() > 0 &&
-      this.#definitions.has(routeKey(workflow, version)) &&
+      this.#definitionOf(workflow, version) !== undefined &&
       (this.#queues === null || this.#serves(workflow, version))
     );
   }

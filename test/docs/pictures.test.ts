@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const docs = join(import.meta.dirname, "../../docs");
 
 test.each(readdirSync(docs).filter((name) => name.endsWith(".md")))(
-  "%s shows no picture that it does not draw",
+  "%s shows a picture of each of its graphs, and no other than its code draws",
   (name) => {
     const page = readFileSync(join(docs, name), "utf8");
     const blocks = (language: string) =>
@@ -14,6 +14,13 @@ test.each(readdirSync(docs).filter((name) => name.endsWith(".md")))(
         ([, text]) => text as string,
       );
     const code = blocks("ts").join("\n");
-    for (const picture of blocks("mermaid")) expect(code).toContain(`.toBe(\`${picture}\`)`);
+    const pictures = blocks("mermaid");
+    for (const picture of pictures) expect(code).toContain(`.toBe(\`${picture}\`)`);
+    // One for each graph that has a name of its own; where a page shows the same one before and after a change, the later.
+    const drawn = new Map(
+      [...code.matchAll(/^const (\w+) = graph\("(\w+)"/gm)].map(([, graph, name]) => [name, graph]),
+    );
+    for (const graph of drawn.values()) expect(code).toContain(`expect(${graph}.toMermaid())`);
+    expect(pictures).toHaveLength(drawn.size);
   },
 );

@@ -1,16 +1,16 @@
 /** Runs the conformance suite against a store on databases of its own, and watches that no connection stays open. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
-import { forEachStore, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";
-import { mysqlTable, postgresTable, sqliteTable } from "./user-table.js";
+import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "./harness.js";
+import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "./user-table.js";
 
-const userTables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable };
+const userTables = { sqlite: sqliteTable, libsql: libsqlTable, postgres: postgresTable, mysql: mysqlTable };
 
 /** A server notices a closed connection a little later than its client. */
 const patienceMs = 3_000;
 
 export function testConformance(
-  kind: Exclude<StoreKind, "memory">,
+  kind: Exclude<AnyStoreKind, "memory">,
   { notifiesAcrossInstances }: { readonly notifiesAcrossInstances: boolean },
 ): void {
   let current: TestDatabase | undefined;

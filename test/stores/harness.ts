@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { describe, test } from "vitest";
@@ -10,7 +12,10 @@ import { MemoryStore } from "../../src/store/memory.js";
 import type { Store, StoreOptions } from "../../src/store/store.js";
 
 const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
+/** Those that tests run on unless they say otherwise. */
 export type StoreKind = (typeof storeKinds)[number];
+/** And libSQL, which is the SQLite store with another library: where the library matters it is named. */
+export type AnyStoreKind = StoreKind | "libsql";
 
 export interface TestDatabase {
   /** What `connect` takes. */
@@ -34,25 +39,29 @@ export function storeUrls(): { readonly postgres: string; readonly mysql: string
 }
 
 /** Whether the person who runs the tests asked to leave this store out. */
-export function isLeftOut(kind: StoreKind): boolean {
+export function isLeftOut(kind: AnyStoreKind): boolean {
   return (process.env.PAWL_TEST_WITHOUT ?? "").split(",").includes(kind);
 }
 
 // Loaded when asked for: a test of one store needs neither the drivers nor the code of the others.
-const openers: Record<StoreKind, (url: string, options?: StoreOptions) => Promise<Store>> = {
+const openers: Record<AnyStoreKind, (url: string, options?: StoreOptions) => Promise<Store>> = {
   memory: async (_url, options) => new MemoryStore(options),
   sqlite: async (...given) => (await import("../../src/store/sqlite/index.js")).openSqlite(...given),
+  libsql: async (...given) => (await import("../../src/store/libsql/index.js")).openLibsql(...given),
   postgres: async (...given) => (await import("../../src/store/postgres/index.js")).openPostgres(...given),
   mysql: async (...given) => (await import("../../src/store/mysql/index.js")).openMysql(...given),
 };
 
 /** Opens a store on a test database. It has no tables until somebody calls `migrate`. */
-export function openStore(kind: StoreKind, url: string, options?: StoreOptions): Promise<Store> {
+export function openStore(kind: AnyStoreKind, url: string, options?: StoreOptions): Promise<Store> {
   return openers[kind](url, options);
 }
 
 /** Defines the same tests for every store; one that is left out has a single test that says so. */
-export function forEachStore(define: (kind: StoreKind) => void, kinds: readonly StoreKind[] = storeKinds): void {
+export function forEachStore<Kind extends AnyStoreKind = StoreKind>(
+  define: (kind: Kind) => void,
+  kinds: readonly Kind[] = storeKinds as readonly AnyStoreKind[] as readonly Kind[],
+): void {
   for (const kind of kinds) {
     describe(kind, () => {
       if (isLeftOut(kind)) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested against it", () => {});
@@ -61,15 +70,16 @@ export function forEachStore(define: (kind: StoreKind) => void, kinds: readonly 
   }
 }
 
-const makers: Record<StoreKind, () => Promise<TestDatabase>> = {
+const makers: Record<AnyStoreKind, () => Promise<TestDatabase>> = {
   memory: async () => ({ url: "memory:", connections: async () => 0, drop: async () => {} }),
-  sqlite: makeSqlite,
+  sqlite: async () => makeFile("sqlite"),
+  libsql: makeLibsql,
   postgres: makePostgres,
   mysql: makeMysql,
 };
 
 /** A new, empty database. */
-export function testDatabase(kind: StoreKind): Promise<TestDatabase> {
+export function testDatabase(kind: AnyStoreKind): Promise<TestDatabase> {
   return makers[kind]();
 }
 
@@ -81,10 +91,25 @@ function withDatabase(server: string, name: string): string {
   return url.href;
 }
 
-async function makeSqlite(): Promise<TestDatabase> {
+/** libSQL's files are open until the statements of those who closed them are collected as garbage. */
+function makeLibsql(): Promise<TestDatabase> {
+  const database = makeFile("libsql");
+  const connections = () => {
+    collectGarbage();
+    return database.connections();
+  };
+  return Promise.resolve({ ...database, connections });
+}
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}
+
+function makeFile(scheme: "sqlite" | "libsql"): TestDatabase {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
   return {
-    url: `sqlite:${join(folder, "pawl.db")}`,
+    url: `${scheme}:${join(folder, "pawl.db")}`,
     connections: async () => openFilesIn(folder),
     drop: async () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -1,5 +1,6 @@
 /** A table of the user's beside Pawl's, and transactions of the user's own on it, for each database. */
 import Database from "better-sqlite3";
+import Libsql from "libsql";
 import { type Connection, createConnection } from "mysql2/promise";
 import pg from "pg";
 import type { TransactionHarness } from "../../src/testing/store-suite/index.js";
@@ -11,8 +12,14 @@ export interface UserTable extends TransactionHarness {
 type OwnTransaction = Awaited<ReturnType<TransactionHarness["own"]>>;
 
 /** Of the database whose url `url` gives, each time it is asked. */
-export function sqliteTable(url: () => string): UserTable {
-  const open = () => new Database(url().replace(/^sqlite:/, ""));
+export const sqliteTable = (url: () => string): UserTable =>
+  fileTable(() => new Database(url().replace(/^sqlite:/, "")));
+
+/** The types of libsql are a copy of better-sqlite3's, from before they were generic in the rows. */
+export const libsqlTable = (url: () => string): UserTable =>
+  fileTable(() => new Libsql(url().replace(/^libsql:/, "")) as unknown as Database.Database);
+
+function fileTable(open: () => Database.Database): UserTable {
   const once = <T>(work: (database: Database.Database) => T): T => {
     const database = open();
     try {

@@ -7,9 +7,14 @@ export interface ChainStep extends StepDeclaration {
 }
 
 /** @param family what the class and its parents declare, the oldest first */
-export function resolveChain(workflow: string, family: readonly Declarations[]): ChainStep[] {
-  const steps = nameAll(family.flatMap((one) => one.steps));
-  checkUnique(workflow, steps);
+export function resolveChain(
+  workflow: string,
+  family: readonly Declarations[],
+): { chain: ChainStep[]; tasks: ChainStep[] } {
+  const declared = family.flatMap((one) => one.steps);
+  const steps = nameAll(declared.filter(({ kind }) => kind !== "task"));
+  const tasks = declared.filter((one): one is ChainStep => one.kind === "task");
+  checkUnique(workflow, [...steps, ...tasks]);
   const names = new Set(steps.map((step) => step.name));
   const chain: ChainStep[] = [];
   const positioned: ChainStep[] = [];
@@ -22,7 +27,7 @@ export function resolveChain(workflow: string, family: readonly Declarations[]):
     (anchor === undefined ? chain : positioned).push(step);
   }
   insertAll(workflow, chain, positioned);
-  return chain;
+  return { chain, tasks };
 }
 
 /** A step without a name is called by its place among the declared: step_1, step_2… */

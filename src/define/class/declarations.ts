@@ -16,7 +16,7 @@ export type AnyCondition = boolean | string | ((w: any) => unknown);
 export interface StepDeclaration {
   /** null: it has none of its own and is named by its place. */
   readonly name: string | null;
-  readonly kind: "plain" | "resumable";
+  readonly kind: "plain" | "resumable" | "task";
   readonly options: ResumableStepOptions<any>;
   /** null: the method of that name. */
   readonly fn: ((w: any, iter?: any) => unknown) | null;
@@ -56,15 +56,22 @@ export class Declarations {
 
   /** Its parts are an optional name, optional options and an optional function, in this order. */
   addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
-    this.#checkOpen(kind === "plain" ? "step" : "resumableStep");
+    const word = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
+    this.#checkOpen(word);
     const rest = [...parts];
     const given = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
     const options = typeof rest[0] === "object" ? rest.shift() : {};
     const fn = rest.shift();
-    const what = given === null ? `a step of workflow ${this.#of}` : `step "${given}" of workflow ${this.#of}`;
+    const thing = kind === "task" ? "task" : "step";
+    const what = given === null ? `a ${thing} of workflow ${this.#of}` : `${thing} "${given}" of workflow ${this.#of}`;
     if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || (fn === undefined && given === null))
-      throw new InvalidInputError(`Write ${what} as step(name?, options?, function), or step(method, options?).`);
-    (kind === "plain" ? checkStepOptions : checkResumableOptions)(options, what);
+      throw new InvalidInputError(`Write ${what} as ${word}(name?, options?, function), or ${word}(method, options?).`);
+    (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, what);
+    const { beforeStep, afterStep, job } = options as ResumableStepOptions<any>;
+    if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
+      throw new InvalidInputError(`${what} has a place in the chain, which is for steps; a task has dependsOn.`);
+    if (job !== undefined && fn !== undefined)
+      throw new InvalidInputError(`${what} has a job and a function; it takes one of them.`);
     // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
     const name = given ?? (fn === undefined || fn.name === "" ? null : checkStepName(fn.name));
     this.steps.push({

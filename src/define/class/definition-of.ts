@@ -10,9 +10,11 @@ import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
 import { type AnyCondition, type Declarations, declarationsOf } from "./declarations.js";
+import { resolveDependencies } from "./dependencies.js";
 import { type PolicyLevel, reactTo } from "./exceptions.js";
 import { type ClassCode, executeStep } from "./execute.js";
 import type { ClassOptions } from "./options.js";
+import { roam, type Web } from "./roam.js";
 import { type Chain, walk } from "./walk.js";
 import { Workflow, type WorkflowClass } from "./workflow.js";
 
@@ -39,7 +41,13 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   }) as ClassOptions<any>;
   const name = nameOf(workflow, own);
   const cancelIf = family.flatMap((one) => one.conditions);
-  const steps = resolveChain(name, family);
+  const { chain: links, tasks } = resolveChain(name, family);
+  const placed = resolveDependencies(name, links, tasks);
+  const steps = placed.map(({ step }) => step);
+  const isChain = placed.every(
+    ({ step, after }, index) => step.kind !== "task" && isBehind(after, placed[index - 1]?.step.name),
+  );
+  if (!isChain) checkUnplaced(name, steps);
   checkHidesNothing(name, line);
   for (const step of steps) checkStep(name, step, workflow);
   if (options.onFailure !== undefined && steps.some((step) => step.name === "on_failure"))
@@ -57,10 +65,8 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     steps: steps.map((step) => compileStep(code, step, family)),
     removed: new Set(family.flatMap((one) => one.removed)),
   };
-  const nodes = steps.map(({ name: step }, index) => {
-    const before = steps[index - 1]?.name;
-    return { name: step, kind: "step" as const, after: before === undefined ? [] : [before] };
-  });
+  const nodes = placed.map(({ step, after }) => ({ name: step.name, kind: "step" as const, after }));
+  const web: Web = { ...chain, nodes: chain.steps.map((step, index) => ({ step, after: nodes[index]?.after ?? [] })) };
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -80,14 +86,27 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       allowMultiple: options.allowMultiple ?? false,
     },
     declared: {
-      kind: "chain" as const,
+      kind: isChain ? ("chain" as const) : ("graph" as const),
       signature: shapeSignature(nodes),
       nodes,
       queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
       placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },
-    handler: (ctx: WorkflowContext<any>) => walk(chain, engineOf(ctx)),
+    retryOfNode: null,
+    handler: (ctx: WorkflowContext<any>) => (isChain ? walk(chain, engineOf(ctx)) : roam(web, engineOf(ctx))),
   });
+}
+
+const isBehind = (after: readonly string[], previous: string | undefined) =>
+  after.length === (previous === undefined ? 0 : 1) && after[0] === previous;
+
+/** A run is in one place: steps that run side by side cannot be in several. */
+function checkUnplaced(workflow: string, steps: readonly ChainStep[]): void {
+  const step = steps.find(({ options }) => options.queue !== undefined || options.priority !== undefined);
+  if (step === undefined) return;
+  throw new InvalidInputError(
+    `Step "${step.name}" of workflow ${workflow} has a queue or priority of its own; where steps run side by side, only the class can. For work on other workers name a job.`,
+  );
 }
 
 const engineOf = (ctx: WorkflowContext<any>) => (ctx as unknown as { readonly [stepping]: Stepping })[stepping];
@@ -133,7 +152,7 @@ function fieldsOf(type: WorkflowClass): readonly string[] {
 function checkStep(workflow: string, step: ChainStep, type: WorkflowClass): void {
   for (const condition of [step.options.skipIf, step.options.if])
     if (condition !== undefined) checkMember(workflow, condition, type);
-  if (step.fn !== null || hasMember(type, step.name, true)) return;
+  if (step.fn !== null || step.options.job !== undefined || hasMember(type, step.name, true)) return;
   throw new StepNotDefinedError({ workflow, step: step.name });
 }
 
@@ -166,7 +185,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
     priority: options.priority ?? null,
     places: null,
     checkpoints:
-      step.kind === "plain"
+      step.kind !== "resumable"
         ? null
         : {
             maxRuntimeMs: options.maxRuntime === undefined ? null : parseDuration(options.maxRuntime, "maxRuntime"),

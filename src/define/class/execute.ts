@@ -2,6 +2,8 @@
 import { InvalidStateError } from "../../core/errors.js";
 import { FlowSignal } from "../../core/flow-control.js";
 import { presentable } from "../../core/presentable.js";
+import { jobWorkflow } from "../../core/route.js";
+import type { JobDefinition, JobInput } from "../dynamic/job.js";
 import type { StepScope } from "../stepping.js";
 import type { ChainStep } from "./chain.js";
 import type { StepExecution } from "./class-types.js";
@@ -37,10 +39,21 @@ export async function executeStep(
     await scope.withoutRecords("A hook", async () => w.beforeStepExecution(about));
   }
   return runWithHooks(w, about, () => {
+    if (step.options.job !== undefined) return runJob(step, w);
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
     return (w as unknown as Record<string, (iter?: StepIterator) => unknown>)[step.name]?.(iter);
   });
+}
+
+/** As a child of its own for each attempt: how often there is another is the class's business. */
+async function runJob({ name, options }: ChainStep, w: AnyInstance): Promise<unknown> {
+  const { job, args } = options;
+  const given = typeof args === "function" ? await args.call(w, w) : args;
+  const { attempt } = w;
+  const input: JobInput = { args: given, run: w.runId, node: { id: name, name }, attempt, failures: attempt - 1 };
+  const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
+  return w.run(child as JobDefinition, input, { name: `attempt_${attempt}` });
 }
 
 const gone = Symbol("gone");

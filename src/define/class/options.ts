@@ -4,6 +4,7 @@ import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/retry.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";
+import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Condition } from "./class-types.js";
@@ -55,6 +56,14 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
   readonly if?: Condition<W>;
   readonly beforeStep?: string;
   readonly afterStep?: string;
+  /** What it comes after, instead of the step before it: names of steps and tasks. null: nothing, it begins at once. */
+  readonly dependsOn?: string | readonly string[] | null;
+  /** What it comes after beside the step before it. */
+  readonly alsoDependsOn?: string | readonly string[];
+  /** The job that it runs, on whichever worker has it, instead of a function or method. */
+  readonly job?: JobDefinition | string;
+  /** What the job gets: a value, or a function that makes it. */
+  readonly args?: unknown;
   /** Per attempt. */
   readonly timeout?: Duration;
   /** When the worker dies while the step runs: again (default), or at most once and an operator decides. */
@@ -115,6 +124,14 @@ const stepChecks: Record<keyof StepDeclarationOptions<any>, Check> = {
   if: checkCondition,
   beforeStep: (value) => checkName("step", value),
   afterStep: (value) => checkName("step", value),
+  dependsOn: checkNames,
+  alsoDependsOn: checkNames,
+  job: (value, what) => {
+    if (typeof value === "string") return checkName("job", value);
+    if (isJob(value)) return value;
+    throw new InvalidInputError(`The ${what} is one made by job(…), or the name of one.`);
+  },
+  args: () => {},
   timeout: parseDuration,
   onCrash: (value, what) => checkActions(value, what, ["rerun", "pause"]),
   queue: (value) => checkName("queue", value),
@@ -170,4 +187,13 @@ function checkFunction(value: unknown, what: string): void {
 function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
   if (typeof schema?.["~standard"]?.validate === "function") return;
   throw new InvalidInputError(`The ${what} is not a Standard Schema (zod, valibot, arktype…).`);
+}
+
+function checkNames(value: unknown, what: string): void {
+  if (value === null) return;
+  const names = Array.isArray(value) ? value : [value];
+  for (const name of names) {
+    if (typeof name !== "string") throw new InvalidInputError(`The ${what} takes names of steps and tasks.`);
+    checkName("step", name);
+  }
 }

@@ -1,4 +1,6 @@
 /** Class style: a workflow about a hero, as a class that declares the chain of its steps. */
+
+import type { JobDefinition } from "../dynamic/job.js";
 import type { Awaitable, Condition, HeroOf, MethodName, StepExecution } from "./class-types.js";
 import { WithContext } from "./context-members.js";
 import { declarationsOf } from "./declarations.js";
@@ -79,10 +81,40 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void> exte
     method: MethodName<InstanceType<C>>,
     options?: StepDeclarationOptions<InstanceType<C>>,
   ): void;
+  static step<C extends AnyClass>(
+    this: C,
+    name: string,
+    options: StepDeclarationOptions<InstanceType<C>> & { readonly job: JobDefinition | string },
+  ): void;
   static step<C extends AnyClass>(this: C, options: StepDeclarationOptions<InstanceType<C>>, fn: StepFunction<C>): void;
   static step<C extends AnyClass>(this: C, fn: StepFunction<C>): void;
   static step(this: AnyClass, ...parts: unknown[]): void {
     declarationsOf(this).addStep("plain", parts);
+  }
+
+  /**
+   * A node beside the chain: it runs as soon as all that it depends on is done, at the same time as whatever else can.
+   * Without a function it is the method of that name, or the job that the options name.
+   */
+  static task<C extends AnyClass>(this: C, name: string, fn: StepFunction<C>): void;
+  static task<C extends AnyClass>(
+    this: C,
+    name: string,
+    options: StepDeclarationOptions<InstanceType<C>>,
+    fn: StepFunction<C>,
+  ): void;
+  static task<C extends AnyClass>(
+    this: C,
+    name: string,
+    options: StepDeclarationOptions<InstanceType<C>> & { readonly job: JobDefinition | string },
+  ): void;
+  static task<C extends AnyClass>(
+    this: C,
+    method: MethodName<InstanceType<C>>,
+    options?: StepDeclarationOptions<InstanceType<C>>,
+  ): void;
+  static task(this: AnyClass, ...parts: unknown[]): void {
+    declarationsOf(this).addStep("task", parts);
   }
 
   /** A step that goes through many items and remembers how far it got. */

@@ -1,5 +1,6 @@
 /** The shape of a graph: its nodes in an order in which they can run, checked before anything does. */
 import { GraphError } from "../../core/errors.js";
+import { orderOf } from "../../core/order.js";
 import { type AnyNode, type BranchHandle, isNode, type StepHandle } from "./node.js";
 
 export interface ShapeNode {
@@ -79,40 +80,11 @@ function isSame(one: AnyNode, other: AnyNode): boolean {
   return other.kind === "branch" && one.choose === other.choose;
 }
 
-/** Kahn's way, linear in nodes and edges; what is left over is a cycle. */
 function inOrder(workflow: string, found: ReadonlyMap<string, ShapeNode>): ShapeNode[] {
-  const missing = new Map<string, number>();
-  const followers = new Map<string, ShapeNode[]>();
-  for (const node of found.values()) {
-    missing.set(node.name, node.after.length);
-    for (const name of node.after) {
-      const list = followers.get(name);
-      if (list === undefined) followers.set(name, [node]);
-      else list.push(node);
-    }
-  }
-  const ordered = [...found.values()].filter((node) => node.after.length === 0);
-  for (let index = 0; index < ordered.length; index += 1) {
-    for (const follower of followers.get((ordered[index] as ShapeNode).name) ?? []) {
-      const left = (missing.get(follower.name) as number) - 1;
-      missing.set(follower.name, left);
-      if (left === 0) ordered.push(follower);
-    }
-  }
-  if (ordered.length === found.size) return ordered;
-  const nodes = cycleIn(found, new Set(ordered.map(({ name }) => name)));
-  throw new GraphError(`Graph "${workflow}" goes in a circle: ${nodes.join(" → ")}.`, { workflow, nodes });
-}
-
-function cycleIn(found: ReadonlyMap<string, ShapeNode>, fine: ReadonlySet<string>): string[] {
-  const path: string[] = [];
-  let name = [...found.keys()].find((candidate) => !fine.has(candidate)) as string;
-  // Backwards along what is waited for, until it comes round.
-  while (!path.includes(name)) {
-    path.push(name);
-    name = (found.get(name) as ShapeNode).after.find((before) => !fine.has(before)) as string;
-  }
-  return [...path.slice(path.indexOf(name)), name].reverse();
+  const { order, circle } = orderOf([...found.values()].map(({ name, after }) => [name, after]));
+  if (circle !== null)
+    throw new GraphError(`Graph "${workflow}" goes in a circle: ${circle.join(" → ")}.`, { workflow, nodes: circle });
+  return order.map((name) => found.get(name) as ShapeNode);
 }
 
 /** Whether `name` lies somewhere before `of`. */

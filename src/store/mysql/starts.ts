@@ -38,8 +38,9 @@ function runRow(run: NewRun, at: number): Value[] {
   return [...birth, encodeTags(run.tags), run.parentId, run.parentNode, run.parentIndex, at];
 }
 
-function taskRow({ id, workflow, version, priority, due }: NewRun, at: number, fence: Fence | null): Value[] {
-  const route = [id, workflow, version, priority];
+function taskRow(run: NewRun, at: number, fence: Fence | null): Value[] {
+  const { priority, due } = run;
+  const route = [run.id, run.route ?? run.workflow, run.version, priority];
   if (due.kind === "owned") {
     if (fence === null) throw new TypeError("A run can be born owned only in a fenced commit.");
     return [...route, taskState.owned, 0, null, fence.workerId, fence.epoch, 1, 0, 0];

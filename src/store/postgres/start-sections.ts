@@ -49,7 +49,7 @@ function insertsOf({ tables, bind, workerId, epoch }: Context) {
   const count = bind();
   const names = columns.map(([name]) => name).join(", ");
   const array = (name: string) => arrays[columns.findIndex(([column]) => column === name)];
-  const task = ["id", "workflow", "version", "priority"].map(array);
+  const task = [array("id"), `${bind()}::text[]`, array("version"), array("priority")];
   return {
     count,
     runs: `INSERT INTO ${tables.runs} (${names}, status, created_at)
@@ -100,5 +100,6 @@ function valuesOf(runs: readonly NewRun[]): readonly unknown[] | null {
     plainArray(runs.map(({ due }) => (due.kind === "at" ? Math.ceil(due.ms) : null))),
     plainArray(runs.map(({ due }) => (due.kind === "in" ? Math.ceil(due.ms) : due.kind === "now" ? 0 : null))),
     runs.length,
+    textArray(runs.map(({ route, workflow }) => route ?? workflow)),
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * The two drivers, behind the shape that both have: `node:sqlite` where Node brings it (22.13 and later), otherwise
- * `better-sqlite3`. Both are synchronous.
+ * What the store needs of a SQLite library, and the two that have it as they are: `node:sqlite` where Node brings it
+ * (22.13 and later), otherwise `better-sqlite3`. A third is made to fit in store/libsql. All are synchronous.
  */
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
@@ -25,26 +25,38 @@ export interface SqliteDatabase {
 }
 
 export interface SqliteDriver {
-  readonly name: DriverName;
-  readonly Database: new (file: string) => SqliteDatabase;
+  /** For people. */
+  readonly name: string;
+  /** The library's own class, of which databases that users open are instances. */
+  readonly Database: new (
+    file: string,
+  ) => SqliteDatabase;
+  /** Opens a file, or ":memory:". */
+  readonly open: (file: string) => SqliteDatabase;
+  /** A database that a user has opened, made to fit. */
+  readonly adopt: (database: SqliteDatabase) => SqliteDatabase;
 }
 
 /** The driver that is asked for, or the first that is there. */
 export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
   if (name !== "better-sqlite3") {
     const Database = loadNodeSqlite();
-    if (Database !== undefined) return { name: "node:sqlite", Database };
+    if (Database !== undefined) return asItIs("node:sqlite", Database);
     if (name !== undefined) throw new StoreError("This Node has no node:sqlite; 22.13 has.", { transient: false });
   }
   try {
     const module: { default: unknown } = await import("better-sqlite3");
-    return { name: "better-sqlite3", Database: module.default as SqliteDriver["Database"] };
+    return asItIs("better-sqlite3", module.default as SqliteDriver["Database"]);
   } catch (cause) {
     throw new StoreError(
       "SQLite needs Node 22.13 or later, or the package better-sqlite3: npm install better-sqlite3",
       { transient: false, cause },
     );
   }
+}
+
+function asItIs(name: DriverName, Database: SqliteDriver["Database"]): SqliteDriver {
+  return { name, Database, open: (file) => new Database(file), adopt: (database) => database };
 }
 
 /** Loading it prints a warning that it is experimental, which Pawl's users can do nothing about; others pass. */

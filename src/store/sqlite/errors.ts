@@ -39,9 +39,10 @@ const explanations: Readonly<Partial<Record<number, string>>> = {
 /** The primary result code of a driver's error; null for anything else. */
 function codeOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
-  // node:sqlite has the extended code as a number, better-sqlite3 its name, which begins with the primary one's.
-  if (typeof errcode === "number") return errcode & 0xff;
+  const { code, errcode, rawCode = errcode } = error as { code?: unknown; errcode?: unknown; rawCode?: unknown };
+  // node:sqlite and libsql have the extended code as a number, better-sqlite3 its name, which begins with the primary
+  // one's.
+  if (typeof rawCode === "number") return rawCode & 0xff;
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return null;
   const primary = code.split("_", 2).join("_");
   return codes[primary as keyof typeof codes] ?? 1;

@@ -1,8 +1,7 @@
 /** SQLite: the default store. One file, any number of processes on one machine. */
 import type { Store, StoreOptions } from "../store.js";
-import { Access } from "./access.js";
 import { type DriverName, loadDriver } from "./driver.js";
-import { locate, openConnection } from "./open.js";
+import { locate } from "./open.js";
 import { SqliteStore } from "./store.js";
 
 export type { SqliteHandle } from "./transaction.js";
@@ -21,6 +20,5 @@ export interface SqliteOptions extends StoreOptions {
  */
 export async function openSqlite(urlOrPath: string, options: SqliteOptions = {}): Promise<Store> {
   const location = locate(urlOrPath);
-  const driver = await loadDriver(options.driver);
-  return new SqliteStore(new Access(driver, location, await openConnection(driver, location)), options);
+  return SqliteStore.open(await loadDriver(options.driver), location, options);
 }

@@ -56,7 +56,7 @@ export async function whileBusy<T>(work: () => T, description: string): Promise<
 const longestStretchMs = 10;
 
 /**
- * Both drivers answer at once, so callers that await one commit after another would keep timers (heartbeats!) and
+ * The drivers answer at once, so callers that await one commit after another would keep timers (heartbeats!) and
  * sockets waiting for as long as they have work. This lets them have a turn now and then.
  */
 export class Breather {

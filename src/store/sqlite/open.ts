@@ -17,11 +17,15 @@ export interface Location {
 
 /** "sqlite:./pawl.db", "sqlite:///srv/pawl.db", "sqlite::memory:", and the same without "sqlite:". */
 export function locate(urlOrPath: string): Location {
-  const path = urlOrPath.replace(/^sqlite:(\/\/)?/, "");
-  const description = `sqlite ${path}`;
+  return locatePath("sqlite", urlOrPath.replace(/^sqlite:(\/\/)?/, ""));
+}
+
+/** A path that may be opened, or ":memory:". The scheme is what people call it by. */
+export function locatePath(scheme: "sqlite" | "libsql", path: string): Location {
+  const description = `${scheme} ${path}`;
   if (path === ":memory:") return { file: null, description };
   if (path === "") {
-    throw new StoreError(`"${urlOrPath}" names no file; say "sqlite:./pawl.db" or "sqlite::memory:".`, {
+    throw new StoreError(`The URL names no file; say "${scheme}:./pawl.db" or "${scheme}::memory:".`, {
       transient: false,
     });
   }
@@ -55,7 +59,7 @@ const settings = [
  */
 export async function openConnection(driver: SqliteDriver, { file, description }: Location): Promise<Connection> {
   try {
-    const db = new Connection(new driver.Database(file ?? ":memory:"));
+    const db = new Connection(driver.open(file ?? ":memory:"));
     try {
       await whileBusy(() => setUp(db, file !== null, description), description);
       return db;

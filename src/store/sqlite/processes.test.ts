@@ -1,11 +1,13 @@
-/** Several processes on one file, and processes that are killed. */
+/** Several processes on one file, and processes that are killed; with SQLite and with libSQL. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { loadLibsql } from "../libsql/driver.js";
+import { openLibsql } from "../libsql/index.js";
 import type { Store } from "../store.js";
 import { loadDriver } from "./driver.js";
 import { openSqlite } from "./index.js";
@@ -31,17 +33,24 @@ afterEach(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const imports = `
+/** The same names for both, here and in the processes. */
+const libraries = {
+  sqlite: { open: openSqlite, load: loadDriver, names: { open: "openSqlite", load: "loadDriver" } },
+  libsql: { open: openLibsql, load: loadLibsql, names: { open: "openLibsql", load: "loadLibsql" } },
+};
+
+const importsOf = (name: keyof typeof libraries) => `
   import { writeSync } from "node:fs";
-  import { openSqlite } from "./pawl/store/sqlite/index.js";
+  import { ${libraries[name].names.open} as open } from "./pawl/store/${name}/index.js";
+  import { ${libraries[name].names.load} as load } from "./pawl/store/${name}/driver.js";
   import { batch, event, newRun, transition, workerInfo } from "./pawl/testing/store-suite/builders.js";
   const say = (text) => writeSync(1, text + "\\n");
 `;
 
-/** Runs a script with the file as its argument; `lines` is what it has said so far. */
-function run(name: string, script: string, ...args: string[]) {
+/** Runs a script with the URL as its argument; `lines` is what it has said so far. */
+function runScript(name: string, script: string, ...args: string[]) {
   const path = join(folder, `${name}.mjs`);
-  writeFileSync(path, imports + script);
+  writeFileSync(path, script);
   const child = spawn(process.execPath, [path, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] });
   children.add(child);
   const lines: string[] = [];
@@ -62,15 +71,8 @@ async function until(holds: () => boolean, patienceMs = 10_000): Promise<void> {
   }
 }
 
-async function expectSound(file: string): Promise<void> {
-  const { Database } = await loadDriver();
-  const database = new Database(file);
-  expect(database.prepare("PRAGMA integrity_check").all()).toMatchObject([{ integrity_check: "ok" }]);
-  database.close();
-}
-
 const committer = `
-  const store = await openSqlite(process.argv[2]);
+  const store = await open(process.argv[2]);
   await store.migrate();
   const fence = await store.enlist(workerInfo());
   const runs = Array.from({ length: 20 }, () => newRun({ due: { kind: "owned" } }));
@@ -87,72 +89,20 @@ const committer = `
   }
 `;
 
-test("what was acknowledged is there after a kill in the middle of commits", async () => {
-  const file = newFile();
-  let acknowledged = 0;
-  for (let round = 0; round < 8; round += 1) {
-    const { child, lines, ended } = run("committer", committer, file);
-    await until(() => lines.length > 0);
-    await new Promise((tick) => setTimeout(tick, 20 + Math.random() * 150));
-    child.kill("SIGKILL");
-    expect(await ended).toMatchObject({ signal: "SIGKILL", errors: "" });
-    await expectAcknowledged(file, lines);
-    acknowledged += lines.length;
-  }
-  await expectSound(file);
-  expect(acknowledged).toBeGreaterThan(50);
-});
-
-async function expectAcknowledged(file: string, lines: readonly string[]): Promise<void> {
-  const store = await openSqlite(file);
-  const last = new Map<string, number>();
-  const children: string[] = [];
-  for (const line of lines) {
-    const [seq, child, ...runs] = line.split(" ") as [string, string, ...string[]];
-    children.push(child);
-    for (const id of runs) last.set(id, Number(seq));
-  }
-  const logs = await store.logs([...last.keys()]);
-  for (const [id, seq] of last) {
-    const log = logs.get(id) ?? [];
-    // One more may have been committed, its acknowledgement cut off by the kill.
-    expect(log.length - seq === 0 || log.length - seq === 1, `${log.length} events, ${seq} acknowledged`).toBe(true);
-    expect(log.map((event) => event.seq)).toEqual(log.map((_, index) => index + 1));
-  }
-  expect(await store.runsById(children)).toHaveLength(children.length);
-  await store.close();
-}
-
-test("a migration that was killed at any of its statements is done by the next process", async () => {
-  const dying = `
-    import { loadDriver } from "./pawl/store/sqlite/driver.js";
-    const { Database } = await loadDriver();
-    const { exec } = Database.prototype;
-    const store = await openSqlite(process.argv[2]);
-    let left = Number(process.argv[3]);
-    Database.prototype.exec = function (sql) {
-      if (left-- === 0) process.kill(process.pid, "SIGKILL");
-      return exec.call(this, sql);
-    };
-    await store.migrate();
-  `;
-  for (let statement = 0; ; statement += 3) {
-    const file = newFile();
-    const { signal, errors } = await run("dying", dying, file, `${statement}`).ended;
-    expect(errors).toBe("");
-    const store = await openSqlite(file);
-    await store.migrate();
-    expect(await store.pendingMigrations()).toEqual([]);
-    expect(await store.runs({ limit: 1 })).toEqual([]);
-    await store.close();
-    await expectSound(file);
-    if (signal === null) return;
-    expect(signal).toBe("SIGKILL");
-  }
-});
+const dying = `
+  const { Database } = await load();
+  const { exec } = Database.prototype;
+  const store = await open(process.argv[2]);
+  let left = Number(process.argv[3]);
+  Database.prototype.exec = function (sql) {
+    if (left-- === 0) process.kill(process.pid, "SIGKILL");
+    return exec.call(this, sql);
+  };
+  await store.migrate();
+`;
 
 const busyWriter = `
-  const store = await openSqlite(process.argv[2], { onTrouble: (what) => say(what) });
+  const store = await open(process.argv[2], { onTrouble: (what) => say(what) });
   await store.migrate();
   const fence = await store.enlist(workerInfo());
   for (let round = 0; round < 150; round += 1) {
@@ -167,77 +117,146 @@ const busyWriter = `
   await store.close();
 `;
 
-test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice", async () => {
-  const file = newFile();
-  const writers = Array.from({ length: 8 }, () => run("writer", busyWriter, file));
-  for (const { ended } of writers) expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
-  const claimed = writers.flatMap((writer) => writer.lines);
-  expect(new Set(claimed).size).toBe(claimed.length);
-  const store = await openSqlite(file);
-  expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * 150 * 5);
-  const logs = await store.logs(claimed);
-  for (const id of claimed) expect(logs.get(id)).toHaveLength(1);
-  await store.close();
-}, 120_000);
-
-test("commits of another process are told at once, for as long as they come", async () => {
-  const file = newFile();
-  const store = await migrated(file);
-  let hints = 0;
-  const stop = store.watch(({ kind }) => {
-    if (kind === "anything") hints += 1;
-  });
-  const starter = `
-    const store = await openSqlite(process.argv[2]);
-    say("ready");
-    for await (const _ of process.stdin) {
-      await store.commit(batch(null, [], [newRun()]));
-      say("started");
-    }
-    await store.close();
-  `;
-  const { child, lines, ended } = run("starter", starter, file);
-  await until(() => lines.includes("ready"));
-  const latencies: number[] = [];
-  for (let round = 0; round < 40; round += 1) {
-    const before = hints;
-    const since = performance.now();
-    child.stdin?.write("go\n");
-    await until(() => hints > before, 2_000);
-    latencies.push(performance.now() - since);
-    await until(() => lines.length === round + 2);
-    // The WAL begins anew in between: the file stays, it is written from its start again.
-    if (round === 20) await checkpoint(file);
-    await new Promise((tick) => setTimeout(tick, 10));
-  }
-  child.stdin?.end();
-  await ended;
-  const median = latencies.sort((a, b) => a - b)[20] as number;
-  expect(median).toBeLessThan(100);
-  stop();
-  await store.close();
-});
-
-async function checkpoint(file: string): Promise<void> {
-  const { Database } = await loadDriver();
-  const database = new Database(file);
-  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  database.close();
-}
-
-async function migrated(file: string): Promise<Store> {
-  const store = await openSqlite(file);
-  await store.migrate();
-  return store;
-}
-
-test("a process with a store that is open and watched ends by itself", async () => {
-  const idle = `
-    const store = await openSqlite(process.argv[2]);
-    await store.migrate();
-    store.watch(() => {});
+const starter = `
+  const store = await open(process.argv[2]);
+  say("ready");
+  for await (const _ of process.stdin) {
     await store.commit(batch(null, [], [newRun()]));
-  `;
-  const { ended } = run("idle", idle, newFile());
-  expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
+    say("started");
+  }
+  await store.close();
+`;
+
+const idle = `
+  const store = await open(process.argv[2]);
+  await store.migrate();
+  store.watch(() => {});
+  await store.commit(batch(null, [], [newRun()]));
+`;
+
+describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
+  const library = libraries[name];
+  const urlOf = (file: string) => `${name}:${file}`;
+  const open = (file: string) => library.open(urlOf(file));
+  const run = (script: string, code: string, file: string, ...args: string[]) =>
+    runScript(`${name}-${script}`, importsOf(name) + code, urlOf(file), ...args);
+
+  async function expectSound(file: string): Promise<void> {
+    const { Database } = await library.load();
+    const database = new Database(file);
+    expect(database.prepare("PRAGMA integrity_check").all()).toMatchObject([{ integrity_check: "ok" }]);
+    database.close();
+  }
+
+  test("what was acknowledged is there after a kill in the middle of commits", async () => {
+    const file = newFile();
+    let acknowledged = 0;
+    for (let round = 0; round < 8; round += 1) {
+      const { child, lines, ended } = run("committer", committer, file);
+      await until(() => lines.length > 0);
+      await new Promise((tick) => setTimeout(tick, 20 + Math.random() * 150));
+      child.kill("SIGKILL");
+      expect(await ended).toMatchObject({ signal: "SIGKILL", errors: "" });
+      await expectAcknowledged(file, lines);
+      acknowledged += lines.length;
+    }
+    await expectSound(file);
+    expect(acknowledged).toBeGreaterThan(50);
+  });
+
+  async function expectAcknowledged(file: string, lines: readonly string[]): Promise<void> {
+    const store = await open(file);
+    const last = new Map<string, number>();
+    const children: string[] = [];
+    for (const line of lines) {
+      const [seq, child, ...runs] = line.split(" ") as [string, string, ...string[]];
+      children.push(child);
+      for (const id of runs) last.set(id, Number(seq));
+    }
+    const logs = await store.logs([...last.keys()]);
+    for (const [id, seq] of last) {
+      const log = logs.get(id) ?? [];
+      // One more may have been committed, its acknowledgement cut off by the kill.
+      expect(log.length - seq === 0 || log.length - seq === 1, `${log.length} events, ${seq} acknowledged`).toBe(true);
+      expect(log.map((event) => event.seq)).toEqual(log.map((_, index) => index + 1));
+    }
+    expect(await store.runsById(children)).toHaveLength(children.length);
+    await store.close();
+  }
+
+  test("a migration that was killed at any of its statements is done by the next process", async () => {
+    for (let statement = 0; ; statement += 3) {
+      const file = newFile();
+      const { signal, errors } = await run("dying", dying, file, `${statement}`).ended;
+      expect(errors).toBe("");
+      const store = await open(file);
+      await store.migrate();
+      expect(await store.pendingMigrations()).toEqual([]);
+      expect(await store.runs({ limit: 1 })).toEqual([]);
+      await store.close();
+      await expectSound(file);
+      if (signal === null) return;
+      expect(signal).toBe("SIGKILL");
+    }
+  });
+
+  test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice", async () => {
+    const file = newFile();
+    const writers = Array.from({ length: 8 }, () => run("writer", busyWriter, file));
+    for (const { ended } of writers) expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
+    const claimed = writers.flatMap((writer) => writer.lines);
+    expect(new Set(claimed).size).toBe(claimed.length);
+    const store = await open(file);
+    expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * 150 * 5);
+    const logs = await store.logs(claimed);
+    for (const id of claimed) expect(logs.get(id)).toHaveLength(1);
+    await store.close();
+  }, 120_000);
+
+  test("commits of another process are told at once, for as long as they come", async () => {
+    const file = newFile();
+    const store = await migrated(file);
+    let hints = 0;
+    const stop = store.watch(({ kind }) => {
+      if (kind === "anything") hints += 1;
+    });
+    const { child, lines, ended } = run("starter", starter, file);
+    await until(() => lines.includes("ready"));
+    const latencies: number[] = [];
+    for (let round = 0; round < 40; round += 1) {
+      const before = hints;
+      const since = performance.now();
+      child.stdin?.write("go\n");
+      await until(() => hints > before, 2_000);
+      latencies.push(performance.now() - since);
+      await until(() => lines.length === round + 2);
+      // The WAL begins anew in between: the file stays, it is written from its start again.
+      if (round === 20) await checkpoint(file);
+      await new Promise((tick) => setTimeout(tick, 10));
+    }
+    child.stdin?.end();
+    await ended;
+    const median = latencies.sort((a, b) => a - b)[20] as number;
+    expect(median).toBeLessThan(100);
+    stop();
+    await store.close();
+  });
+
+  async function checkpoint(file: string): Promise<void> {
+    const { Database } = await library.load();
+    const database = new Database(file);
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.close();
+  }
+
+  async function migrated(file: string): Promise<Store> {
+    const store = await open(file);
+    await store.migrate();
+    return store;
+  }
+
+  test("a process with a store that is open and watched ends by itself", async () => {
+    const { ended } = run("idle", idle, newFile());
+    expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
+  });
 });

@@ -83,8 +83,9 @@ function runValues(run: NewRun, at: number): unknown[] {
   ];
 }
 
-function taskValues({ id, workflow, version, priority, due }: NewRun, fence: Fence | null, at: number): unknown[] {
-  const route = [id, workflow, version, priority];
+function taskValues(run: NewRun, fence: Fence | null, at: number): unknown[] {
+  const { due } = run;
+  const route = [run.id, run.route ?? run.workflow, run.version, run.priority];
   if (due.kind === "owned") return [...route, taskState.owned, null, fence?.workerId, fence?.epoch, 1, 0];
   const dueAt = "ms" in due ? (due.kind === "at" ? due.ms : at + due.ms) : due.kind === "now" ? at : null;
   const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;

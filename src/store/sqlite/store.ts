@@ -19,12 +19,14 @@ import type {
   WorkerInfo,
   WorkflowRegistration,
 } from "../store.js";
-import type { Access } from "./access.js";
+import { Access } from "./access.js";
 import { claim, claimNothing } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { sqliteDialect } from "./dialect.js";
+import type { SqliteDriver } from "./driver.js";
 import { deliver } from "./mail.js";
 import { migrationPort } from "./migrate.js";
+import { type Location, openConnection } from "./open.js";
 import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
 import { type OpenTransaction, SqliteTransaction, startWithin } from "./transaction.js";
@@ -43,7 +45,11 @@ export class SqliteStore extends SqlReads implements Store {
   #fileWatch: FileWatch | undefined;
   #dataVersion: unknown;
 
-  constructor(access: Access, options: StoreOptions) {
+  static async open(driver: SqliteDriver, location: Location, options: StoreOptions): Promise<SqliteStore> {
+    return new SqliteStore(new Access(driver, location, await openConnection(driver, location)), options);
+  }
+
+  private constructor(access: Access, options: StoreOptions) {
     const clock = options.clock ?? Date.now;
     const dialect = sqliteDialect(clock);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);

@@ -112,8 +112,7 @@ export async function startWithin(
   const { description } = access.location;
   try {
     if (isDatabase(tx)) {
-      assertUsable(access, tx);
-      const db = new Connection(tx);
+      const db = adopt(access, tx);
       assertSameFile(access, db.query(databaseList));
       return startRuns(db, runs, null, at);
     }
@@ -132,16 +131,20 @@ const isAsynchronous = (tx: unknown): tx is AsynchronousDatabase => has(tx, "que
 const has = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
 
-function assertUsable(access: Access, tx: SqliteDatabase): void {
+function adopt({ driver, location }: Access, tx: SqliteDatabase): Connection {
   // Two SQLite libraries in one process undo each other's file locks when they close, and then damage the file
   // (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
-  if (!(tx instanceof access.driver.Database)) {
+  if (!(tx instanceof driver.Database)) {
     misuse(
-      `${access.location.description} was opened with ${access.driver.name}, the transaction with another SQLite ` +
-        "library. Two in one process damage the file: use the same, or say which with the option `driver`.",
+      `${location.description} was opened with ${driver.name}, the transaction with another SQLite library. ` +
+        "Two in one process damage the file: use the same (openSqlite has the option `driver`).",
     );
   }
-  if (!mayBeInTransaction(tx)) misuse("There is no open transaction on this database: run BEGIN IMMEDIATE first.");
+  const database = driver.adopt(tx);
+  if (!mayBeInTransaction(database)) {
+    misuse("There is no open transaction on this database: run BEGIN IMMEDIATE first.");
+  }
+  return new Connection(database);
 }
 
 function assertSameFile(access: Access, databases: readonly SqlRow[]): void {

@@ -77,6 +77,7 @@ export function commitTests(fixture: Fixture): void {
     });
     expect(await fixture.task(run.id)).toEqual({
       runId: run.id,
+      route: run.workflow,
       state: "parked",
       dueAt: null,
       owner: null,

@@ -92,6 +92,7 @@ export function startTests(fixture: Fixture): void {
     const { at } = await fixture.commit(batch(null, [], [run]));
     expect(await fixture.task(run.id)).toEqual({
       runId: run.id,
+      route: run.workflow,
       state: "ready",
       dueAt: at,
       owner: null,

@@ -1,5 +1,5 @@
 /** Which workers would execute a task. */
-import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import type { RunRecord, Store, TaskRecord, WorkerRecord } from "./store.js";
 
 /** Those that are marked as live and have been heard of lately: one that was killed stays marked until another finds out. */
 export async function heardOf(store: Store): Promise<WorkerRecord[]> {

@@ -1,0 +1,119 @@
+/** The graph that a run goes by, for people who inspect, repair and retry it. */
+import type { ParentsOf } from "../core/ancestry.js";
+import { dagOf, edgesOf, type FrozenDag, parentsInDag, parentsOfNodes, parseDag, signDag } from "../core/dag.js";
+import { GraphError, InvalidInputError, InvalidStateError } from "../core/errors.js";
+import { descendantsIn } from "../core/order.js";
+import { jobWorkflow } from "../core/route.js";
+import { fold, type RunState } from "../core/state.js";
+import type { DeclaredNode } from "../define/definition.js";
+import type { RunRecord, Store } from "../store/store.js";
+import type { ExecutionInfo } from "./executions.js";
+import { type NodeInfo, nodesOf, type PlannedNode } from "./nodes.js";
+
+/** Reads what a run goes by: its own frozen graph, or what its code has declared. */
+export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {
+  const state = fold((await store.logs([run.id])).get(run.id) ?? []);
+  const registered = (await store.workflow(run.workflow))?.graph ?? null;
+  const { nodes = null } = (registered === null ? {} : JSON.parse(registered)) as { nodes?: DeclaredNode[] | null };
+  return new RunGraph(run, state, dagOf(run, state), nodes);
+}
+
+export class RunGraph {
+  readonly #run: RunRecord;
+  readonly #state: RunState;
+  readonly #dag: FrozenDag | null;
+  readonly #declared: readonly DeclaredNode[] | null;
+
+  constructor(run: RunRecord, state: RunState, dag: FrozenDag | null, declared: readonly DeclaredNode[] | null) {
+    this.#run = run;
+    this.#state = state;
+    this.#dag = dag;
+    this.#declared = declared;
+  }
+
+  get parentsOf(): ParentsOf {
+    return this.#dag === null ? parentsOfNodes(this.#declared ?? []) : parentsInDag(this.#dag);
+  }
+
+  /** null: what it goes by is not frozen. */
+  nodes(executions: readonly ExecutionInfo[]): NodeInfo[] | null {
+    if (this.#dag === null) return null;
+    const { nodes } = this.#dag;
+    const declared = Object.entries(nodes).map(
+      ([id, { name, job, depends_on }]): PlannedNode => ({
+        id,
+        name,
+        kind: job === undefined ? "step" : "job",
+        job: job ?? null,
+        after: depends_on.map((before) => nodes[before]?.name ?? before),
+      }),
+    );
+    return nodesOf(declared, executions);
+  }
+
+  exported(): string {
+    return `${JSON.stringify(this.#dag ?? this.#frozenNow(), null, 2)}\n`;
+  }
+
+  /** As if what the code declares now had been frozen when the run was born. */
+  #frozenNow(): FrozenDag {
+    if (this.#declared === null)
+      throw new InvalidStateError(`Run ${this.#run.id} has no graph: its steps are found out as its code runs.`);
+    const nodes = Object.fromEntries(this.#declared.map(({ name, after }) => [name, { name, depends_on: after }]));
+    return signDag(nodes, new Date(this.#run.createdAt));
+  }
+
+  /** The id of a node that was given by its id or its name. */
+  idOf(node: string): string {
+    if (this.#dag === null) return node;
+    if (Object.hasOwn(this.#dag.nodes, node)) return node;
+    const found = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
+    if (found !== undefined) return found[0];
+    throw new InvalidInputError(`Run ${this.#run.id} has no node "${node}".`);
+  }
+
+  descendantsOf(node: string): string[] {
+    if (this.#dag !== null) return descendantsIn(edgesOf(this.#dag.nodes), node);
+    const declared = this.#declared ?? [];
+    if (!declared.some(({ name }) => name === node))
+      throw new InvalidInputError(`Run ${this.#run.id} has no node "${node}".`);
+    return descendantsIn(
+      declared.map(({ name, after }) => [name, after]),
+      node,
+    );
+  }
+
+  /** What may be put in the place of its graph: what is done stays as it was done. */
+  async imported(store: Store, json: unknown): Promise<FrozenDag> {
+    const dag = parseDag(this.#run.workflow, json);
+    const old = this.#dag ?? this.#frozenNow();
+    const declared = new Set(this.#declared?.map(({ name }) => name));
+    for (const [id, node] of Object.entries(old.nodes)) {
+      const op = this.#state.ops.get(id);
+      if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
+      const kept = dag.nodes[id];
+      const what = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "begun"}`;
+      if (kept === undefined) throw new GraphError(`${what}; it must stay in the graph.`, { nodes: [node.name] });
+      if (String([...kept.depends_on].sort()) !== String([...node.depends_on].sort()))
+        throw new GraphError(`${what}; what it depends on must stay as it was.`, { nodes: [node.name] });
+    }
+    const jobs = new Set<string>();
+    for (const [id, { name, job }] of Object.entries(dag.nodes)) {
+      const op = this.#state.ops.get(id);
+      if (op?.kind === "step" && op.phase === "completed") continue;
+      if (job !== undefined) jobs.add(job);
+      else if (!declared.has(name))
+        throw new GraphError(`Node "${name}" (${id}) names no job, and its workflow has no step of that name.`, {
+          nodes: [name],
+        });
+    }
+    for (const job of jobs) {
+      if ((await store.workflow(jobWorkflow(job))) === null)
+        throw new GraphError(`No worker has ever had the job "${job}".`, { nodes: nodesWith(dag, job) });
+    }
+    return dag;
+  }
+}
+
+const nodesWith = (dag: FrozenDag, job: string) =>
+  Object.values(dag.nodes).flatMap((node) => (node.job === job ? [node.name] : []));

@@ -1,0 +1,142 @@
+/** Builds a graph at run time: plain code, run once, whose result is frozen. */
+import { randomBytes } from "node:crypto";
+import { checkOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze } from "../../core/dag.js";
+import { GraphError, InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import { scopeMark } from "../../core/state.js";
+import type { JobDefinition } from "./job.js";
+
+/** A node of a graph that is being built. */
+export interface NodeRef {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A node, or its name; several of them; null: it begins at once. */
+export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
+
+type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
+type GivenArgs<Job> = [ArgsOf<Job>] extends [void]
+  ? { readonly args?: undefined }
+  : unknown extends ArgsOf<Job>
+    ? { readonly args?: unknown }
+    : { readonly args: ArgsOf<Job> };
+
+export type NodeOptions<Job extends JobDefinition | string = JobDefinition | string> = {
+  readonly job: Job;
+  /** Default: the node before it, or all nodes of the fan-out before it. */
+  readonly dependsOn?: DependsOn;
+} & GivenArgs<Job>;
+
+export interface FanOutOptions<Item, Job extends JobDefinition | string> {
+  readonly name: (item: Item, index: number) => string;
+  readonly job: Job;
+  readonly args?: (item: Item, index: number) => ArgsOf<Job>;
+  readonly dependsOn?: DependsOn;
+}
+
+interface Draft {
+  readonly name: string;
+  readonly job: string;
+  readonly args: unknown;
+  readonly dependsOn: readonly (NodeRef | string)[];
+}
+
+export class GraphBuilder {
+  readonly #workflow: string;
+  readonly #drafts = new Map<string, Draft>();
+  readonly #ids = new Map<string, string>();
+  /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
+  #previous: readonly NodeRef[] = [];
+
+  constructor(workflow: string) {
+    this.#workflow = workflow;
+  }
+
+  /** One node. It comes after the one before it, unless `dependsOn` says otherwise. */
+  node<const Job extends JobDefinition | string>(name: string, options: NodeOptions<Job>): NodeRef {
+    const { job, args, dependsOn } = options as NodeOptions;
+    const node = this.#add(name, job, args, this.#given(name, dependsOn));
+    this.#previous = [node];
+    return node;
+  }
+
+  /** A node for each item, side by side. What comes next comes after all of them. */
+  fanOut<Item, const Job extends JobDefinition | string>(
+    items: Iterable<Item>,
+    options: FanOutOptions<Item, Job>,
+  ): NodeRef[] {
+    if (typeof options?.name !== "function")
+      throw new InvalidInputError(
+        `fanOut in graph "${this.#workflow}" needs a function \`name\` that names each node.`,
+      );
+    const dependsOn = this.#given("fanOut", options.dependsOn);
+    const nodes = Array.from(items, (item, index) =>
+      this.#add(options.name(item, index), options.job, options.args?.(item, index), dependsOn),
+    );
+    if (nodes.length > 0) this.#previous = nodes;
+    return nodes;
+  }
+
+  #given(name: string, dependsOn: DependsOn | undefined): readonly (NodeRef | string)[] {
+    if (dependsOn === undefined) return this.#previous;
+    if (dependsOn === null) return [];
+    const list = Array.isArray(dependsOn) ? dependsOn : [dependsOn];
+    for (const one of list) {
+      if (typeof one === "string" || (typeof one === "object" && one !== null && typeof one.id === "string")) continue;
+      throw new InvalidInputError(`dependsOn of node "${name}" takes nodes and names of nodes.`);
+    }
+    return list;
+  }
+
+  #add(name: string, job: JobDefinition | string, args: unknown, dependsOn: Draft["dependsOn"]): NodeRef {
+    const checked = checkName("node", name);
+    if (checked.includes(scopeMark))
+      throw new InvalidInputError(`The node name "${checked}" contains "${scopeMark}"; choose another.`);
+    if (this.#ids.has(checked))
+      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}".`, {
+        workflow: this.#workflow,
+        nodes: [checked],
+      });
+    const jobName = typeof job === "string" ? job : job?.job;
+    if (jobName === undefined)
+      throw new InvalidInputError(
+        `Node "${checked}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
+      );
+    const id = this.#newId();
+    this.#ids.set(checked, id);
+    this.#drafts.set(id, { name: checked, job: checkName("job", jobName, 190), args, dependsOn });
+    return { id, name: checked };
+  }
+
+  #newId(): string {
+    for (;;) {
+      const id = `n_${randomBytes(4).toString("hex")}`;
+      if (!this.#drafts.has(id)) return id;
+    }
+  }
+
+  frozen(at: Date, options: DagOptions): FrozenDag {
+    if (this.#drafts.size === 0)
+      throw new GraphError(`Graph "${this.#workflow}" has no nodes.`, { workflow: this.#workflow });
+    const nodes: Record<string, FrozenNode> = {};
+    for (const [id, { name, job, args, dependsOn }] of this.#drafts) {
+      const depends_on = [...new Set(dependsOn.map((one) => this.#idOf(name, one)))];
+      nodes[id] = { name, job, ...(args === undefined ? {} : { args }), depends_on };
+    }
+    return freeze(this.#workflow, nodes, at, checkOptions(options));
+  }
+
+  #idOf(node: string, of: NodeRef | string): string {
+    const id = typeof of === "string" ? this.#ids.get(of) : of.id;
+    if (id !== undefined && this.#drafts.has(id)) return id;
+    const name = typeof of === "string" ? of : of.name;
+    throw new GraphError(
+      `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph.`,
+      {
+        workflow: this.#workflow,
+        nodes: [node, name],
+      },
+    );
+  }
+}

@@ -1,0 +1,75 @@
+/** What runs of frozen graphs are executed by: one definition for all of them, for the graph is data. */
+import type { FrozenDag, FrozenNode } from "../../core/dag.js";
+import { GraphError } from "../../core/errors.js";
+import { toFailure } from "../../core/failure.js";
+import { resolveRetry } from "../../core/retry.js";
+import { frozenVersion, graphRoute } from "../../core/route.js";
+import type { WorkflowContext } from "../context.js";
+import { anyHero, definitionBrand, type WorkflowDefinition } from "../definition.js";
+import { type NodeFailure, type ScheduledNode, workOff } from "../schedule.js";
+import { type Stepping, stepping } from "../stepping.js";
+
+interface Node extends ScheduledNode {
+  readonly frozen: FrozenNode;
+}
+
+export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
+  [definitionBrand]: true as const,
+  name: graphRoute,
+  version: frozenVersion,
+  queue: null,
+  priority: 0,
+  retry: resolveRetry(),
+  timeoutMs: null,
+  tags: [],
+  inputSchema: null,
+  outputSchema: null,
+  onFailure: null,
+  onError: null,
+  hero: anyHero,
+  declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], placed: false },
+  retryOfNode: null,
+  handler: (ctx: WorkflowContext<FrozenDag>, born: FrozenDag) =>
+    coordinate((ctx as unknown as { readonly [stepping]: Stepping })[stepping], born),
+});
+
+async function coordinate(engine: Stepping, born: FrozenDag): Promise<void> {
+  const dag = engine.dag ?? born;
+  const { concurrency = Number.POSITIVE_INFINITY, onNodeFailure = "stop" } = dag.options ?? {};
+  const nodes = Object.entries(dag.nodes).map(([key, frozen]): Node => ({ key, after: frozen.depends_on, frozen }));
+  const failures = await workOff<Node>({
+    nodes,
+    concurrency,
+    onFailure: onNodeFailure,
+    ended: ({ key }) => engine.recordOf(key)?.phase ?? null,
+    leavesOut: () => false,
+    execute: async ({ key, frozen }) => {
+      await engine.dispatch({
+        id: key,
+        name: frozen.name,
+        job: frozen.job as string,
+        args: frozen.args,
+        frozenAt: dag.frozen_at,
+      });
+      return engine.recordOf(key)?.phase === "skipped" ? "skipped" : "completed";
+    },
+  });
+  if (failures.length > 0) return engine.hold(problemOf(failures), failures[0]?.node.key);
+  engine.atEnd();
+}
+
+function problemOf(failures: readonly NodeFailure<Node>[]): Error {
+  const [{ node, error }] = failures as [NodeFailure<Node>];
+  const names = failures.map((one) => one.node.frozen.name);
+  const others =
+    names.length === 1
+      ? ""
+      : ` So did ${names
+          .slice(1)
+          .map((name) => `"${name}"`)
+          .join(", ")}.`;
+  return new GraphError(
+    `Node "${node.frozen.name}" failed: ${toFailure(error).message}${others} Repair the cause and resume(), or reattempt() a node.`,
+    { nodes: names },
+  );
+}

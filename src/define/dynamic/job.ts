@@ -1,0 +1,100 @@
+/** Jobs: named pieces of code that the nodes of graphs run, on whichever worker has them. */
+import type { Duration } from "../../core/duration.js";
+import { InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
+import type { RetryOptions } from "../../core/retry.js";
+import { jobWorkflow } from "../../core/route.js";
+import type { Logger, StepTools, WorkflowContext } from "../context.js";
+import { isDefinition, type WorkflowDefinition } from "../definition.js";
+import { type WorkflowOptions, workflow } from "../function.js";
+import { byRetryPolicy } from "../retrying.js";
+
+/** What a job gets beside its arguments. */
+export interface JobTools {
+  /** The run whose node this is. */
+  readonly run: { readonly id: string };
+  readonly node: { readonly id: string; readonly name: string };
+  /** 1 for the first attempt at the node. */
+  readonly attempt: number;
+  /** The same for every attempt at this node of this run: hand it to the payment provider. */
+  readonly idempotencyKey: string;
+  readonly abortSignal: AbortSignal;
+  readonly log: Logger;
+  readonly progress: StepTools["progress"];
+  /** For jobs that are workflows themselves: steps, sleeps, signals, children. */
+  readonly ctx: WorkflowContext<unknown>;
+}
+
+export interface JobOptions extends Pick<WorkflowOptions, "queue" | "priority" | "onError" | "tags"> {
+  /** What happens when it throws: 4 attempts, 1 s doubling, jitter, unless said otherwise. */
+  readonly retry?: RetryOptions;
+  /** Per attempt. */
+  readonly timeout?: Duration;
+}
+
+/** How an attempt at a node is described to the run that executes it. */
+export interface JobInput<Args = unknown> {
+  readonly args: Args;
+  readonly run: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly attempt: number;
+  /** How many attempts before it have failed. */
+  readonly failures: number;
+}
+
+export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinition<JobInput<Args>, Output> {
+  /** By which graphs name it. */
+  readonly job: string;
+}
+
+/**
+ * Defines a job.
+ *
+ * ```ts
+ * const resize = job("Resize", async (args: { file: string }, { node }) => images.resize(args.file));
+ * ```
+ */
+export function job<Args = void, Output = void>(
+  name: string,
+  fn: (args: Args, tools: JobTools) => Output | Promise<Output>,
+  options: JobOptions = {},
+): JobDefinition<Args, Output> {
+  checkName("job", name, 190);
+  if (typeof fn !== "function") throw new InvalidInputError(`Job "${name}" needs a function.`);
+  for (const option of Object.keys(options)) {
+    if (!["queue", "priority", "onError", "tags", "retry", "timeout"].includes(option))
+      throw new InvalidInputError(`Job "${name}" has an option "${option}", which does not exist.`);
+  }
+  const definition = workflow(
+    jobWorkflow(name),
+    options as WorkflowOptions & { input?: undefined; output?: undefined },
+    (ctx: WorkflowContext<JobInput<Args>>, input: JobInput<Args>) => fn(input.args, toolsOf(ctx, input)),
+  );
+  return Object.freeze({
+    ...definition,
+    job: name,
+    retryOfNode: (error: unknown, { failures }: JobInput) => {
+      const reaction = byRetryPolicy(definition.retry, error, { failures, setbacks: failures, reattempts: failures });
+      return reaction.kind === "reattempt" ? reaction.waitMs : null;
+    },
+  }) as JobDefinition<any, any>;
+}
+
+export function isJob(value: unknown): value is JobDefinition {
+  return isDefinition(value) && typeof (value as Partial<JobDefinition>).job === "string";
+}
+
+function toolsOf(ctx: WorkflowContext<unknown>, { run, node, attempt }: JobInput): JobTools {
+  return {
+    run: { id: run },
+    node,
+    attempt,
+    idempotencyKey: `${run}:${node.id}`,
+    log: ctx.log,
+    progress: (done, total, message) => ctx.progress(done, total, message),
+    ctx,
+    get abortSignal() {
+      return ctx.abortSignal;
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/** The order of a graph: whatever has all that it comes after is begun, side by side, as long as there is anything. */
+
+export interface ScheduledNode {
+  /** By which the engine knows it. */
+  readonly key: string;
+  /** The keys of those that it comes after. */
+  readonly after: readonly string[];
+}
+
+export interface Agenda<Node extends ScheduledNode> {
+  readonly nodes: readonly Node[];
+  readonly concurrency: number;
+  /** When a node has failed: begin nothing new, or all that does not come after it. */
+  readonly onFailure: "stop" | "continue";
+  /** What the log says of it: null when it knows nothing. */
+  ended(node: Node): Ended | "open" | null;
+  /** Whether it is not to be run; asked when all that it comes after has ended. What it returns is recorded by whoever is asked. */
+  leavesOut(node: Node, endedOf: (key: string) => Ended | undefined): boolean;
+  /** Runs it; comes back when it is completed or skipped. */
+  execute(node: Node): Promise<"completed" | "skipped">;
+}
+
+export type Ended = "completed" | "skipped" | "failed";
+
+export interface NodeFailure<Node> {
+  readonly node: Node;
+  readonly error: unknown;
+}
+
+/** Comes back when nothing runs and nothing more can begin, with what has failed. */
+export function workOff<Node extends ScheduledNode>(agenda: Agenda<Node>): Promise<readonly NodeFailure<Node>[]> {
+  return new Schedule(agenda).toTheEnd();
+}
+
+class Schedule<Node extends ScheduledNode> {
+  readonly #agenda: Agenda<Node>;
+  /** How many of those it comes after have not ended. */
+  readonly #missing = new Map<string, number>();
+  readonly #followers = new Map<string, Node[]>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #ready: Node[] = [];
+  readonly #failures: NodeFailure<Node>[] = [];
+  /** The first of those that has not been looked at. */
+  #next = 0;
+  #running = 0;
+  #finish: (failures: readonly NodeFailure<Node>[]) => void = () => {};
+
+  constructor(agenda: Agenda<Node>) {
+    this.#agenda = agenda;
+    for (const node of agenda.nodes) {
+      this.#missing.set(node.key, node.after.length);
+      for (const before of node.after) {
+        const list = this.#followers.get(before);
+        if (list === undefined) this.#followers.set(before, [node]);
+        else list.push(node);
+      }
+    }
+  }
+
+  toTheEnd(): Promise<readonly NodeFailure<Node>[]> {
+    return new Promise((resolve) => {
+      this.#finish = resolve;
+      for (const node of this.#agenda.nodes) if (node.after.length === 0) this.#ready.push(node);
+      this.#goOn();
+    });
+  }
+
+  /** Begins what can begin. A loop, not a recursion: a chain of thousands of recorded steps passes through here. */
+  #goOn(): void {
+    for (; this.#next < this.#ready.length && this.#running < this.#agenda.concurrency; this.#next += 1) {
+      const node = this.#ready[this.#next] as Node;
+      if (!this.#passes(node)) this.#begin(node);
+    }
+    if (this.#running === 0) this.#finish(this.#failures);
+  }
+
+  get #stops(): boolean {
+    return this.#failures.length > 0 && this.#agenda.onFailure === "stop";
+  }
+
+  /** Nothing is to be done for it: the log has it, or it is left out. */
+  #passes(node: Node): boolean {
+    const ended = this.#agenda.ended(node);
+    if (ended === "completed" || ended === "skipped") {
+      this.#note(node, ended);
+      return true;
+    }
+    if (ended !== null || this.#stops) return false;
+    if (!this.#agenda.leavesOut(node, (key) => this.#ended.get(key))) return false;
+    this.#note(node, "skipped");
+    return true;
+  }
+
+  /** Once something has failed nothing new begins; what had begun before a crash is brought to its end. */
+  #begin(node: Node): void {
+    if (this.#stops && this.#agenda.ended(node) === null) return;
+    this.#running += 1;
+    this.#agenda.execute(node).then(
+      (ended) => this.#came(node, ended),
+      (error) => {
+        this.#failures.push({ node, error });
+        this.#came(node, "failed");
+      },
+    );
+  }
+
+  #came(node: Node, ended: Ended): void {
+    this.#running -= 1;
+    this.#note(node, ended);
+    this.#goOn();
+  }
+
+  #note(node: Node, ended: Ended): void {
+    this.#ended.set(node.key, ended);
+    if (ended === "failed") return;
+    for (const follower of this.#followers.get(node.key) ?? []) {
+      const left = (this.#missing.get(follower.key) as number) - 1;
+      this.#missing.set(follower.key, left);
+      if (left === 0) this.#ready.push(follower);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * A database of the library `libsql` as the store needs it. It follows better-sqlite3, but for a few things (0.5.29):
+ *
+ * - A prepared statement that finds the database locked stays under way until it is run again, and meanwhile no COMMIT
+ *   of its connection succeeds. `exec` leaves nothing behind. So all locks are taken by `exec`: what begins and ends
+ *   transactions goes there, and a write outside of one gets one. (github.com/tursodatabase/libsql-client-ts/issues/352)
+ * - `run` stops at the first row of a statement that returns rows, which then is under way as well; `get` adds a column
+ *   to the row. Both are done by `all`.
+ * - A boolean among the values, and the question whether a closed database is in a transaction, end the whole process.
+ *   A single null is taken for an object of named values, and undefined for null. Values are checked, and handed over
+ *   as an array.
+ * - After `close`, the file is closed when the statements have been collected as garbage, and not before. What is in
+ *   the WAL is written to the file instead, so that it is complete for whoever copies it then.
+ *   (github.com/tursodatabase/libsql-js/issues/228)
+ */
+import type { SqlRow } from "../sql/dialect.js";
+import type { SqliteDatabase, SqliteStatement } from "../sqlite/driver.js";
+
+/** The library's own `Database`. Its statements take their values as one array, too. */
+export interface NativeDatabase extends SqliteDatabase {
+  readonly open: boolean;
+  readonly inTransaction: boolean;
+}
+
+type Changes = ReturnType<SqliteStatement["run"]>;
+
+const controlsTransaction = /^\s*(BEGIN|COMMIT|END|ROLLBACK)\b/i;
+
+export class LibsqlDatabase implements SqliteDatabase {
+  readonly #native: NativeDatabase;
+
+  constructor(native: NativeDatabase) {
+    this.#native = native;
+  }
+
+  get inTransaction(): boolean {
+    return this.#native.open && this.#native.inTransaction;
+  }
+
+  prepare(sql: string): SqliteStatement {
+    if (controlsTransaction.test(sql)) return new ExecutedStatement(this, sql);
+    return new PreparedStatement(this, this.#native.prepare(sql));
+  }
+
+  exec(sql: string): void {
+    this.#native.exec(sql);
+  }
+
+  close(): void {
+    try {
+      this.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Somebody else is using it, and will do it.
+    }
+    this.#native.close();
+  }
+}
+
+class ExecutedStatement implements SqliteStatement {
+  readonly reader = false;
+  readonly #database: LibsqlDatabase;
+  readonly #sql: string;
+
+  constructor(database: LibsqlDatabase, sql: string) {
+    this.#database = database;
+    this.#sql = sql;
+  }
+
+  run(): Changes {
+    this.#database.exec(this.#sql);
+    return { changes: 0 };
+  }
+
+  get(): undefined {
+    this.run();
+  }
+
+  all(): SqlRow[] {
+    this.run();
+    return [];
+  }
+}
+
+class PreparedStatement implements SqliteStatement {
+  readonly reader: boolean;
+  readonly #database: LibsqlDatabase;
+  readonly #native: SqliteStatement;
+
+  constructor(database: LibsqlDatabase, native: SqliteStatement) {
+    this.#database = database;
+    this.#native = native;
+    this.reader = native.reader !== false;
+  }
+
+  run(...values: unknown[]): Changes {
+    assertBindable(values);
+    // RETURNING gives a row for each that was changed.
+    if (this.reader) return { changes: this.#native.all(values).length };
+    return this.#database.inTransaction ? this.#native.run(values) : this.#runAlone(values);
+  }
+
+  get(...values: unknown[]): SqlRow | undefined {
+    return this.all(...values)[0];
+  }
+
+  all(...values: unknown[]): SqlRow[] {
+    assertBindable(values);
+    return this.#native.all(values);
+  }
+
+  #runAlone(values: readonly unknown[]): Changes {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      const result = this.#native.run(values);
+      this.#database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
+
+function assertBindable(values: readonly unknown[]): void {
+  for (const value of values) {
+    const type = typeof value;
+    if (type === "string" || type === "number" || type === "bigint" || value === null) continue;
+    if (!(value instanceof Uint8Array)) {
+      throw new TypeError(`SQLite takes numbers, strings, bigints, buffers and null as values, but not: ${type}.`);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/** The library `libsql` as a driver of the SQLite store. */
+import { StoreError } from "../../core/errors.js";
+import type { SqliteDriver } from "../sqlite/driver.js";
+import { LibsqlDatabase, type NativeDatabase } from "./database.js";
+
+type NativeClass = new (file: string) => NativeDatabase;
+
+export async function loadLibsql(): Promise<SqliteDriver> {
+  const Database = await importDatabase();
+  return {
+    name: "libsql",
+    Database,
+    open: (file) => new LibsqlDatabase(openNative(Database, file)),
+    adopt: (database) => new LibsqlDatabase(database as NativeDatabase),
+  };
+}
+
+async function importDatabase(): Promise<NativeClass> {
+  try {
+    const module: { default: unknown } = await import("libsql");
+    return module.default as NativeClass;
+  } catch (cause) {
+    throw new StoreError("libSQL needs the package libsql, which is not installed; run: npm install libsql", {
+      transient: false,
+      cause,
+    });
+  }
+}
+
+/** Of this error alone SQLite's code is not a property, but the end of the text: `… local database pawl.db: 14")`. */
+function openNative(Database: NativeClass, file: string): NativeDatabase {
+  try {
+    return new Database(file);
+  } catch (error) {
+    const code = error instanceof Error ? /: (\d+)"\)$/.exec(error.message)?.[1] : undefined;
+    throw code === undefined ? error : Object.assign(error as Error, { rawCode: Number(code) });
+  }
+}

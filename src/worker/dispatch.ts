@@ -1,0 +1,105 @@
+/** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
+import { encode } from "../core/codec.js";
+import { nodeRunId } from "../core/dismissal.js";
+import { MissingJobError } from "../core/errors.js";
+import { event } from "../core/event.js";
+import { toFailure } from "../core/failure.js";
+import { jobWorkflow } from "../core/route.js";
+import { childNode, hasEnded, isDispatched, type Op, type StepOp } from "../core/state.js";
+import type { JobInput } from "../define/dynamic/job.js";
+import type { DispatchedNode } from "../define/stepping.js";
+import { insist } from "./insist.js";
+import type { Scope } from "./scope.js";
+import type { Turn } from "./turn.js";
+
+/** More nodes than this are handed out in several commits. */
+const startsPerCommit = 500;
+
+/** What there is to know of a job that somebody has; null: nobody does. */
+export type JobInfo = { readonly queue: string; readonly priority: number } | null;
+
+export class Dispatcher {
+  readonly #scope: Scope;
+  readonly #turn: Turn;
+  readonly #sent = new Map<string, number>();
+  readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+    this.#turn = scope.turn;
+  }
+
+  dispatch(node: DispatchedNode): Promise<unknown> {
+    const op = this.#turn.recorded(node.id, "step");
+    const answer = this.#scope.ask(node.id);
+    this.#begin(node, op);
+    return answer;
+  }
+
+  #begin(node: DispatchedNode, op: StepOp | undefined): void {
+    const turn = this.#turn;
+    // It may be tried again later, in this same turn.
+    turn.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
+    if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
+    if (!turn.mayBegin(node.id)) return;
+    const info = this.#jobOf(node.job);
+    if (info instanceof Promise) void turn.busy(async () => this.#send(node, op, await info));
+    else this.#send(node, op, info);
+  }
+
+  #jobOf(job: string): JobInfo | Promise<JobInfo> {
+    const known = this.#jobs.get(job);
+    if (known !== undefined) return known;
+    const { host } = this.#turn;
+    const asked = insist(
+      () => host.jobInfo(job),
+      () => this.#turn.over,
+    ).then((info) => {
+      this.#jobs.set(job, info);
+      return info;
+    });
+    this.#jobs.set(job, asked);
+    return asked;
+  }
+
+  #send(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
+    const turn = this.#turn;
+    const { id, name, job, frozenAt } = node;
+    if (!turn.mayBegin(id)) return;
+    if (info === null) {
+      const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt: Date.parse(frozenAt) });
+      return turn.hold(error.message, toFailure(error));
+    }
+    const attempt = (op?.attempt ?? turn.state.rewound?.get(id) ?? 0) + 1;
+    // Until it is in the log, it still looks as if it had to be sent.
+    if (this.#sent.get(id) === attempt) return;
+    this.#sent.set(id, attempt);
+    const input: JobInput = {
+      args: node.args,
+      run: turn.runId,
+      node: { id, name },
+      attempt,
+      failures: op?.failures ?? 0,
+    };
+    turn.outbox.starts.push({
+      id: nodeRunId(turn.runId, turn.state, id, attempt),
+      workflow: jobWorkflow(job),
+      version: "",
+      queue: info.queue,
+      priority: turn.run.priority + info.priority,
+      input: encode(input, { what: `the arguments of node "${name}"` }),
+      heroType: turn.run.heroType,
+      heroId: turn.run.heroId,
+      heroKey: null,
+      tags: [],
+      startKey: null,
+      parentId: turn.runId,
+      parentNode: childNode(turn.state, id),
+      parentIndex: -attempt,
+      due: { kind: "now" },
+    });
+    turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
+    if (turn.outbox.starts.length >= startsPerCommit) void turn.submit([]);
+    else turn.stir();
+  }
+}
