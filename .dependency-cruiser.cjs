@@ -14,7 +14,7 @@ const only = (folder, allowed, why) => ({
 
 const core = "^src/core/";
 const define = "^src/define/";
-const storeInterface = "^src/store/store[.]ts$";
+const storeInterface = "^src/store/(store|serving)[.]ts$";
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {

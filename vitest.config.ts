@@ -10,7 +10,7 @@ export default defineConfig({
       { find: /^pawl$/, replacement: source("index.ts") },
       { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
       { find: /^pawl\/memory$/, replacement: source("store/memory.ts") },
-      { find: /^pawl\/(sqlite|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
+      { find: /^pawl\/(sqlite|libsql|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
     ],
   },
   test: {

@@ -1,10 +1,11 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
 import { isDeepStrictEqual } from "node:util";
 import { decode } from "../core/codec.js";
-import type { FrozenDag } from "../core/dag.js";
+import { type FrozenDag, isSamePlan } from "../core/dag.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
+import { frozenVersion, graphRoute } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
@@ -182,8 +183,11 @@ export class Client {
     };
   }
 
-  workers(): Promise<readonly WorkerRecord[]> {
-    return this.store.workers();
+  /** Workers that are there, and those that were. */
+  async workers(): Promise<readonly WorkerRecord[]> {
+    const workers = await this.store.workers();
+    const shown = (routes: WorkerRecord["routes"]) => routes.filter(({ workflow }) => workflow !== graphRoute);
+    return workers.map((worker) => ({ ...worker, routes: shown(worker.routes) }));
   }
 
   /** Folds every log (or one) and compares with the tables. */
@@ -288,10 +292,17 @@ function existing(run: NewRun, refusal: Refusal): string {
       runId: first.id,
     });
   }
-  if (first.input === run.input || isDeepStrictEqual(decode(first.input), decode(run.input))) return first.id;
+  if (first.input === run.input || isSameInput(first, run)) return first.id;
   throw new InvalidInputError(
     `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
   );
+}
+
+function isSameInput(first: Pick<NewRun, "input" | "version">, run: NewRun): boolean {
+  const [one, other] = [decode(first.input), decode(run.input)];
+  if (first.version === frozenVersion && run.version === frozenVersion)
+    return isSamePlan(one as FrozenDag, other as FrozenDag, isDeepStrictEqual);
+  return isDeepStrictEqual(one, other);
 }
 
 const statuses = new Set<RunStatus>(["pending", "running", "waiting", "paused", "completed", "failed", "canceled"]);

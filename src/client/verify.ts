@@ -5,6 +5,7 @@ import { nextDueAt, waitingFor } from "../core/waiting.js";
 import type { RunRecord, Store, StoredEvent, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";
 import { withEnding } from "./log.js";
+import { checkAncestry } from "./verify-ancestry.js";
 
 export interface Difference {
   readonly runId: string;
@@ -71,6 +72,7 @@ function compare(run: RunRecord, task: TaskRecord | undefined, log: readonly Sto
   try {
     compareRow(run, task, state, found);
     if (run.finishedAt !== null) checkEnding(run, log, found);
+    found.push(...checkAncestry(run, log));
   } catch (error) {
     found.push({
       runId: run.id,

@@ -37,14 +37,18 @@ export function hashIn(data: string | null): string | null {
   return data.startsWith('"hash":"', at) ? data.slice(at + 8, at + 72) : null;
 }
 
+/** The text of the output, which is last in the data of what others have executed. */
+export function outputIn(data: string): string {
+  const mark = '"output":';
+  return data.slice(data.indexOf(mark) + mark.length, -1);
+}
+
 /** Completions that a message or an operator has brought are stamped like those that a worker saw itself. */
 export function withHashes(events: readonly NewEvent[], state: RunState, parentsOf: ParentsOf): NewEvent[] {
   return events.map((one) => {
     if (one.type !== "step.completed" || one.node === null || one.data === null || hashIn(one.data) !== null)
       return one;
-    const mark = '"output":';
-    const output = one.data.slice(one.data.indexOf(mark) + mark.length, -1);
-    const hash = hashFor(state, parentsOf, one.node, one.attempt ?? 1, output);
+    const hash = hashFor(state, parentsOf, one.node, one.attempt ?? 1, outputIn(one.data));
     if (hash === null) return one;
     const rest = one.data.startsWith('{"undo":true,') ? 13 : 1;
     return { ...one, data: `${one.data.slice(0, rest)}"hash":"${hash}",${one.data.slice(rest)}` };

@@ -130,6 +130,14 @@ function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
   throw new GraphError(`Graph "${workflow}" goes in a circle: ${path.join(" → ")}.`, { workflow, nodes: path });
 }
 
+/** Whether two graphs are one plan: their ids are random, and when they were frozen does not matter. */
+export function isSamePlan(one: FrozenDag, other: FrozenDag, isSame: (a: unknown, b: unknown) => boolean): boolean {
+  if (one.signature !== other.signature || !isSame(one.options, other.options)) return false;
+  const argsOf = (dag: FrozenDag) => new Map(Object.values(dag.nodes).map(({ name, args }) => [name, args]));
+  const others = argsOf(other);
+  return [...argsOf(one)].every(([name, args]) => isSame(args, others.get(name)));
+}
+
 export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][] =>
   Object.entries(nodes).map(([id, { depends_on }]) => [id, depends_on]);
 

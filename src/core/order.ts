@@ -42,7 +42,7 @@ function circleIn(given: ReadonlyMap<string, readonly string[]>, fine: ReadonlyS
   return [...path.slice(path.indexOf(node)), node].reverse();
 }
 
-export function followersIn(edges: Edges): Map<string, string[]> {
+function followersIn(edges: Edges): Map<string, string[]> {
   const followers = new Map<string, string[]>();
   for (const [node, after] of edges) {
     for (const before of after) {

@@ -18,7 +18,7 @@ import type { Turn } from "./turn.js";
 
 export function handlerReturned(turn: Turn, output: unknown): void {
   if (turn.over) return;
-  const swallowed = turn.takeRaised();
+  const swallowed = turn.raised.take();
   if (swallowed !== null) return void obey(turn, swallowed);
   if (turn.suspended) return turn.stir();
   const forgotten = forgottenBy(turn);
@@ -38,7 +38,7 @@ function forgottenBy(turn: Turn): string[] {
 export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (turn.over) return;
   const error = presentable(thrown);
-  const swallowed = turn.takeRaised();
+  const swallowed = turn.raised.take();
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
   if (turn.halted) return turn.stir();

@@ -120,7 +120,7 @@ export class Scope {
   }
 
   raise(signal: FlowSignal): void {
-    this.turn.raise(signal, this.execution);
+    this.turn.raised.raise(signal, this.execution);
   }
 }
 

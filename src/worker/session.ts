@@ -13,7 +13,8 @@ import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import type { SlowSteps } from "./slow-steps.js";
-import { type Opening, type Registered, Turn, type TurnHost } from "./turn.js";
+import { Turn } from "./turn.js";
+import type { Opening, Registered, TurnHost } from "./turn-host.js";
 
 export interface SessionOptions {
   readonly store: Store;

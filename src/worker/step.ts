@@ -233,7 +233,7 @@ export class Step {
     let completed: NewEvent;
     try {
       // Swallowed by a catch in user code: still honoured.
-      const swallowed = this.#turn.takeRaised(execution);
+      const swallowed = this.#turn.raised.take(execution);
       if (swallowed !== null) throw swallowed;
       completed = this.#completed(execution, output);
     } catch (thrown) {
@@ -245,7 +245,7 @@ export class Step {
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     if (this.#turn.over) return this.#turn.ended(execution);
     const error = presentable(thrown);
-    const signal = error instanceof FlowSignal ? error : this.#turn.takeRaised(execution);
+    const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
@@ -313,7 +313,7 @@ export class Step {
   }
 
   #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {
-    this.#turn.takeRaised(execution);
+    this.#turn.raised.take(execution);
     signal.honoured = true;
     const { action } = signal;
     const ms = execution.elapsedMs;

@@ -29,7 +29,7 @@ export async function inTransaction(
       const output = await new Promise((resolve, reject) => {
         execution.run((step) => body(transaction.handle, step), timeoutMs, resolve, reject);
       });
-      const swallowed = turn.takeRaised(execution);
+      const swallowed = turn.raised.take(execution);
       if (swallowed !== null) throw swallowed;
       const event = record(output);
       if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);

@@ -8,8 +8,6 @@
 import type { ParentsOf } from "../core/ancestry.js";
 import { decode, encode } from "../core/codec.js";
 import { isCompensation, openCompensations } from "../core/compensation.js";
-import { dagOf, parentsInDag, parentsOfNodes } from "../core/dag.js";
-import { hasOpenChildren } from "../core/decide.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
@@ -19,74 +17,32 @@ import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
 import { fold, type Op, type RunState, scopeMark } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
-import type { ErrorReporter, HeroPolicy, WorkflowDefinition } from "../define/definition.js";
+import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
-import type { InboxRow, Next, RunRecord, Store, StoredEvent, TerminalStatus } from "../store/store.js";
+import type { Next, RunRecord, TerminalStatus } from "../store/store.js";
 import { Answers, type Deferred } from "./answers.js";
+import { attempted } from "./attempted.js";
 import { Attention } from "./attention.js";
 import { noteChangedCode } from "./changed-code.js";
 import { releaseChildren, settleMap } from "./children.js";
-import type { Committer } from "./committer.js";
 import type { Compensator } from "./compensation.js";
 import { createContext } from "./context.js";
 import { DeclaredSteps } from "./declared.js";
-import type { JobInfo } from "./dispatch.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
-import { insist } from "./insist.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
+import { Linger } from "./linger.js";
 import { keep, type Outbox } from "./outbox.js";
+import { parentsIn } from "./parents.js";
 import { isNewsForCode, newsSeen, parkingOf, type Station } from "./parking.js";
+import { deathsOf, survives } from "./quarantine.js";
+import { Raised } from "./raised.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
-
-/** What is known of a workflow by its name alone. */
-export interface Registered {
-  readonly queue: string;
-  readonly version: string;
-  /** Queues that its steps have, or had. */
-  readonly queues: readonly string[];
-  readonly hero: HeroPolicy;
-}
-
-export interface TurnHost {
-  readonly store: Store;
-  readonly committer: Committer;
-  readonly log: Logger;
-  /** Steps that are executing now, for whoever watches for slow ones. */
-  readonly executing: Set<TurnExecution>;
-  readonly maxDeliveries: number;
-  /** How long a canceled run waits for its steps to notice. */
-  readonly cancelGraceMs: number;
-  /** What is known of a workflow that is only named. */
-  registration(name: string): Promise<Registered>;
-  /** What is known of a job, if some live worker has it. */
-  jobInfo(job: string): Promise<JobInfo>;
-  /** Whether this worker may run steps of this route. */
-  serves(route: string, version: string): boolean;
-  /** False in tests that want a resumable step to go through at once. */
-  interruptions(): boolean;
-  /** Whether other runs wait for a place. */
-  crowded(): boolean;
-  /** A declared step has its result. */
-  stepEnded(turn: Turn): void;
-  readonly onError: ErrorReporter | null;
-  readInbox(runId: string): Promise<readonly InboxRow[]>;
-  /** The turn is over, in this way. */
-  parted(turn: Turn, parting: Parting): void;
-}
-
-export interface Opening {
-  readonly run: RunRecord;
-  readonly deliveries: number;
-  readonly log: readonly StoredEvent[];
-  readonly inbox: readonly InboxRow[];
-  /** The store's time at the claim. */
-  readonly at: number;
-}
+import type { Opening, TurnHost } from "./turn-host.js";
 
 export class Turn {
   readonly run: RunRecord;
@@ -96,20 +52,17 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
+  readonly parentsOf: ParentsOf;
   /** How to undo steps, as far as the code has said. */
   readonly compensators = new Map<string, Compensator>();
   readonly lines = new Lines();
-  /** When mail last came; our own monotonic clock. */
-  heardAt = Number.NEGATIVE_INFINITY;
+  readonly raised = new Raised();
+  readonly linger = new Linger(() => this.stir());
   /** What the handler was called with. */
   input: unknown;
   readonly #opening: Opening;
   readonly #executions = new Set<TurnExecution>();
   readonly #attention = new Attention(this);
-  /** Flow control that user code raised and nobody has honoured yet, when it is not known in which step. */
-  #raised: FlowSignal | null = null;
-  /** Whose body runs right now, synchronously. */
-  #current: Execution | null = null;
   /** The run fails; only this step may still begin. */
   #lastStep: string | null = null;
   /** What was done is being undone: nothing else may begin. */
@@ -133,9 +86,7 @@ export class Turn {
   /** The run is being parked or finished: it is only a matter of the commit. */
   #leaving = false;
   #cancelTimer: NodeJS.Timeout | null = null;
-  #lingerTimer: NodeJS.Timeout | null = null;
-  #parents: { readonly dag: RunState["dag"]; readonly of: ParentsOf } | null = null;
-  readonly #openedAt = performance.now();
+  readonly openedAt = performance.now();
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
     this.host = host;
@@ -144,6 +95,7 @@ export class Turn {
     this.deliveries = opening.deliveries;
     this.#opening = opening;
     this.state = fold(opening.log);
+    this.parentsOf = parentsIn(opening.run, this.state, definition);
     this.journal = new Journal({
       runId: opening.run.id,
       state: this.state,
@@ -160,19 +112,6 @@ export class Turn {
         if (this.answers.pending.size > 0) this.stir();
       },
     });
-  }
-
-  /** What each of its nodes comes after; looked up when it is first asked for. */
-  get parentsOf(): ParentsOf {
-    // An import may change it while the run is ours.
-    if (this.#parents?.dag !== this.state.dag || this.#parents === null)
-      this.#parents = { dag: this.state.dag, of: this.#findParents() };
-    return this.#parents.of;
-  }
-
-  #findParents(): ParentsOf {
-    const dag = dagOf(this.run, this.state);
-    return dag === null ? parentsOfNodes(this.definition.declared?.nodes ?? []) : parentsInDag(dag);
   }
 
   get runId(): string {
@@ -220,11 +159,17 @@ export class Turn {
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   begin(): void {
-    const { deliveries, state } = this;
-    const deaths = deliveries - Math.min(deliveries, state.survived);
-    if (deaths >= this.host.maxDeliveries && state.paused === null) return void this.#quarantine(deaths);
+    const deaths = deathsOf(this);
+    if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
     this.#recordBeginning();
     this.#goOn();
+  }
+
+  async #beginIfItSurvives(deaths: number): Promise<void> {
+    if (!(await survives(this, this.#opening, deaths))) return;
+    // Written before anything else: whoever asks next must know that this much counts already.
+    this.#recordBeginning();
+    if (await this.submit([])) this.#goOn();
   }
 
   #recordBeginning(): void {
@@ -252,29 +197,6 @@ export class Turn {
     // Whoever had it before may have died between a child's end and the release of the next.
     releaseChildren(this);
     this.#settle();
-  }
-
-  /** It takes down every worker that touches it, unless a step of it got further each time. */
-  async #quarantine(deaths: number): Promise<void> {
-    if (this.definition.declared !== null && (await this.#movedItsCursor())) {
-      // Written before anything else: whoever asks next must know that this much counts already.
-      this.#recordBeginning();
-      if (await this.submit([])) this.#goOn();
-      return;
-    }
-    const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
-    const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
-    await this.park(event("run.paused", {}, { reason, error }));
-  }
-
-  /** Checkpoints are not in the log: their row says when the last one was. */
-  async #movedItsCursor(): Promise<boolean> {
-    const since = this.#opening.log.findLast((one) => one.type === "run.recovered")?.at ?? 0;
-    const rows = await insist(
-      () => this.host.store.cursors(this.runId),
-      () => this.over,
-    );
-    return rows.some((row) => row.cursor !== null && row.at >= since);
   }
 
   #runCode(): void {
@@ -319,30 +241,8 @@ export class Turn {
 
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Calls the body of a step, and knows meanwhile whose code runs. */
   callBody(execution: Execution, body: Body): unknown {
-    const outer = this.#current;
-    this.#current = execution;
-    try {
-      return body(execution);
-    } finally {
-      this.#current = outer;
-    }
-  }
-
-  /** Noted before it is thrown: a `catch` in user code cannot make it unsaid. */
-  raise(signal: FlowSignal, scope: Execution | null): void {
-    const execution = this.#current ?? scope;
-    if (execution !== null) execution.raised = signal;
-    else this.#raised = signal;
-  }
-
-  /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
-  takeRaised(execution?: Execution): FlowSignal | null {
-    const signal = execution?.raised ?? this.#raised;
-    if (execution?.raised == null) this.#raised = null;
-    else execution.raised = null;
-    return signal === null || signal.honoured ? null : signal;
+    return this.raised.callBody(execution, body);
   }
 
   /** Whether a body of this step is running: a call that was given up on may still be. */
@@ -529,7 +429,7 @@ export class Turn {
     this.#attention.stop();
     this.lines.leaveAll();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
-    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
+    this.linger.stop();
     for (const execution of this.#executions) {
       execution.dispose();
       execution.leavePlace?.();
@@ -614,22 +514,10 @@ export class Turn {
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
     const givesBack = this.outbox.events.some((one) => one.type === "wait.withdrawn");
     const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
-    if (waits && !signalIsThere && !this.#lingers()) return void this.park();
+    const lingers = waits && this.linger.isWorthIt(this.state);
+    if (waits && !signalIsThere && !lingers) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
-  }
-
-  /**
-   * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let
-   * go of in between, or the cost of a graph would grow with the square of its size.
-   */
-  #lingers(): boolean {
-    if (this.state.seq < lingerFrom || !hasOpenChildren(this.state)) return false;
-    const rest = this.heardAt + lingerMs - performance.now();
-    if (rest <= 0) return false;
-    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
-    this.#lingerTimer = setTimeout(() => this.stir(), rest);
-    this.#attention.setAlarm();
-    return true;
+    if (lingers) this.#attention.setAlarm();
   }
 
   /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
@@ -689,7 +577,7 @@ export class Turn {
     this.#leaving = true;
     const end = () => {
       for (const mail of dismissChildren(this.runId, this.state)) this.outbox.mail.push(mail);
-      const mail = mailToParent(this.run, status, output, error, this.#attempted(status, error));
+      const mail = mailToParent(this.run, status, output, error, attempted(this, status === "failed" ? error : null));
       if (mail !== null) this.outbox.mail.push(mail);
       const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
       const startedAt = this.state.startedAt ?? "now";
@@ -697,20 +585,6 @@ export class Turn {
     };
     if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();
     return this.settleFirst().then(end);
-  }
-
-  /** Of an attempt at a node: how long it took, and whether there is to be another. */
-  #attempted(status: TerminalStatus, error: Failure | null) {
-    const { retryOfNode } = this.definition;
-    if (retryOfNode === null) return undefined;
-    const ms = Math.round(performance.now() - this.#openedAt);
-    if (status !== "failed" || error === null) return { retryMs: null, ms };
-    try {
-      return { retryMs: retryOfNode(reviveFailure(error), decode(this.run.input)), ms };
-    } catch (broken) {
-      this.log.error(`Run ${this.runId}: what its job says about retrying failed itself.`, broken);
-      return { retryMs: null, ms };
-    }
   }
 
   /** No run outlives its parent: children that are only in the outbox are born first, so that everybody agrees. */
@@ -760,5 +634,3 @@ export class Turn {
 }
 
 const nothing = (): void => {};
-const lingerFrom = 500;
-const lingerMs = 250;

@@ -20,7 +20,8 @@ import { Lease } from "./lease.js";
 import { routesOf } from "./routes.js";
 import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
-import type { Registered, Turn } from "./turn.js";
+import type { Turn } from "./turn.js";
+import type { Registered } from "./turn-host.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];

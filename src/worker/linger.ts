@@ -1,0 +1,39 @@
+/**
+ * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let go
+ * of in between, or the cost of a graph would grow with the square of its size.
+ */
+import { hasOpenChildren } from "../core/decide.js";
+import type { RunState } from "../core/state.js";
+
+/** Shorter logs are read again in no time. */
+const longLog = 500;
+const patienceMs = 250;
+
+export class Linger {
+  readonly #wake: () => void;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(wake: () => void) {
+    this.#wake = wake;
+  }
+
+  /** Mail came. */
+  heard(): void {
+    this.#heardAt = performance.now();
+  }
+
+  /** Whether it is worth waiting for more. Then `wake` is called when nothing has come. */
+  isWorthIt(state: RunState): boolean {
+    if (state.seq < longLog || !hasOpenChildren(state)) return false;
+    const rest = this.#heardAt + patienceMs - performance.now();
+    if (rest <= 0) return false;
+    this.stop();
+    this.#timer = setTimeout(this.#wake, rest);
+    return true;
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}

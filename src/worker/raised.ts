@@ -1,0 +1,36 @@
+/** Flow control that user code has raised and that nobody has honoured yet: a `catch` in that code cannot make it unsaid. */
+import type { FlowSignal } from "../core/flow-control.js";
+import type { Body, Execution } from "./execution.js";
+
+export class Raised {
+  /** When it is not known in which step. */
+  #signal: FlowSignal | null = null;
+  /** Whose body runs right now, synchronously. */
+  #current: Execution | null = null;
+
+  /** Calls the body of a step, and knows meanwhile whose code runs. */
+  callBody(execution: Execution, body: Body): unknown {
+    const outer = this.#current;
+    this.#current = execution;
+    try {
+      return body(execution);
+    } finally {
+      this.#current = outer;
+    }
+  }
+
+  /** Noted before it is thrown. */
+  raise(signal: FlowSignal, scope: Execution | null): void {
+    const execution = this.#current ?? scope;
+    if (execution !== null) execution.raised = signal;
+    else this.#signal = signal;
+  }
+
+  /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
+  take(execution?: Execution): FlowSignal | null {
+    const signal = execution?.raised ?? this.#signal;
+    if (execution?.raised == null) this.#signal = null;
+    else execution.raised = null;
+    return signal === null || signal.honoured ? null : signal;
+  }
+}

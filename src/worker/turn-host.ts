@@ -1,0 +1,54 @@
+/** What a turn needs of the worker that has it, and what it is opened with. */
+import type { Logger } from "../define/context.js";
+import type { ErrorReporter, HeroPolicy } from "../define/definition.js";
+import type { InboxRow, RunRecord, Store, StoredEvent } from "../store/store.js";
+import type { Committer } from "./committer.js";
+import type { JobInfo } from "./dispatch.js";
+import type { Parting } from "./journal.js";
+import type { TurnExecution } from "./step.js";
+import type { Turn } from "./turn.js";
+
+/** What is known of a workflow by its name alone. */
+export interface Registered {
+  readonly queue: string;
+  readonly version: string;
+  /** Queues that its steps have, or had. */
+  readonly queues: readonly string[];
+  readonly hero: HeroPolicy;
+}
+
+export interface TurnHost {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly log: Logger;
+  /** Steps that are executing now, for whoever watches for slow ones. */
+  readonly executing: Set<TurnExecution>;
+  readonly maxDeliveries: number;
+  /** How long a canceled run waits for its steps to notice. */
+  readonly cancelGraceMs: number;
+  /** What is known of a workflow that is only named. */
+  registration(name: string): Promise<Registered>;
+  /** What is known of a job, if some live worker has it. */
+  jobInfo(job: string): Promise<JobInfo>;
+  /** Whether this worker may run steps of this route. */
+  serves(route: string, version: string): boolean;
+  /** False in tests that want a resumable step to go through at once. */
+  interruptions(): boolean;
+  /** Whether other runs wait for a place. */
+  crowded(): boolean;
+  /** A declared step has its result. */
+  stepEnded(turn: Turn): void;
+  readonly onError: ErrorReporter | null;
+  readInbox(runId: string): Promise<readonly InboxRow[]>;
+  /** The turn is over, in this way. */
+  parted(turn: Turn, parting: Parting): void;
+}
+
+export interface Opening {
+  readonly run: RunRecord;
+  readonly deliveries: number;
+  readonly log: readonly StoredEvent[];
+  readonly inbox: readonly InboxRow[];
+  /** The store's time at the claim. */
+  readonly at: number;
+}
