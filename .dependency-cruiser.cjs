@@ -14,6 +14,8 @@ const only = (folder, allowed, why) => ({
 
 const core = "^src/core/";
 const define = "^src/define/";
+/** What has become durable is told by whoever wrote it. */
+const telemetry = "^src/telemetry/";
 const storeInterface = "^src/store/(store|serving)[.]ts$";
 
 /** @type {import("dependency-cruiser").IConfiguration} */
@@ -28,8 +30,9 @@ module.exports = {
     },
     only("define", [core], "An authoring style only makes definitions; it knows neither stores nor workers."),
     only("store", [core], "A store keeps rows and has no opinion about workflows."),
-    only("worker", [core, define, storeInterface], "A worker sees a store only through its interface, and no client."),
-    only("client", [core, define, storeInterface], "A client sees a store only through its interface, and no worker."),
+    only("worker", [core, define, storeInterface, telemetry], "A worker sees a store only through its interface, and no client."),
+    only("client", [core, define, storeInterface, telemetry], "A client sees a store only through its interface, and no worker."),
+    only("telemetry", [core, define, storeInterface], "Telemetry listens; it knows neither workers nor clients."),
     {
       name: "shells-are-leaves",
       comment: "cli and dashboard are shells around the library: nothing imports them (the cli starts the dashboard).",

@@ -5,23 +5,17 @@ import { InvalidInputError, MigrationError } from "./core/errors.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Store, StoreOptions } from "./store/store.js";
+import { defaultLogger } from "./telemetry/logger.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
   /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
   readonly migrate?: boolean;
-  /** `console`, pino, …; default: warnings and errors to the console. */
+  /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
   readonly logger?: Logger;
   /** Told of every exception in a step, of all workflows. */
   readonly onError?: ErrorReporter;
 }
-
-const quietLogger: Logger = {
-  debug: () => {},
-  info: () => {},
-  warn: (...args) => console.warn(...args),
-  error: (...args) => console.error(...args),
-};
 
 /** Durable workflows on one database. */
 export class Pawl extends Client {
@@ -29,7 +23,7 @@ export class Pawl extends Client {
 
   readonly #onError: ErrorReporter | null;
 
-  constructor(store: Store, logger: Logger = quietLogger, onError: ErrorReporter | null = null) {
+  constructor(store: Store, logger: Logger = defaultLogger, onError: ErrorReporter | null = null) {
     super(store, logger);
     this.#onError = onError;
   }
@@ -71,7 +65,7 @@ export class Pawl extends Client {
  * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
  */
 export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions = {}): Promise<Pawl> {
-  const logger = options.logger ?? quietLogger;
+  const logger = options.logger ?? defaultLogger;
   const store = await openStore(url, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.notify === undefined ? {} : { notify: options.notify }),

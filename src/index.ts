@@ -64,4 +64,5 @@ export {
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/stepping.js";
 export type { RunStatus, WorkerRecord } from "./store/store.js";
+export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

@@ -26,6 +26,8 @@ export async function graphRun(
 ): Promise<NewRun> {
   if (typeof build !== "function")
     throw new InvalidInputError(`build("${String(name)}", …) takes a function that adds nodes.`);
+  if (typeof options !== "object" || options === null)
+    throw new InvalidInputError(`The options of build("${String(name)}", …) are an object.`);
   const { start = true, concurrency, onNodeFailure, ...rest } = options;
   const builder = new GraphBuilder(checkName("workflow", name));
   await build(builder);

@@ -17,7 +17,7 @@ import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
-import { RunHandle } from "./handle.js";
+import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, Launcher } from "./launcher.js";
 import { Results } from "./results.js";
@@ -58,6 +58,7 @@ export class Client {
   protected readonly log: Logger;
   readonly #launcher: Launcher;
   readonly #results: Results;
+  readonly #handles: HandleServices;
   readonly #definitions = new Set<WorkflowDefinition>();
 
   constructor(store: Store, log: Logger) {
@@ -65,6 +66,8 @@ export class Client {
     this.log = log;
     this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
+    const nodesOf = async (workflow: string) => (await this.registration(workflow))?.nodes ?? null;
+    this.#handles = { store, log, results: this.#results, nodesOf };
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
@@ -245,11 +248,9 @@ export class Client {
     return { queue: known.queue, version: known.version, priority, tags, queues, hero, nodes };
   }
 
-  readonly #nodesOf = async (workflow: string) => (await this.registration(workflow))?.nodes ?? null;
-
   #handle(id: string): RunHandle<any, any> {
     if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
-    return new RunHandle(id, this.store, this.#results, this.#nodesOf);
+    return new RunHandle(id, this.#handles);
   }
 
   async #launch<Input, Output>(
@@ -268,12 +269,7 @@ export class Client {
     const refusals = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const refusal = refusals[index] ?? null;
-      return new RunHandle(
-        refusal === null ? run.id : existing(run, refusal),
-        this.store,
-        this.#results,
-        this.#nodesOf,
-      );
+      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles);
     });
   }
 

@@ -14,14 +14,21 @@ import type { Failure } from "../core/failure.js";
 import { mailToParent, readMail, writeMail } from "../core/mail.js";
 import { evolve, fold, type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, parkingNote } from "../core/waiting.js";
+import type { Logger } from "../define/context.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
+import { tellOfCommit } from "../telemetry/tell.js";
 import { readGraph } from "./dag.js";
 import { readWaiting } from "./info.js";
 
 /** How often a run may change hands under us before we stop chasing it. */
 const maxTries = 50;
 
-export async function commandRun(store: Store, runId: string, command: Command): Promise<void> {
+export interface CommandServices {
+  readonly store: Store;
+  readonly log: Logger;
+}
+
+export async function commandRun({ store, log }: CommandServices, runId: string, command: Command): Promise<void> {
   for (let tries = 0; tries < maxTries; tries += 1) {
     const run = await store.run(runId);
     if (run === null) throw new RunNotFoundError(runId);
@@ -31,7 +38,7 @@ export async function commandRun(store: Store, runId: string, command: Command):
         ? refuse(run, command)
         : isBusy(task)
           ? await mail(store, run, task, command)
-          : await amend(store, run, task, command);
+          : await amend(store, log, run, task, command);
     if (done) return;
   }
   throw new StoreError(`Run ${runId} changed hands ${maxTries} times while a "${command.type}" was tried; try again.`, {
@@ -79,7 +86,7 @@ async function checkSense(store: Store, run: RunRecord, command: Command): Promi
   decide(fold(log), [...before, { command, at: now, strict: true }], now);
 }
 
-async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
+async function amend(store: Store, log: Logger, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
   const now = await store.now();
   const after = state.seq;
@@ -111,7 +118,10 @@ async function amend(store: Store, run: RunRecord, task: TaskRecord, command: Co
     cursors: state.steps !== null ? forgottenCursors(written) : none,
   };
   try {
-    return (await store.commit({ fence: null, transitions: [transition], starts: [] })).kind === "committed";
+    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
+    if (result.kind !== "committed") return false;
+    tellOfCommit(log, run, { ...transition, at: result.at });
+    return true;
   } catch (error) {
     if (await wasWritten(store, run.id, after, written)) return true;
     throw error;

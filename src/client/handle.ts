@@ -6,6 +6,7 @@ import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, 
 import { checkName, checkReason } from "../core/names.js";
 import { fold } from "../core/state.js";
 import { currentStep } from "../core/waiting.js";
+import type { Logger } from "../define/context.js";
 import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
@@ -24,22 +25,23 @@ import { type TimelineInterval, timelineOf } from "./timeline.js";
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
 
+export interface HandleServices {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly results: Results;
+  /** What a workflow declares; null when that is found out as its code runs. */
+  nodesOf(workflow: string): Promise<readonly DeclaredNode[] | null>;
+}
+
 export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
+  readonly #services: HandleServices;
   readonly #store: Store;
-  readonly #results: Results;
-  readonly #nodesOf: (workflow: string) => Promise<readonly DeclaredNode[] | null>;
 
-  constructor(
-    id: string,
-    store: Store,
-    results: Results,
-    nodesOfWorkflow: (workflow: string) => Promise<readonly DeclaredNode[] | null>,
-  ) {
+  constructor(id: string, services: HandleServices) {
     this.id = id;
-    this.#store = store;
-    this.#results = results;
-    this.#nodesOf = nodesOfWorkflow;
+    this.#services = services;
+    this.#store = services.store;
   }
 
   async get(): Promise<RunInfo<Input, Output>> {
@@ -92,7 +94,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   #ended(timeoutMs: number | null): Promise<RunRecord> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
-      const forget = this.#results.wait(this.id, (run) => {
+      const forget = this.#services.results.wait(this.id, (run) => {
         clearTimeout(timer);
         if (!(run instanceof Error)) resolve(run);
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
@@ -109,7 +111,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async signal(name: string, payload?: unknown, options: { readonly key?: string } = {}): Promise<void> {
     checkName("signal", name);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await commandRun(this.#store, this.id, {
+    await commandRun(this.#services, this.id, {
       type: "signal",
       name,
       payload: encode(payload, { what: `the payload of signal "${name}"` }),
@@ -119,28 +121,28 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Begins nothing new; what runs finishes and is recorded. */
   async pause(reason?: string): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "pause", reason: checkReason(reason) });
+    await commandRun(this.#services, this.id, { type: "pause", reason: checkReason(reason) });
   }
 
   /** Goes on. With `output`, the step that the run is stuck at counts as done with that result. */
   async resume(options: { readonly output?: unknown } = {}): Promise<void> {
     const output =
       "output" in (options ?? {}) ? encode(options.output, { what: "the output given to resume()" }) : null;
-    await commandRun(this.#store, this.id, { type: "resume", output });
+    await commandRun(this.#services, this.id, { type: "resume", output });
   }
 
   /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
   async resumeAt(step: string): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "resumeAt", step: checkName("step", step) });
+    await commandRun(this.#services, this.id, { type: "resumeAt", step: checkName("step", step) });
   }
 
   /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
   async skip(): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "skip" });
+    await commandRun(this.#services, this.id, { type: "skip" });
   }
 
   async cancel(reason?: string): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "cancel", reason: checkReason(reason) });
+    await commandRun(this.#services, this.id, { type: "cancel", reason: checkReason(reason) });
   }
 
   /** The log, a page at a time. */
@@ -164,13 +166,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const executions = await this.executions();
     const frozen = (await readGraph(this.#store, run)).nodes(executions);
     if (frozen !== null) return frozen;
-    const declared = await this.#nodesOf(run.workflow);
+    const declared = await this.#services.nodesOf(run.workflow);
     return nodesOf(declared ?? seenIn(executions), executions);
   }
 
   /** Begins a run that was built with `{ start: false }`. */
   async start(): Promise<void> {
-    await commandRun(this.#store, this.id, { type: "start" });
+    await commandRun(this.#services, this.id, { type: "start" });
   }
 
   /**
@@ -180,7 +182,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async reattempt(node: string): Promise<void> {
     const graph = await readGraph(this.#store, await this.#record());
     const id = graph.idOf(checkName("node", node));
-    await commandRun(this.#store, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+    await commandRun(this.#services, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
   }
 
   /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
@@ -191,7 +193,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
   async importDag(json: string | FrozenDag): Promise<void> {
     const dag = await (await readGraph(this.#store, await this.#record())).imported(this.#store, json);
-    await commandRun(this.#store, this.id, { type: "import", dag });
+    await commandRun(this.#services, this.id, { type: "import", dag });
   }
 
   /** The run as it was after this event: its state is rebuilt from the log. */

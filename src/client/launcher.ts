@@ -4,6 +4,7 @@ import { graphRoute } from "../core/route.js";
 import type { Logger } from "../define/context.js";
 import { heardOf } from "../store/serving.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
+import { tellOfRun } from "../telemetry/tell.js";
 import { Starter } from "./starter.js";
 
 /** A way to start a run that begins in this very process, when a worker of it has room. */
@@ -27,7 +28,7 @@ export class Launcher {
   constructor(store: Store, log: Logger) {
     this.#store = store;
     this.#log = log;
-    this.#starter = new Starter(store);
+    this.#starter = new Starter(store, (run, at) => tellOfRun(log, run, "pending", at));
   }
 
   /** Runs of one workflow. For each, in their order, whether a key kept it out. */

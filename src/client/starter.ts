@@ -25,11 +25,14 @@ const isTransient = (error: unknown) => error instanceof StoreError && error.tra
 
 export class Starter {
   readonly #store: Store;
+  readonly #started: (run: NewRun, at: number) => void;
   #pending: Pending[] = [];
   #flushing = false;
 
-  constructor(store: Store) {
+  /** @param started told of each run that was made */
+  constructor(store: Store, started: (run: NewRun, at: number) => void) {
     this.#store = store;
+    this.#started = started;
   }
 
   /** For each run, in their order, whether a key kept it out. */
@@ -64,7 +67,10 @@ export class Starter {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
       if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
-      for (const one of batch) settle(one, result.refused);
+      for (const one of batch) {
+        if (!result.refused.some(({ runId }) => runId === one.run.id)) this.#started(one.run, result.at);
+        settle(one, result.refused);
+      }
     } catch (error) {
       if (isTransient(error) && waitMs <= longestWaitMs) {
         // Written or not, the ids are ours: a start that is there already is not made again.

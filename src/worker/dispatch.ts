@@ -14,6 +14,8 @@ import type { Turn } from "./turn.js";
 
 /** More nodes than this are handed out in several commits. */
 const startsPerCommit = 500;
+/** Arguments as large as any payload, and what is said of the node beside them. */
+const inputLimitBytes = 1024 * 1024 + 4_096;
 
 /** What there is to know of a job that somebody has; null: nobody does. */
 export type JobInfo = { readonly queue: string; readonly priority: number } | null;
@@ -68,7 +70,7 @@ export class Dispatcher {
     if (!turn.mayBegin(id)) return;
     if (info === null) {
       const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt: Date.parse(frozenAt) });
-      return turn.hold(error.message, toFailure(error));
+      return turn.hold(error.message, toFailure(error), id);
     }
     const attempt = (op?.attempt ?? turn.state.rewound?.get(id) ?? 0) + 1;
     // Until it is in the log, it still looks as if it had to be sent.
@@ -81,13 +83,15 @@ export class Dispatcher {
       attempt,
       failures: op?.failures ?? 0,
     };
+    const text = this.#written(input);
+    if (text === null) return;
     turn.outbox.starts.push({
       id: nodeRunId(turn.runId, turn.state, id, attempt),
       workflow: jobWorkflow(job),
       version: "",
       queue: info.queue,
       priority: turn.run.priority + info.priority,
-      input: encode(input, { what: `the arguments of node "${name}"` }),
+      input: text,
       heroType: null,
       heroId: null,
       heroKey: null,
@@ -101,5 +105,16 @@ export class Dispatcher {
     turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
     if (turn.outbox.starts.length >= startsPerCommit) void turn.submit([]);
     else turn.stir();
+  }
+  /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
+  #written(input: JobInput): string | null {
+    const { id, name } = input.node;
+    try {
+      return encode(input, { what: `the arguments of node "${name}"`, limit: inputLimitBytes });
+    } catch (error) {
+      const failure = toFailure(error);
+      this.#turn.hold(failure.message, failure, id);
+      return null;
+    }
   }
 }

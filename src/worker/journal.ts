@@ -1,7 +1,7 @@
 /** One run's way into its log while this worker has it: what to write, at which position, and what became of it. */
 import type { NewEvent } from "../core/event.js";
 import { evolve, type RunState } from "../core/state.js";
-import type { Next, Transition } from "../store/store.js";
+import type { NewRun, Next, Transition } from "../store/store.js";
 import type { Committer, Receipt } from "./committer.js";
 import { keep, Outbox } from "./outbox.js";
 
@@ -16,6 +16,14 @@ export type Parting =
   /** What it had to write could not be written. */
   | { readonly how: "evicted"; readonly error: unknown };
 
+export interface Durable {
+  readonly events: readonly NewEvent[];
+  readonly after: number;
+  readonly at: number;
+  readonly next: Next;
+  readonly starts: readonly NewRun[];
+}
+
 export interface JournalOptions {
   readonly runId: string;
   readonly state: RunState;
@@ -25,6 +33,8 @@ export interface JournalOptions {
   /** Events are durable and folded into the state. */
   readonly onWritten: (events: readonly NewEvent[], at: number) => void;
   readonly onParted: (parting: Parting) => void;
+  /** Told of everything that is durable, before anything is made of it. */
+  readonly onDurable: (what: Durable) => void;
 }
 
 export class Journal {
@@ -85,12 +95,13 @@ export class Journal {
     this.#options.committer.post(transition, (receipt) => done(this.#received(transition, receipt)));
   }
 
-  #received({ next, events, after }: Transition, receipt: Receipt | null): boolean {
+  #received({ next, events, after, starts }: Transition, receipt: Receipt | null): boolean {
     this.#submitting -= 1;
     // Nothing of this worker counts any more, and it knows by itself.
     if (receipt === null) return this.#part({ how: "lost" });
     if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
     this.#heard(receipt.at);
+    this.#options.onDurable({ events, after, at: receipt.at, next: receipt.kept ? keep : next, starts });
     if (next.kind === "keep") this.#absorb(events, after, receipt.at);
     else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
     return true;
@@ -117,6 +128,7 @@ export class Journal {
       if (written === null) return false;
       this.#nextSeq += written.events.length;
       this.#heard(written.at);
+      this.#options.onDurable({ events: written.events, after, at: written.at, next: keep, starts: [] });
       this.#absorb(written.events, after, written.at);
       return true;
     } finally {

@@ -8,6 +8,7 @@ import { toFailure } from "../core/failure.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
+import { tellOfRun } from "../telemetry/tell.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
@@ -136,6 +137,7 @@ export class Session {
     return this.#arrive([run.id], async () => {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
       if (receipt.refusal === null) {
+        tellOfRun(this.#options.log, run, "pending", receipt.at);
         this.#begin({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
       }
       return receipt;

@@ -21,6 +21,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord, TerminalStatus } from "../store/store.js";
+import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type Deferred } from "./answers.js";
 import { attempted } from "./attempted.js";
 import { Attention } from "./attention.js";
@@ -103,6 +104,7 @@ export class Turn {
       at: opening.at,
       onWritten: (events, at) => this.#written(events, at),
       onParted: (parting) => this.#parted(parting),
+      onDurable: (what) => tellOfCommit(host.log, opening.run, what),
     });
     this.answers = new Answers({
       state: this.state,
@@ -159,6 +161,7 @@ export class Turn {
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   begin(): void {
+    tellOfRun(this.log, this.run, "running", this.#opening.at);
     const deaths = deathsOf(this);
     if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
     this.#recordBeginning();
