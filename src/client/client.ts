@@ -19,7 +19,7 @@ import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
-import { type Adopter, Launcher } from "./launcher.js";
+import { type Adopter, type Launched, Launcher } from "./launcher.js";
 import { Results } from "./results.js";
 import type { ClassStartArgs, StartArgs } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
@@ -266,16 +266,16 @@ export class Client {
   }
 
   async #begin(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
-    const refusals = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
+    const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
-      const refusal = refusals[index] ?? null;
-      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles);
+      const { refusal, warning } = launched[index] as Launched;
+      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles, warning);
     });
   }
 
-  async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly (Refusal | null)[]> {
+  async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
     const { refused } = await this.store.startInTransaction(tx, runs);
-    return runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
+    return runs.map((run) => ({ refusal: refused.find(({ runId }) => runId === run.id) ?? null, warning: null }));
   }
 }
 

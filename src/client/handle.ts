@@ -35,11 +35,14 @@ export interface HandleServices {
 
 export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
+  /** From `start`: what whoever started it should know, such as that no live worker has its workflow. */
+  readonly warning: string | null;
   readonly #services: HandleServices;
   readonly #store: Store;
 
-  constructor(id: string, services: HandleServices) {
+  constructor(id: string, services: HandleServices, warning: string | null = null) {
     this.id = id;
+    this.warning = warning;
     this.#services = services;
     this.#store = services.store;
   }

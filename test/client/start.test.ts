@@ -498,3 +498,16 @@ describe("connect", () => {
     expect((await errorOf(connect("redis://user:secret@host/db"))).message).not.toContain("secret");
   });
 });
+
+test("a start that no live worker can execute says so on its handle, each time, and in the log, once", async () => {
+  const warnings: string[] = [];
+  const logger = { ...silent, warn: (...args: unknown[]) => void warnings.push(String(args[0])) };
+  const w = await world("memory", "memory:", logger);
+  const lonely = workflow("lonely", { version: "2" }, async () => 1);
+  const warning = 'Workflow "lonely" was started, but no live worker has it in version "2"; the run waits for one.';
+  expect((await w.pawl.start(lonely)).warning).toBe(warning);
+  expect((await w.pawl.start(lonely)).warning).toBe(warning);
+  expect(warnings).toEqual([warning]);
+  await w.worker([lonely]);
+  expect((await w.pawl.start(lonely)).warning).toBeNull();
+});
