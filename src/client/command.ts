@@ -68,10 +68,14 @@ async function mail(store: Store, run: RunRecord, task: TaskRecord, command: Com
       status: "running",
     });
   }
+  if (command.type === "start" && task.state === "owned") throw alreadyStarted(run);
   if (needSense.has(command.type)) await checkSense(store, run, command);
   const { undeliverable } = await store.send([writeMail(run.id, command)]);
   return undeliverable.length === 0;
 }
+
+const alreadyStarted = ({ id, status }: RunRecord) =>
+  new InvalidStateError(`Run ${id} has been started already.`, { runId: id, status });
 
 /** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
 async function checkSense(store: Store, run: RunRecord, command: Command): Promise<void> {
@@ -96,8 +100,7 @@ async function amend(store: Store, log: Logger, run: RunRecord, task: TaskRecord
     (one) => !mustUndo || one.type !== "run.failed",
   );
   const events = await withAncestry(store, run, state, decided);
-  if (command.type === "start" && task.dueAt !== null)
-    throw new InvalidStateError(`Run ${run.id} has been started already.`, { runId: run.id, status: run.status });
+  if (command.type === "start" && task.dueAt !== null) throw alreadyStarted(run);
   if (events.length === 0 && command.type !== "start") return true;
   const dismissed = dismissedBy(run.id, state, events);
   if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state) && !mustUndo)
@@ -197,7 +200,7 @@ function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState, starts: 
   const note = readWaiting(run.waiting);
   const startAt = task.dueAt ?? note.startAt ?? null;
   // By its parent, which lets only so many go at a time; or it was stored to be started later.
-  const isHeld = startAt === null && (run.status !== "paused" || note.held === true);
+  const isHeld = !starts && startAt === null && (run.status !== "paused" || note.held === true);
   if (state.paused === null) {
     return {
       kind: "park",
@@ -205,7 +208,7 @@ function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState, starts: 
       waiting: null,
       startedAt: null,
       wakeAt: startAt,
-      wakeIn: startAt === null && (starts || !isHeld) ? 0 : null,
+      wakeIn: startAt === null && !isHeld ? 0 : null,
     };
   }
   return {

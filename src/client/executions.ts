@@ -101,6 +101,8 @@ class Executions {
 
   #reopened(event: StoredEvent, step: string): void {
     const attempt = (event.attempt ?? 0) + 1;
+    // Somebody else had it reopened at the same moment, and it has begun.
+    if ((this.#latest.get(step)?.attempt ?? 0) >= attempt) return;
     this.#planned.set(step, { step, attempt, scheduledFor: event.at, held: false, wasHeld: false });
   }
 

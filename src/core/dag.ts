@@ -3,7 +3,7 @@
  * the latest that was imported into it, and it never changes by itself.
  */
 import type { ParentsOf } from "./ancestry.js";
-import { decode } from "./codec.js";
+import { decode, encode } from "./codec.js";
 import { GraphError, InvalidInputError } from "./errors.js";
 import { sha256Hex } from "./ids.js";
 import { checkName } from "./names.js";
@@ -110,7 +110,9 @@ export function checkOptions({ concurrency, onNodeFailure }: DagOptions): DagOpt
 
 function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
   const names = new Set<string>();
-  for (const [id, { name, depends_on }] of Object.entries(nodes)) {
+  for (const [id, { name, args, depends_on }] of Object.entries(nodes)) {
+    // Now, and not when it is to run: by then nobody is there to be told.
+    encode(args, { what: `the arguments of node "${name}"` });
     if (names.has(name))
       throw new GraphError(`Graph "${workflow}" has two nodes called "${name}".`, { workflow, nodes: [name] });
     names.add(name);

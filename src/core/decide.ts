@@ -267,11 +267,11 @@ class Decision {
     if (op.phase === "started") throw new InvalidStateError(`Node "${node}" is being executed.`);
     const done = descendants.find((one) => {
       const after = this.#state.ops.get(one);
-      return after?.kind === "step" && after.phase === "completed";
+      return after?.kind === "step" && (after.phase === "completed" || after.phase === "started");
     });
     if (done !== undefined)
       throw new InvalidStateError(
-        `Node "${node}" cannot be tried again: "${done}" comes after it and has completed with what it had.`,
+        `Node "${node}" cannot be tried again: "${done}" comes after it and was built upon what it had.`,
       );
     this.events.push(event("node.reopened", { node, attempt: op.attempt }));
     if (this.#paused !== null) this.#resumeBy("operator");
@@ -304,7 +304,7 @@ class Decision {
   #stuckStep(idle = false): { readonly key: string; readonly attempt: number } {
     if (this.#paused?.node != null) {
       const op = this.#state.ops.get(this.#paused.node);
-      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
+      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again") && !isDispatched(op))
         return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
       if (op?.kind === "step" && op.phase === "failed") {
         // Its end is undone first, or it would stand.
@@ -315,7 +315,8 @@ class Decision {
       for (const [key, op] of this.#state.ops)
         if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt + 1 };
       for (const [key, op] of this.#state.ops)
-        if (idle && op.kind === "step" && op.phase === "started") return { key, attempt: op.attempt };
+        if (idle && op.kind === "step" && op.phase === "started" && !isDispatched(op))
+          return { key, attempt: op.attempt };
     }
     throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
   }

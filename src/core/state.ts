@@ -337,8 +337,9 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     op.job = dataOf(event, "node.dispatched").job;
   },
   "node.reopened": (state, event) => {
-    const op = stepOf(state, event);
-    if (op.phase === "completed") return;
+    const op = state.ops.get(keyOf(event));
+    // Two may have asked for it at the same moment.
+    if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
     // A new one: the answer that the code once got was to the old one.
     const reopened = { ...op, data: null, streak: 0, failures: 0 };
     state.ops.set(keyOf(event), reopened);

@@ -38,10 +38,15 @@ class Schedule<Node extends ScheduledNode> {
   readonly #missing = new Map<string, number>();
   readonly #followers = new Map<string, Node[]>();
   readonly #ended = new Map<string, Ended>();
+  /** Those that have all that they come after. */
   readonly #ready: Node[] = [];
   readonly #failures: NodeFailure<Node>[] = [];
+  /** Those among them that the log knows nothing of. */
+  readonly #untouched: Node[] = [];
   /** The first of those that has not been looked at. */
   #next = 0;
+  #nextUntouched = 0;
+  #hasFailed = false;
   #running = 0;
   #finish: (failures: readonly NodeFailure<Node>[]) => void = () => {};
 
@@ -67,37 +72,43 @@ class Schedule<Node extends ScheduledNode> {
 
   /** Begins what can begin. A loop, not a recursion: a chain of thousands of recorded steps passes through here. */
   #goOn(): void {
-    for (; this.#next < this.#ready.length && this.#running < this.#agenda.concurrency; this.#next += 1) {
-      const node = this.#ready[this.#next] as Node;
-      if (!this.#passes(node)) this.#begin(node);
-    }
+    do this.#lookAtReady();
+    while (this.#beginNext());
     if (this.#running === 0) this.#finish(this.#failures);
   }
 
-  get #stops(): boolean {
-    return this.#failures.length > 0 && this.#agenda.onFailure === "stop";
+  /** What the log has comes first: whatever had begun has its place, and nobody may take it. */
+  #lookAtReady(): void {
+    for (; this.#next < this.#ready.length; this.#next += 1) {
+      const node = this.#ready[this.#next] as Node;
+      const ended = this.#agenda.ended(node);
+      if (ended === null) this.#untouched.push(node);
+      else if (ended === "completed" || ended === "skipped") this.#note(node, ended);
+      else {
+        // How it failed is told when it is asked for, which is later than others are begun.
+        if (ended === "failed") this.#hasFailed = true;
+        this.#begin(node);
+      }
+    }
   }
 
-  /** Nothing is to be done for it: the log has it, or it is left out. */
-  #passes(node: Node): boolean {
-    const ended = this.#agenda.ended(node);
-    if (ended === "completed" || ended === "skipped") {
-      this.#note(node, ended);
-      return true;
-    }
-    if (ended !== null || this.#stops) return false;
-    if (!this.#agenda.leavesOut(node, (key) => this.#ended.get(key))) return false;
-    this.#note(node, "skipped");
+  /** Begins, or leaves out, the next of those that nobody has touched; false: there is none, or it has to wait. */
+  #beginNext(): boolean {
+    const node = this.#untouched[this.#nextUntouched];
+    if (node === undefined || this.#running >= this.#agenda.concurrency) return false;
+    if (this.#hasFailed && this.#agenda.onFailure === "stop") return false;
+    this.#nextUntouched += 1;
+    if (this.#agenda.leavesOut(node, (key) => this.#ended.get(key))) this.#note(node, "skipped");
+    else this.#begin(node);
     return true;
   }
 
-  /** Once something has failed nothing new begins; what had begun before a crash is brought to its end. */
   #begin(node: Node): void {
-    if (this.#stops && this.#agenda.ended(node) === null) return;
     this.#running += 1;
     this.#agenda.execute(node).then(
       (ended) => this.#came(node, ended),
       (error) => {
+        this.#hasFailed = true;
         this.#failures.push({ node, error });
         this.#came(node, "failed");
       },

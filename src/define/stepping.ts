@@ -18,6 +18,8 @@ export interface HeroRef<Type extends string = string> {
 export interface Stepping {
   /** The declared steps that the log knows, the one that was begun last at the end. */
   readonly known: readonly KnownStep[];
+  /** As what the run has been executed so far; null when it begins now. */
+  readonly began: "chain" | "graph" | null;
   /** The step that an operator sent the run to. */
   readonly position: string | null;
   /** Runs the step unless the log has its result; comes back when it is completed or skipped. */

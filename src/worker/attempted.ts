@@ -9,7 +9,9 @@ export function attempted(turn: Turn, error: Failure | null): { readonly retryMs
   const ms = Math.round(performance.now() - turn.openedAt);
   if (retryOfNode === null || error === null) return { retryMs: null, ms };
   try {
-    return { retryMs: retryOfNode(reviveFailure(error), decode(turn.run.input)), ms };
+    // The very error that was thrown, if it was thrown here.
+    const thrown = turn.thrown === null ? reviveFailure(error) : turn.thrown.error;
+    return { retryMs: retryOfNode(thrown, decode(turn.run.input)), ms };
   } catch (broken) {
     turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, broken);
     return { retryMs: null, ms };

@@ -25,7 +25,7 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
       const act = script.shift();
       return act === undefined ? committed() : act(batch);
     },
-    beat: async () => ({ alive: world.alive, mail: [], reaped: [] }),
+    beat: async () => ({ alive: world.alive, mail: [], reaped: [], pausedQueues: [] }),
     log: async (runId: string, { after }: { after: number }) => (written.get(runId) ?? []).slice(after),
   } as unknown as Store;
   const committer = new Committer({

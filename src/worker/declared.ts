@@ -56,6 +56,10 @@ export class DeclaredSteps implements Stepping {
     return this.#dispatcher.dispatch(node);
   }
 
+  get began(): "chain" | "graph" | null {
+    return this.#turn.state.steps;
+  }
+
   get position(): string | null {
     return this.#turn.state.position;
   }

@@ -18,7 +18,7 @@ const startsPerCommit = 500;
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
 /** What there is to know of a job that somebody has; null: nobody does. */
-export type JobInfo = { readonly queue: string; readonly priority: number } | null;
+export type JobInfo = { readonly queue: string; readonly priority: number; readonly tags: readonly string[] } | null;
 
 export class Dispatcher {
   readonly #scope: Scope;
@@ -95,7 +95,7 @@ export class Dispatcher {
       heroType: null,
       heroId: null,
       heroKey: null,
-      tags: [],
+      tags: info.tags,
       startKey: null,
       parentId: turn.runId,
       parentNode: childNode(turn.state, id),
@@ -106,6 +106,7 @@ export class Dispatcher {
     if (turn.outbox.starts.length >= startsPerCommit) void turn.submit([]);
     else turn.stir();
   }
+
   /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
   #written(input: JobInput): string | null {
     const { id, name } = input.node;

@@ -116,6 +116,7 @@ async function completeChecked(
 }
 
 export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
+  turn.thrown = { error };
   const failure = toFailure(error);
   if (openCompensations(turn.state).length > 0) {
     if (!turn.beginUndoing()) return;

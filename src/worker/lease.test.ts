@@ -18,9 +18,9 @@ test("a beat that is asked for while one is under way follows it: that one may h
   void lease.beatNow();
   void lease.beatNow();
   expect(answers).toHaveLength(1);
-  answers[0]?.({ alive: true, mail: [], reaped: [] });
+  answers[0]?.({ alive: true, mail: [], reaped: [], pausedQueues: [] });
   await expect.poll(() => answers.length).toBe(2);
-  answers[1]?.({ alive: true, mail: ["run"], reaped: [] });
+  answers[1]?.({ alive: true, mail: ["run"], reaped: [], pausedQueues: [] });
   await first;
   expect(mailed).toEqual(["run"]);
   expect(answers).toHaveLength(2);

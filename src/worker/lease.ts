@@ -6,6 +6,7 @@ export interface LeaseEvents {
   /** The store says that this epoch is over. */
   readonly onLost: () => void;
   readonly onMail: (runIds: readonly string[]) => void;
+  readonly onPausedQueues: (names: readonly string[]) => void;
 }
 
 export class Lease {
@@ -48,10 +49,11 @@ export class Lease {
 
   async #beat(): Promise<void> {
     try {
-      const { alive, mail, reaped } = await this.#store.beat(this.#fence);
+      const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
       if (this.#stopped) return;
       if (!alive) return this.#events.onLost();
       if (reaped.length > 0) this.#log.warn(`Freed the runs of ${reaped.length} dead worker(s): ${reaped.join(", ")}.`);
+      this.#events.onPausedQueues(pausedQueues);
       if (mail.length > 0) this.#events.onMail(mail);
     } catch (error) {
       if (!this.#stopped) this.#log.warn("A heartbeat failed; the next one will tell.", error);

@@ -3,18 +3,24 @@ import { routeOf } from "../core/route.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { Route } from "../store/store.js";
 
+export interface QueuedRoute extends Route {
+  /** null: of no queue, so that nobody can pause it. */
+  readonly queue: string | null;
+}
+
 /** @param queues null: all. `remembered`: queues that steps of a workflow had in earlier versions of its code. */
 export function routesOf(
   definitions: Iterable<WorkflowDefinition>,
   queues: ReadonlySet<string> | null,
   remembered: ReadonlyMap<string, readonly string[]>,
-): Route[] {
+): QueuedRoute[] {
   const serves = (queue: string) => queues === null || queues.has(queue);
-  const routes: Route[] = [];
+  const routes: QueuedRoute[] = [];
   for (const { name, version, queue, declared } of definitions) {
-    if (serves(queue ?? name)) routes.push({ workflow: name, version });
+    const main = queue ?? name;
+    if (serves(main)) routes.push({ workflow: name, version, queue: main });
     const own = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-    for (const one of own) if (serves(one)) routes.push({ workflow: routeOf(name, one), version });
+    for (const one of own) if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
   }
   return routes;
 }

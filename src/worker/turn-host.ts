@@ -12,6 +12,8 @@ import type { Turn } from "./turn.js";
 export interface Registered {
   readonly queue: string;
   readonly version: string;
+  readonly priority: number;
+  readonly tags: readonly string[];
   /** Queues that its steps have, or had. */
   readonly queues: readonly string[];
   readonly hero: HeroPolicy;

@@ -59,8 +59,9 @@ export class Turn {
   readonly lines = new Lines();
   readonly raised = new Raised();
   readonly linger = new Linger(() => this.stir());
-  /** What the handler was called with. */
+  /** What the handler was called with, and what made it fail. */
   input: unknown;
+  thrown: { readonly error: unknown } | null = null;
   readonly #opening: Opening;
   readonly #executions = new Set<TurnExecution>();
   readonly #attention = new Attention(this);

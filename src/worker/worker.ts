@@ -16,8 +16,10 @@ import { Backoff } from "./backoff.js";
 import type { StartReceipt } from "./committer.js";
 import type { JobInfo } from "./dispatch.js";
 import { maxTimerMs } from "./execution.js";
+import { Housekeeping } from "./housekeeping.js";
 import { Lease } from "./lease.js";
-import { routesOf } from "./routes.js";
+import { PausedQueues } from "./paused-queues.js";
+import { type QueuedRoute, routesOf } from "./routes.js";
 import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
 import type { Turn } from "./turn.js";
@@ -40,6 +42,8 @@ export interface WorkerOptions {
   readonly grace?: Duration;
   /** How often a run may take its worker down before it is paused; default 5. */
   readonly maxDeliveries?: number;
+  /** How often it does its share of the housekeeping (retention, dead workers, stuck runs); default 1 hour, `Infinity` never. */
+  readonly housekeeping?: Duration;
 }
 
 export interface WorkerServices {
@@ -50,6 +54,8 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
+  /** Deletes what is older than the retention, if there is one. */
+  readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
 
 type Phase = "idle" | "running" | "stopping" | "stopped";
@@ -60,7 +66,9 @@ export class Worker {
   readonly #services: WorkerServices;
   readonly #definitions = new Map<string, WorkflowDefinition>();
   readonly #queues: ReadonlySet<string> | null;
-  #routes: Route[];
+  #routes: QueuedRoute[];
+  readonly #pausedQueues = new PausedQueues();
+  readonly #housekeeping: Housekeeping;
   readonly #concurrency: number;
   readonly #leaseMs: number;
   readonly #pollMs: number;
@@ -116,11 +124,14 @@ export class Worker {
         ? Number.POSITIVE_INFINITY
         : parseDuration(options.poll ?? "1s", "poll");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
+    const { housekeeping = "1 hour" } = options;
+    const everyMs = housekeeping === Number.POSITIVE_INFINITY ? housekeeping : parseDuration(housekeeping, "housekeeping");
+    this.#housekeeping = new Housekeeping({ ...services, everyMs });
   }
 
-  #allRoutes(remembered: ReadonlyMap<string, readonly string[]>): Route[] {
+  #allRoutes(remembered: ReadonlyMap<string, readonly string[]>): QueuedRoute[] {
     const routes = routesOf(this.#definitions.values(), this.#queues, remembered);
-    return this.#coordinates ? [...routes, { workflow: graphRoute, version: frozenVersion }] : routes;
+    return this.#coordinates ? [...routes, { workflow: graphRoute, version: frozenVersion, queue: null }] : routes;
   }
 
   #define(definition: WorkflowDefinition): void {
@@ -146,6 +157,11 @@ export class Worker {
     return this.#session?.size ?? 0;
   }
 
+  /** Queues that somebody has paused, as far as it has heard: it begins nothing there. */
+  get pausedQueues(): readonly string[] {
+    return this.#pausedQueues.names;
+  }
+
   get phase(): Phase {
     return this.#phase;
   }
@@ -157,12 +173,14 @@ export class Worker {
     try {
       await this.#services.register([...this.#definitions.values()]);
       await this.#rememberQueues();
+      this.#pausedQueues.learn((await this.#services.store.upkeep.pausedQueues()).map(({ name }) => name));
       await this.#beginSession();
     } catch (error) {
       this.#phase = "idle";
       throw error;
     }
     this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
+    this.#housekeeping.start();
     this.#schedulePoll();
     this.#claimSoon();
     return this;
@@ -195,7 +213,7 @@ export class Worker {
     if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
     if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
     if (this.#fillTimer !== null) clearTimeout(this.#fillTimer);
-    await this.#claiming;
+    await Promise.all([this.#claiming, this.#housekeeping.stop()]);
     const session = this.#session;
     if (session !== null) {
       session.stop();
@@ -234,7 +252,8 @@ export class Worker {
 
   async #beginSession(): Promise<void> {
     const { store, log, registration } = this.#services;
-    const [leaseMs, routes] = [this.#leaseMs, this.#routes];
+    const leaseMs = this.#leaseMs;
+    const routes = this.#routes.map(({ workflow, version }): Route => ({ workflow, version }));
     const fence = await store.enlist({
       id: this.id,
       name: this.name,
@@ -271,6 +290,9 @@ export class Worker {
     this.#lease = new Lease(store, fence, leaseMs, log, {
       onLost: () => this.#lost(session),
       onMail: (runIds) => this.#mailFor(runIds),
+      onPausedQueues: (names) => {
+        if (this.#pausedQueues.learn(names)) this.#claimSoon();
+      },
     });
   }
 
@@ -282,11 +304,11 @@ export class Worker {
   async #jobInfo(job: string): Promise<JobInfo> {
     const name = jobWorkflow(job);
     const own = this.#definitions.get(routeKey(name, ""));
-    if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority };
+    if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority, tags: own.tags };
     const { store, registration } = this.#services;
     const isThere = (await heardOf(store)).some(({ routes }) => routes.some(({ workflow }) => workflow === name));
     const known = isThere ? await registration(name) : null;
-    return known === null ? null : { queue: known.queue, priority: 0 };
+    return known === null ? null : { queue: known.queue, priority: known.priority, tags: known.tags };
   }
 
   /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */
@@ -349,7 +371,8 @@ export class Worker {
   }
 
   #serves(route: string, version: string | null): boolean {
-    return this.#routes.some((one) => one.workflow === route && (version === null || one.version === version));
+    const isAsked = (one: Route) => one.workflow === route && (version === null || one.version === version);
+    return this.#routes.some((one) => isAsked(one) && this.#pausedQueues.isOpen(one));
   }
 
   #mailFor(runIds: readonly string[]): void {
@@ -438,7 +461,7 @@ export class Worker {
   #rotatedRoutes(): readonly Route[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);
-    return this.#routes;
+    return this.#pausedQueues.openOnes(this.#routes);
   }
 
   #wakeAt(dueAt: number | null, now: number): void {
@@ -465,7 +488,7 @@ export class Worker {
       this.#session !== null &&
       this.#free() > 0 &&
       this.#definitionOf(workflow, version) !== undefined &&
-      (this.#queues === null || this.#serves(workflow, version))
+      this.#serves(workflow, version)
     );
   }
 

@@ -64,16 +64,17 @@ export class Declarations {
     const fn = rest.shift();
     const thing = kind === "task" ? "task" : "step";
     const what = given === null ? `a ${thing} of workflow ${this.#of}` : `${thing} "${given}" of workflow ${this.#of}`;
-    if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || (fn === undefined && given === null))
-      throw new InvalidInputError(`Write ${what} as ${word}(name?, options?, function), or ${word}(method, options?).`);
+    const isNamed = given !== null || (kind !== "task" && fn !== undefined) || hasName(fn);
+    if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
+      const called = kind === "task" ? "name" : "name?";
+      throw new InvalidInputError(
+        `Write ${what} as ${word}(${called}, options?, function), or ${word}(method, options?).`,
+      );
+    }
     (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, what);
-    const { beforeStep, afterStep, job } = options as ResumableStepOptions<any>;
-    if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
-      throw new InvalidInputError(`${what} has a place in the chain, which is for steps; a task has dependsOn.`);
-    if (job !== undefined && fn !== undefined)
-      throw new InvalidInputError(`${what} has a job and a function; it takes one of them.`);
+    checkFit(kind, options as ResumableStepOptions<any>, fn, what);
     // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
-    const name = given ?? (fn === undefined || fn.name === "" ? null : checkStepName(fn.name));
+    const name = given ?? (hasName(fn) ? checkStepName(fn.name) : null);
     this.steps.push({
       kind,
       name,
@@ -89,6 +90,25 @@ export class Declarations {
     );
   }
 }
+
+/** Options that exist, but not for this. */
+function checkFit(
+  kind: StepDeclaration["kind"],
+  { beforeStep, afterStep, job, args }: ResumableStepOptions<any>,
+  fn: unknown,
+  what: string,
+): void {
+  if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
+    throw new InvalidInputError(`${what} has a place in the chain, which is for steps; a task has dependsOn.`);
+  if (job !== undefined && fn !== undefined)
+    throw new InvalidInputError(`${what} has a job and a function; it takes one of them.`);
+  if (job !== undefined && kind === "resumable")
+    throw new InvalidInputError(`${what} has a job, which has no cursor; write it as a step or a task.`);
+  if (args !== undefined && job === undefined)
+    throw new InvalidInputError(`${what} has args, which are for a job, and names none.`);
+}
+
+const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 
 /** The parts of a step are recorded under its name and a slash. */
 function checkStepName(name: unknown): string {

@@ -93,7 +93,12 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },
     retryOfNode: null,
-    handler: (ctx: WorkflowContext<any>) => (isChain ? walk(chain, engineOf(ctx)) : roam(web, engineOf(ctx))),
+    handler: (ctx: WorkflowContext<any>) => {
+      const engine = engineOf(ctx);
+      // A run that was in several places at a time is not one that can be walked along, whatever the code says now.
+      const isWalked = isChain && engine.began !== "graph" && engine.dag === null;
+      return isWalked ? walk(chain, engine) : roam(web, engine);
+    },
   });
 }
 

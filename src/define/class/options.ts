@@ -124,7 +124,8 @@ const stepChecks: Record<keyof StepDeclarationOptions<any>, Check> = {
   if: checkCondition,
   beforeStep: (value) => checkName("step", value),
   afterStep: (value) => checkName("step", value),
-  dependsOn: checkNames,
+  // null: nothing. There is no such thing to add.
+  dependsOn: (value, what) => value === null || checkNames(value, what),
   alsoDependsOn: checkNames,
   job: (value, what) => {
     if (typeof value === "string") return checkName("job", value);
@@ -190,7 +191,6 @@ function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
 }
 
 function checkNames(value: unknown, what: string): void {
-  if (value === null) return;
   const names = Array.isArray(value) ? value : [value];
   for (const name of names) {
     if (typeof name !== "string") throw new InvalidInputError(`The ${what} takes names of steps and tasks.`);

@@ -17,18 +17,23 @@ interface Node extends ScheduledNode {
 
 export async function roam(web: Web, engine: Stepping): Promise<void> {
   const nodes = nodesOf(web, engine);
-  const known = new Set(nodes.map(({ key }) => key));
+  const inGraph = new Set(nodes.map(({ key }) => key));
   for (const { name, phase } of engine.known) {
-    if (phase !== "open" || known.has(name)) continue;
-    if (!web.removed.has(name))
+    if (phase !== "open" || inGraph.has(name)) continue;
+    // Whoever imported a graph without it meant that.
+    if (engine.dag === null && !web.removed.has(name))
       return engine.hold(new StepNotDefinedError({ workflow: web.workflow, step: name, inGraph: true }), name);
     await engine.passOver(name);
   }
+  const { position } = engine;
+  if (position !== null && !inGraph.has(position) && engine.known.length === 0)
+    return engine.hold(new StepNotDefinedError({ workflow: web.workflow, step: position }));
+  const behind = whatLiesBehind(nodes, engine);
   const [failure] = await workOff<Node>({
     nodes,
     concurrency: Number.POSITIVE_INFINITY,
     onFailure: "stop",
-    ended: ({ key }) => engine.recordOf(key)?.phase ?? null,
+    ended: ({ key }) => engine.recordOf(key)?.phase ?? (behind.has(key) ? "skipped" : null),
     leavesOut: () => false,
     execute: async ({ key, work }) => {
       await ("step" in work ? engine.execute(work.step) : engine.dispatch(work.job));
@@ -37,6 +42,22 @@ export async function roam(web: Web, engine: Stepping): Promise<void> {
   });
   if (failure !== undefined) throw failure.error;
   engine.atEnd();
+}
+
+/** A run that was sent to a step while its class was a chain has nothing more to do with what comes before that. */
+function whatLiesBehind(nodes: readonly Node[], { position, known }: Stepping): ReadonlySet<string> {
+  const behind = new Set<string>();
+  if (position === null) return behind;
+  const before = new Map(nodes.map(({ key, after }) => [key, after]));
+  const open = before.has(position) ? [position] : known.map(({ name }) => name);
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const one of before.get(next) ?? []) {
+      if (behind.has(one)) continue;
+      behind.add(one);
+      open.push(one);
+    }
+  }
+  return behind;
 }
 
 /** A graph that was imported goes before what the class says; what its nodes do is still the class's, unless they name a job. */

@@ -55,7 +55,7 @@ export class GraphBuilder {
 
   /** One node. It comes after the one before it, unless `dependsOn` says otherwise. */
   node<const Job extends JobDefinition | string>(name: string, options: NodeOptions<Job>): NodeRef {
-    const { job, args, dependsOn } = options as NodeOptions;
+    const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
     const node = this.#add(name, job, args, this.#given(name, dependsOn));
     this.#previous = [node];
     return node;
@@ -70,6 +70,10 @@ export class GraphBuilder {
       throw new InvalidInputError(
         `fanOut in graph "${this.#workflow}" needs a function \`name\` that names each node.`,
       );
+    if (options.args !== undefined && typeof options.args !== "function")
+      throw new InvalidInputError(`\`args\` of fanOut in graph "${this.#workflow}" is a function of the item.`);
+    if (typeof (items as Partial<Iterable<Item>> | null)?.[Symbol.iterator] !== "function")
+      throw new InvalidInputError(`fanOut in graph "${this.#workflow}" needs a list of items.`);
     const dependsOn = this.#given("fanOut", options.dependsOn);
     const nodes = Array.from(items, (item, index) =>
       this.#add(options.name(item, index), options.job, options.args?.(item, index), dependsOn),

@@ -1,0 +1,26 @@
+/** The queues that somebody has paused, as of the last beat: nothing new is begun there. What is under way goes on. */
+import type { QueuedRoute } from "./routes.js";
+
+export class PausedQueues {
+  #names: ReadonlySet<string> = new Set();
+
+  /** Returns whether that is news. */
+  learn(names: readonly string[]): boolean {
+    const before = this.#names;
+    if (names.length === before.size && names.every((name) => before.has(name))) return false;
+    this.#names = new Set(names);
+    return true;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names];
+  }
+
+  isOpen({ queue }: QueuedRoute): boolean {
+    return queue === null || !this.#names.has(queue);
+  }
+
+  openOnes(routes: readonly QueuedRoute[]): readonly QueuedRoute[] {
+    return this.#names.size === 0 ? routes : routes.filter((route) => this.isOpen(route));
+  }
+}
