@@ -15,12 +15,14 @@ import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
+import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
 import { Results } from "./results.js";
+import { retryRun } from "./retry.js";
 import type { ClassStartArgs, StartArgs } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 
@@ -67,7 +69,7 @@ export class Client {
     this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
     const nodesOf = async (workflow: string) => (await this.registration(workflow))?.nodes ?? null;
-    this.#handles = { store, log, results: this.#results, nodesOf };
+    this.#handles = { store, log, results: this.#results, nodesOf, retry: (id) => this.#retry(id) };
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
@@ -271,6 +273,15 @@ export class Client {
       const { refusal, warning } = launched[index] as Launched;
       return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles, warning);
     });
+  }
+
+  async #retry(id: string): Promise<RunHandle<any, any>> {
+    const failed = await this.store.run(id);
+    if (failed === null) throw new RunNotFoundError(id);
+    const known = await this.registration(failed.workflow);
+    const { run, refusal } = await retryRun(this.store, failed, known?.hero);
+    if (refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
+    return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles);
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {

@@ -29,6 +29,8 @@ export interface HandleServices {
   readonly store: Store;
   readonly log: Logger;
   readonly results: Results;
+  /** Starts a run that goes on where this one failed. */
+  retry(id: string): Promise<RunHandle<any, any>>;
   /** What a workflow declares; null when that is found out as its code runs. */
   nodesOf(workflow: string): Promise<readonly DeclaredNode[] | null>;
 }
@@ -146,6 +148,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   async cancel(reason?: string): Promise<void> {
     await commandRun(this.#services, this.id, { type: "cancel", reason: checkReason(reason) });
+  }
+
+  /** Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. */
+  retry(): Promise<RunHandle<Input, Output>> {
+    return this.#services.retry(this.id);
   }
 
   /** The log, a page at a time. */

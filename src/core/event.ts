@@ -47,6 +47,8 @@ export interface EventData {
    * and `shape` is the signature of that.
    */
   "run.started": { timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
+  /** It goes on where another run failed, with all that was done there. */
+  "run.forked": { from: string };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */

@@ -143,6 +143,8 @@ export interface RunState {
   steps: "chain" | "graph" | null;
   /** The signature of those that it was last executed with. */
   shape: string | null;
+  /** The run that failed and that this one goes on for. */
+  forkedFrom: string | null;
   /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
   dag: FrozenDag | null;
   /** Timers and waits that bodies of declared steps have begun, by their keys. */
@@ -180,6 +182,7 @@ function initialState(): RunState {
     startedAt: null,
     steps: null,
     shape: null,
+    forkedFrom: null,
     dag: null,
     resting: new Set(),
     position: null,
@@ -226,6 +229,9 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     state.steps = steps ?? null;
     state.shape = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
+  },
+  "run.forked": (state, event) => {
+    state.forkedFrom = dataOf(event, "run.forked").from;
   },
   "shape.changed": (state, event) => {
     state.shape = dataOf(event, "shape.changed").shape;

@@ -1,0 +1,152 @@
+/** A run that failed never changes; retrying it starts a new one that goes on from where it failed. */
+import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { errorOf, logOf, world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+let ran: string[] = [];
+let broken = true;
+beforeEach(() => {
+  ran = [];
+  broken = true;
+});
+const did = <T>(name: string, value: T): T => {
+  ran.push(name);
+  return value;
+};
+const child = workflow("child", async (ctx, n: number) => ctx.step("double", () => did("double", n * 2)));
+const pay = workflow("pay", async (ctx, amount: number) => {
+  const order = await ctx.step("order", () => did("order", { amount }));
+  await ctx.sleep("nap", "1 day");
+  const who = await ctx.waitForSignal<string>("approved");
+  const doubled = await ctx.run(child, amount);
+  await ctx.branch("way", () => did("way", "left" as const), { left: () => ctx.step("left", () => did("left", 1)) });
+  const many = await ctx.map(child, [1, 2]);
+  const receipt = await ctx.step("charge", () => {
+    if (broken) throw new PermanentError("declined");
+    return did("charge", "paid");
+  });
+  return { order, who, doubled, many: [...many], receipt, at: await ctx.waitForSignal("later", { timeout: "1 hour" }) };
+});
+
+forEachStore((kind) => {
+  test("what was done is not done again, the failed step is, and the two runs know of each other", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const { settle } = await w.worker([pay, child]);
+    const toTheEnd = async () => {
+      for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
+    };
+    const run = await w.pawl.start(pay, 5, { hero: { type: "User", id: "1" }, idempotencyKey: "once", tags: ["t"] });
+    await settle();
+    await run.signal("approved", "ada");
+    await run.signal("other", 1);
+    await toTheEnd();
+    expect(await run.status()).toBe("failed");
+    const before = await run.history();
+    broken = false;
+    ran = [];
+    const again = await run.retry();
+    expect(again.id).not.toBe(run.id);
+    await toTheEnd();
+    expect(await again.result()).toEqual({
+      order: { amount: 5 },
+      who: "ada",
+      doubled: 10,
+      many: [2, 4],
+      receipt: "paid",
+      at: null,
+    });
+    expect(ran.sort()).toEqual(["charge", "double", "double"]);
+    expect((await logOf(again)).slice(0, 2)).toEqual(["run.started", "run.forked"]);
+    expect((await again.history())[1]?.data).toEqual({ from: run.id });
+    expect(await again.get()).toMatchObject({ hero: { type: "User", id: "1" }, tags: ["t"], idempotencyKey: null });
+    expect(await run.history()).toEqual(before);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+describe("retry()", () => {
+  test("is for runs that have failed", async () => {
+    const w = await world();
+    const { settle } = await w.worker([child]);
+    const run = await w.pawl.start(child, 1);
+    await settle();
+    expect(await errorOf(run.retry())).toMatchObject({ code: "INVALID_STATE" });
+    expect(await errorOf(w.pawl.run("0190a000-0000-7000-8000-000000000000").retry())).toMatchObject({
+      code: "RUN_NOT_FOUND",
+    });
+  });
+
+  test("can be done again when it fails again, and is refused while its hero has another active run", async () => {
+    const w = await world();
+    const flaky = workflow("flaky", (ctx) =>
+      ctx.step("try", () => {
+        if (broken) throw new PermanentError("no");
+        return "yes";
+      }),
+    );
+    const { settle } = await w.worker([flaky]);
+    const run = await w.pawl.start(flaky, undefined, { hero: { type: "User", id: "1" } });
+    await settle();
+    const second = await run.retry();
+    expect(await errorOf(run.retry())).toMatchObject({ code: "ALREADY_ACTIVE", runId: second.id });
+    await settle();
+    expect(await second.status()).toBe("failed");
+    broken = false;
+    const third = await second.retry();
+    await settle();
+    expect(await third.result()).toBe("yes");
+    const fourth = await run.retry();
+    await settle();
+    expect(await fourth.result()).toBe("yes");
+    expect(new Set([run.id, second.id, third.id, fourth.id]).size).toBe(4);
+  });
+
+  test("does again what was undone, and takes over the choices of branches", async () => {
+    const book = step("book", () => did("book", "b"), { compensate: () => void did("unbook", 0) });
+    const look = step("look", () => did("look", 1));
+    const route = branch("route", () => did("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
+    const charge = step("charge", () => {
+      if (broken) throw new PermanentError("declined");
+      return did("charge", "paid");
+    });
+    const trip = graph("trip", [book, route, charge.after(book, look)]);
+    const w = await world();
+    const { settle } = await w.worker([trip]);
+    const run = await w.pawl.start(trip);
+    await settle();
+    expect(ran).toEqual(["book", "route", "look", "unbook"]);
+    ran = [];
+    broken = false;
+    const again = await run.retry();
+    await settle();
+    expect(await again.status()).toBe("completed");
+    expect(ran).toEqual(["book", "charge"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("of a class goes on at the step that failed", async () => {
+    class Onboarding extends Workflow {
+      static {
+        this.step("welcome", () => did("welcome", undefined));
+        this.step("charge", { onException: "fail" }, () => {
+          if (broken) throw new Error("no");
+          did("charge", 0);
+        });
+        this.step("bye", () => did("bye", undefined));
+      }
+    }
+    const w = await world();
+    const { settle } = await w.worker([Onboarding]);
+    const run = await w.pawl.start(Onboarding);
+    await settle();
+    expect(await run.status()).toBe("failed");
+    broken = false;
+    const again = await run.retry();
+    await settle();
+    expect(await again.status()).toBe("completed");
+    expect(ran).toEqual(["welcome", "charge", "bye"]);
+  });
+});
