@@ -116,7 +116,7 @@ class Executions {
     }
     if (event.type === "step.started") {
       draft.state = "executing";
-      draft.startedAt ??= new Date(event.at);
+      draft.startedAt = earlier(draft.startedAt, event.at);
       return;
     }
     const data = dataOf(event, "step.failed") as {
@@ -130,7 +130,7 @@ class Executions {
     draft.state = stateOf(event);
     draft.outcome = event.outcome;
     // What an operator or the code passed over never ran.
-    if (data.by === undefined) draft.startedAt ??= new Date(event.at - (data.ms ?? 0));
+    if (data.by === undefined) draft.startedAt = earlier(draft.startedAt, event.at - (data.ms ?? 0));
     draft.finishedAt = new Date(event.at);
     if (event.type === "step.completed") draft.ancestryHash = hashIn(event.data);
     draft.error = data.error === undefined ? null : reviveFailure(data.error);
@@ -214,6 +214,11 @@ class Executions {
     for (const draft of this.#drafts)
       if (draft.state === "executing") finish(draft, "canceled", "canceled_by_flow_control", event.at);
   }
+}
+
+/** The start of a step that takes long is recorded late; its end knows how long it took, but for one that has rested. */
+function earlier(recorded: Date | null, begun: number): Date {
+  return recorded !== null && recorded.getTime() <= begun ? recorded : new Date(begun);
 }
 
 function finish(draft: Draft, state: ExecutionInfo["state"], outcome: string, at: number): void {

@@ -63,7 +63,8 @@ export class Launcher {
   async #queue(runs: readonly NewRun[]): Promise<readonly Launched[]> {
     const refusals = await this.#starter.start(runs);
     const [{ route, workflow, version, due }] = runs as [NewRun];
-    const warning = due.kind === "held" ? null : await this.#served.warningFor(route ?? workflow, version);
+    const isNobodysBusiness = due.kind === "held" || refusals.every((refusal) => refusal !== null);
+    const warning = isNobodysBusiness ? null : await this.#served.warningFor(route ?? workflow, version);
     return refusals.map((refusal) => ({ refusal, warning }));
   }
 }

@@ -8,7 +8,7 @@ import type { Places } from "../core/places.js";
 import type { RetryPolicy } from "../core/retry.js";
 import type { StepTools, WorkflowContext } from "./context.js";
 
-export const stepping: unique symbol = Symbol("pawl.stepping");
+export const stepping: unique symbol = Symbol.for("pawl.stepping");
 
 export interface HeroRef<Type extends string = string> {
   readonly type: Type;

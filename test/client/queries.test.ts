@@ -212,3 +212,17 @@ describe("result()", () => {
     expect((await error).message).toContain("closed");
   });
 });
+
+test("an execution begins when it began, also if that was recorded late", async () => {
+  const w = await world();
+  const slow = workflow("slow", (ctx) =>
+    ctx.step("think", () => new Promise<void>((resolve) => setTimeout(resolve, 150))),
+  );
+  const { settle } = await w.worker([slow]);
+  const run = await w.pawl.start(slow);
+  await settle();
+  const completed = (await run.history()).find(({ type }) => type === "step.completed");
+  const [execution] = await run.executions();
+  const took = (execution?.finishedAt as Date).getTime() - (execution?.startedAt as Date).getTime();
+  expect(took).toBe((completed?.data as { ms: number }).ms);
+});

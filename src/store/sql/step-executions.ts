@@ -16,7 +16,8 @@
  * - `executions`: a draft becomes one row, that of its first event. If its end names a wait, another execution is planned,
  *   and a pause because of this very step holds it.
  *
- * Only numbers are compared, never instants: a clock may go back. The end of a run is no event, it comes in last, with
+ * To tell what came first numbers are compared, never instants: a clock may go back. (When an execution began is the
+ * earlier of what its events say: the start of one that takes long is recorded late.) The end of a run is no event, it comes in last, with
  * the run's row.
  *
  * `WHERE run_id = …` must not read the logs of other runs. PostgreSQL is given one run at a time. The others move the
@@ -169,7 +170,6 @@ const draftsOf = (events: string) => `
   picks AS (
     SELECT ends.*,
       MAX(CASE WHEN kind = 'scheduled' THEN n END) OVER whole AS scheduled_n,
-      MIN(CASE WHEN ${ran} AND begun_at IS NOT NULL THEN n END) OVER whole AS begun_n,
       MAX(CASE WHEN kind = 'started' THEN n END) OVER whole AS started_n
     FROM ends
     WHERE CASE WHEN n > end_n THEN 1 ELSE 0 END = ${isHeld}
@@ -178,7 +178,7 @@ const draftsOf = (events: string) => `
   executions AS (
     SELECT run_id, closed_n, node AS step, begin_n, attempt,
       MAX(CASE WHEN n = scheduled_n THEN due_at END) OVER whole AS due_at,
-      MAX(CASE WHEN n = begun_n THEN begun_at END) OVER whole AS begun_at,
+      MIN(CASE WHEN ${ran} THEN begun_at END) OVER whole AS begun_at,
       MAX(CASE
         WHEN kind = 'started' AND end_n IS NULL AND n = started_n
         THEN CASE WHEN lost_n IS NULL THEN 'executing' ELSE 'failed' END

@@ -1,0 +1,46 @@
+/** Values that were typed: JSON, numbers, heroes, times. */
+import { readFileSync } from "node:fs";
+import { parseDuration } from "../core/duration.js";
+import { CliError, sentenceOf } from "./cli-error.js";
+
+/** @param text "-" reads it from standard input; undefined stays undefined */
+export function jsonArgument(what: string, text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  const json = text === "-" ? readFileSync(0, "utf8") : text;
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new CliError(`The ${what} is not valid JSON (${sentenceOf(error)}); quote it for the shell: '{"a": 1}'`);
+  }
+}
+
+export function wholeNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new CliError(`--${option} takes a whole number, not "${text}".`);
+}
+
+/** "User:42". */
+export function heroArgument(text: string | undefined): { readonly type: string; readonly id: string } | undefined {
+  if (text === undefined) return undefined;
+  const [, type, id] = /^([^:]+):(.+)$/.exec(text) ?? [];
+  if (type === undefined || id === undefined)
+    throw new CliError(`--hero takes a type and an id, as in User:42, not "${text}".`);
+  return { type, id };
+}
+
+/** An instant ("2025-11-16", "2025-11-16T14:00Z"), or how long ago ("2h"). */
+export function timeArgument(option: string, text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{4}-/.test(text)) {
+    const at = Date.parse(text);
+    if (!Number.isNaN(at)) return at;
+  } else {
+    try {
+      return now - parseDuration(text);
+    } catch {
+      // Said below, in words that fit both.
+    }
+  }
+  throw new CliError(`--${option} takes a date (2025-11-16) or how long ago ("2h"), not "${text}".`);
+}

@@ -1,0 +1,56 @@
+import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.js";
+import type { GraphDefinition } from "../../define/graph/graph.js";
+import { CliError } from "../cli-error.js";
+import { command } from "../command.js";
+import { loadWorkflows } from "../load.js";
+import { didYouMean } from "../nearest.js";
+
+export const graph = command({
+  name: "graph",
+  about: "Draw the steps of the workflows in a file, for Mermaid",
+  args: ["<file>"],
+  options: { workflow: { type: "string", value: "<name>", about: "Only this one of the file" } },
+  example: "pawl graph workflows.ts --workflow order > order.mmd",
+  takesFiles: true,
+
+  run: async ({ args, options, out }) => {
+    const [file] = args as [string];
+    const workflows = chosen(await loadWorkflows([file]), options.workflow, file);
+    const drawn = workflows.filter(({ declared }) => declared !== null);
+    if (drawn.length === 0) {
+      const names = workflows.map(({ name }) => `"${name}"`).join(", ");
+      throw new CliError(`${names} cannot be drawn: the steps of a function are known only as it runs.`);
+    }
+    out.print(drawn.map(dataOf), () =>
+      drawn.map((one) => (drawn.length === 1 ? pictureOf(one) : `%% ${one.name}\n${pictureOf(one)}`).trimEnd()),
+    );
+  },
+});
+
+function chosen(
+  all: readonly WorkflowDefinition[],
+  name: string | undefined,
+  file: string,
+): readonly WorkflowDefinition[] {
+  if (name === undefined) return all;
+  const found = all.filter((one) => one.name === name);
+  if (found.length > 0) return found;
+  const names = all.map((one) => one.name);
+  throw new CliError(`${file} has no workflow "${name}"${didYouMean(name, names) || `; it has ${names.join(", ")}.`}`);
+}
+
+const isGraph = (one: WorkflowDefinition): one is GraphDefinition => "toMermaid" in one;
+const nodesOf = ({ declared }: WorkflowDefinition): readonly DeclaredNode[] => declared?.nodes ?? [];
+
+const dataOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toJSON() : { name: one.name, nodes: nodesOf(one) });
+const pictureOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toMermaid() : chain(nodesOf(one)));
+
+/** A class has a chain of steps, whose names have nothing in them that Mermaid could take amiss but quotes. */
+function chain(nodes: readonly DeclaredNode[]): string {
+  const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
+  const boxes = nodes.map(
+    ({ name }) => `  ${ids.get(name)}["${name.replace(/[#"<>|&;]/g, (one) => `#${one.charCodeAt(0)};`)}"]`,
+  );
+  const arrows = nodes.flatMap(({ name, after }) => after.map((before) => `  ${ids.get(before)} --> ${ids.get(name)}`));
+  return ["flowchart TD", ...boxes, ...arrows].join("\n");
+}

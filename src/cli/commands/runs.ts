@@ -1,0 +1,84 @@
+import type { RunsFilter } from "../../client/client.js";
+import type { RunInfo } from "../../client/info.js";
+import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
+import { command } from "../command.js";
+import { withPawl } from "../database.js";
+import { colourOf } from "../paint.js";
+import { runStatuses } from "../statuses.js";
+import { table } from "../table.js";
+import { lasting, relative } from "../times.js";
+
+export const runs = command({
+  name: "runs",
+  about: "List runs, newest first",
+  args: [],
+  options: {
+    workflow: { type: "string", value: "<name>", about: "Only runs of this workflow" },
+    status: { type: "string", value: "<status>", choices: runStatuses, about: "Only runs with this status" },
+    active: { type: "boolean", about: "Only runs that have not ended" },
+    hero: { type: "string", value: "<type:id>", about: "Only runs about this hero" },
+    tag: { type: "string", value: "<tag>", about: "Only runs with this tag" },
+    "created-after": { type: "string", value: "<time>", about: 'Only runs since a date, or "2h" ago' },
+    "created-before": { type: "string", value: "<time>", about: 'Only runs until a date, or "2h" ago' },
+    limit: { type: "string", value: "<n>", about: "How many; default 20, at most 1000" },
+    cursor: { type: "string", value: "<next>", about: "Go on where another page ended" },
+  },
+  example: "pawl runs --status failed --created-after 2h",
+
+  run: async (call) => {
+    const { options, out } = call;
+    const now = out.now();
+    const filter: RunsFilter = {
+      limit: wholeNumber("limit", options.limit) ?? 20,
+      ...defined({
+        workflow: options.workflow,
+        status: options.status as RunInfo["status"] | undefined,
+        active: options.active,
+        hero: heroArgument(options.hero),
+        tag: options.tag,
+        createdAfter: timeArgument("created-after", options["created-after"], now),
+        createdBefore: timeArgument("created-before", options["created-before"], now),
+        cursor: options.cursor,
+      }),
+    };
+    const page = await withPawl(call, (pawl) => pawl.runs(filter));
+    out.print(page, () => {
+      if (page.runs.length === 0) return "No runs.";
+      const rows = page.runs.map((run) => row(run, now));
+      const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+      const more = page.next === null ? [] : [out.paint("dim", `There are more: --cursor ${page.next}`)];
+      return [...lines, ...more];
+    });
+  },
+});
+
+const columns = [
+  { title: "id", whole: true },
+  { title: "workflow" },
+  { title: "status" },
+  { title: "created" },
+  { title: "took", align: "right" },
+  { title: "", spareFrom: 12 },
+] as const;
+
+function row(run: RunInfo, now: number) {
+  const { id, workflow, status, createdAt, startedAt, finishedAt } = run;
+  const took = startedAt === null || finishedAt === null ? "" : lasting(finishedAt.getTime() - startedAt.getTime());
+  return [id, workflow, { text: status, colour: colourOf(status) }, relative(createdAt, now), took, noteOf(run)];
+}
+
+/** What else is worth a look: whom it is about, and why it stands. */
+function noteOf({ hero, status, error, pauseReason, waitingFor }: RunInfo): string {
+  const [waiting] = status === "waiting" ? waitingFor : [];
+  const what = waiting === undefined ? null : "names" in waiting ? waiting.names.join(", ") : null;
+  const why =
+    error?.message ?? pauseReason ?? (waiting === undefined ? null : [waiting.kind, what].filter(Boolean).join(" "));
+  return [hero === null ? null : `${hero.type} ${hero.id}`, why].filter((part) => part !== null).join(" · ");
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Without what was not given. */
+function defined<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

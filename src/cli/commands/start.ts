@@ -1,0 +1,82 @@
+import type { StartOptions } from "../../client/birth.js";
+import type { RunHandle } from "../../client/handle.js";
+import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors.js";
+import { heroArgument, jsonArgument, wholeNumber } from "../arguments.js";
+import { CliError, sentenceOf } from "../cli-error.js";
+import { command } from "../command.js";
+import { withPawl } from "../database.js";
+import { jsonOf } from "../json.js";
+import type { Output } from "../output.js";
+
+export const start = command({
+  name: "start",
+  about: "Start a run of a workflow by its name",
+  args: ["<workflow>", "[json]"],
+  options: {
+    key: { type: "string", value: "<key>", about: "Idempotency key: the same key starts it once" },
+    hero: { type: "string", value: "<type:id>", about: "Whom the run is about" },
+    delay: { type: "string", value: "<duration>", about: 'Begin later: "2 days"' },
+    priority: { type: "string", value: "<n>", about: "Higher goes first" },
+    tag: { type: "string", multiple: true, value: "<tag>", about: "A tag; may be given several times" },
+    wait: { type: "boolean", about: "Wait for the end, and print the result" },
+    timeout: { type: "string", value: "<duration>", about: "With --wait: give up waiting after so long" },
+  },
+  example: `pawl start order '{"sku": "A-1"}' --key cart-77 --wait`,
+
+  run: async (call) => {
+    const { options, out } = call;
+    const [workflow, json] = call.args as [string, string | undefined];
+    const input = jsonArgument("input", json);
+    const given = startOptions(options);
+    await withPawl(call, async (pawl) => {
+      const run = await pawl.workflow(workflow).trigger(input, given).catch(inOtherWords);
+      if (options.wait === true) return waitFor(run, options.timeout, out);
+      out.print(await run.get(), () => `Started ${workflow}: ${run.id}`);
+    });
+  },
+});
+
+/** For people the output alone is on stdout, for programs the whole run. */
+async function waitFor(run: RunHandle, timeout: string | undefined, out: Output): Promise<void> {
+  if (!out.json) out.note(`Started: ${run.id}`);
+  try {
+    const output = await run.result(timeout === undefined ? {} : { timeout });
+    out.print(await run.get(), () => jsonOf(output, 2));
+  } catch (cause) {
+    const end = endOf(cause);
+    if (end === null) throw cause;
+    if (out.json) out.print(await run.get(), () => []);
+    throw new CliError(`Run ${run.id} ${end}`, { cause });
+  }
+}
+
+function endOf(error: unknown): string | null {
+  if (error instanceof RunCanceledError) return `was canceled${error.reason === undefined ? "." : `: ${error.reason}`}`;
+  return error instanceof RunFailedError ? `failed: ${sentenceOf(error.cause)}` : null;
+}
+
+interface Given {
+  readonly key?: string;
+  readonly hero?: string;
+  readonly delay?: string;
+  readonly priority?: string;
+  readonly tag?: readonly string[];
+}
+
+function startOptions({ key, hero, delay, priority, tag }: Given): StartOptions {
+  const about = heroArgument(hero);
+  const number = wholeNumber("priority", priority);
+  return {
+    ...(key === undefined ? {} : { idempotencyKey: key }),
+    ...(about === undefined ? {} : { hero: about }),
+    ...(delay === undefined ? {} : { delay }),
+    ...(number === undefined ? {} : { priority: number }),
+    ...(tag === undefined ? {} : { tags: tag }),
+  };
+}
+
+/** The library says what to call; here there is something to run. */
+function inOtherWords(error: unknown): never {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+  throw new CliError(`No worker has ever had a workflow "${error.workflow}" here; run: pawl worker <file>`);
+}

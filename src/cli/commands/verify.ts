@@ -1,0 +1,41 @@
+import { CliError } from "../cli-error.js";
+import { command } from "../command.js";
+import { withPawl } from "../database.js";
+import { findRun } from "../find-run.js";
+import { jsonOf } from "../json.js";
+import { table } from "../table.js";
+
+export const verify = command({
+  name: "verify",
+  about: "Fold the logs of all runs, or of one, and compare with the tables",
+  args: ["[run]"],
+  options: {},
+  example: "pawl verify",
+
+  run: (call) =>
+    withPawl(call, async (pawl) => {
+      const { out } = call;
+      const [text] = call.args;
+      const id = text === undefined ? undefined : await findRun(pawl, text);
+      // A run that does not exist would differ in nothing.
+      if (id !== undefined) await pawl.run(id).status();
+      const found = await pawl.verify(id);
+      const { runs, events, differences } = found;
+      const looked = `${count(runs, "run")}, ${count(events, "event")}`;
+      out.print(found, () => {
+        if (differences.length === 0) return `${looked}: the tables say what the logs say.`;
+        const rows = differences.map((one) => [one.runId, one.what, jsonOf(one.log), jsonOf(one.table)]);
+        return table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+      });
+      if (differences.length > 0) throw new CliError(`${looked}: ${count(differences.length, "difference")}.`);
+    }),
+});
+
+const columns = [
+  { title: "run", whole: true },
+  { title: "what", whole: true },
+  { title: "the log says" },
+  { title: "the table says" },
+] as const;
+
+const count = (number: number, noun: string) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

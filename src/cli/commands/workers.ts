@@ -1,0 +1,88 @@
+import { isHeardOf } from "../../store/serving.js";
+import type { WorkerRecord } from "../../store/store.js";
+import { command } from "../command.js";
+import { settingsOf } from "../config.js";
+import { checkExists, loggerFor, openBareStore } from "../database.js";
+import { colourOf } from "../paint.js";
+import { table } from "../table.js";
+import { relative } from "../times.js";
+
+export const workers = command({
+  name: "workers",
+  about: "List the workers: what they serve, and when they were last heard of",
+  args: [],
+  options: { all: { type: "boolean", about: "Also those that are gone" } },
+  example: "pawl workers --json",
+
+  run: async (call) => {
+    const { out, options } = call;
+    const settings = await settingsOf(call);
+    checkExists(settings.url);
+    const store = await openBareStore(settings, loggerFor(out).debug);
+    try {
+      const [found, now] = await Promise.all([store.workers(), store.now()]);
+      const shown = found
+        .map((worker) => ({ ...worker, state: stateOf(worker, now) }))
+        .filter(({ state }) => options.all === true || state !== "gone");
+      out.print(shown.map(forPrograms), () => {
+        if (shown.length === 0)
+          return found.length === 0 ? "No workers." : "No live workers; --all shows those that are gone.";
+        return table(
+          columns,
+          shown.map((worker) => row(worker, now)),
+          {
+            columns: out.columns,
+            paint: out.paint,
+            cutWhole: out.isTerminal,
+          },
+        );
+      });
+    } finally {
+      await store.close();
+    }
+  },
+});
+
+type Shown = WorkerRecord & { readonly state: "live" | "silent" | "gone" };
+
+/** One that was killed is marked as live until another worker finds out. */
+function stateOf(worker: WorkerRecord, now: number): Shown["state"] {
+  if (!worker.live) return "gone";
+  return isHeardOf(worker, now) ? "live" : "silent";
+}
+
+const forPrograms = (worker: Shown) => ({
+  ...worker,
+  startedAt: new Date(worker.startedAt),
+  beatAt: new Date(worker.beatAt),
+});
+
+const columns = [
+  { title: "name" },
+  { title: "state", whole: true },
+  { title: "host" },
+  { title: "pid", align: "right", whole: true },
+  { title: "runs", align: "right", whole: true },
+  { title: "last heard of", whole: true },
+  { title: "serves" },
+] as const;
+
+function row({ name, state, host, pid, owned, beatAt, routes }: Shown, now: number) {
+  return [
+    name,
+    { text: state, colour: colourOf(state) },
+    host,
+    String(pid),
+    String(owned),
+    relative(new Date(beatAt), now),
+    served(routes),
+  ];
+}
+
+/** A route may carry the queue of a step behind a tab; people want the workflows. */
+function served(routes: WorkerRecord["routes"]): string {
+  const names = routes.map(
+    ({ workflow, version }) => `${workflow.split("\t")[0]}${version === "" ? "" : ` ${version}`}`,
+  );
+  return [...new Set(names)].sort().join(", ");
+}

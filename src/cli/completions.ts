@@ -1,0 +1,103 @@
+/** Scripts that make shells complete commands and options. They are made from the table, and ask nobody at run time. */
+import { type Command, type CommandGroup, commandsIn, globalOptions, type OptionSpecs } from "./command.js";
+
+export const completions: Readonly<Record<string, (groups: readonly CommandGroup[]) => string>> = { bash, zsh, fish };
+
+const optionsOf = (command: Command): OptionSpecs => ({ ...command.options, ...globalOptions });
+const flags = (options: OptionSpecs) => Object.keys(options).map((name) => `--${name}`);
+
+/** What can stand behind a command: names of others, shells, or files. */
+function wordsAfter(command: Command, groups: readonly CommandGroup[]): readonly string[] {
+  if (command.name === "help") return commandsIn(groups).map(({ name }) => name);
+  return command.name === "completion" ? Object.keys(completions) : [];
+}
+
+function bash(groups: readonly CommandGroup[]): string {
+  const commands = commandsIn(groups);
+  const cases = commands.map((one) => {
+    const words = [...flags(optionsOf(one)), ...wordsAfter(one, groups)].join(" ");
+    return `    ${one.name}) words="${words}"${one.takesFiles ? "; files=1" : ""} ;;`;
+  });
+  const choices = commands.flatMap((one) =>
+    Object.entries(one.options).flatMap(([name, spec]) =>
+      spec.choices === undefined ? [] : [`    ${one.name}:--${name}) words="${spec.choices.join(" ")}" ;;`],
+    ),
+  );
+  return `_pawl() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" chosen="" words="" files="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$word" in ${commands.map(({ name }) => name).join("|")}) chosen="$word"; break ;; esac
+  done
+  case "$chosen" in
+${cases.join("\n")}
+    *) words="${[...commands.map(({ name }) => name), ...flags(globalOptions)].join(" ")}" ;;
+  esac
+  case "$chosen:$before" in
+${choices.join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [ -n "$files" ]; then COMPREPLY+=($(compgen -f -- "$current")); fi
+}
+complete -o filenames -F _pawl pawl`;
+}
+
+function zsh(groups: readonly CommandGroup[]): string {
+  const commands = commandsIn(groups);
+  const cases = commands.map((one) => {
+    const specs = Object.entries(optionsOf(one)).map(([name, { type, about, choices, multiple }]) => {
+      const value = type === "boolean" ? "" : `:${name}:${choices === undefined ? "" : `(${choices.join(" ")})`}`;
+      return `'${multiple ? "*" : ""}--${name}[${zshText(about)}]${value}'`;
+    });
+    const words = wordsAfter(one, groups);
+    const rest = one.takesFiles
+      ? "'*:file:_files'"
+      : words.length > 0
+        ? `'*:word:(${words.join(" ")})'`
+        : "'*:argument:'";
+    return `    ${one.name}) _arguments ${[...specs, rest].join(" ")} ;;`;
+  });
+  return `#compdef pawl
+_pawl() {
+  local -a commands
+  commands=(
+${commands.map(({ name, about }) => `    '${name}:${zshText(about)}'`).join("\n")}
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local chosen="$words[2]"
+  shift words
+  (( CURRENT-- ))
+  case "$chosen" in
+${cases.join("\n")}
+  esac
+}
+if [ "$funcstack[1]" = "_pawl" ]; then _pawl "$@"; else compdef _pawl pawl; fi`;
+}
+
+/** Inside single quotes, and where brackets and colons mean something. */
+const zshText = (text: string) => text.replaceAll("'", "'\\''").replace(/[[\]:\\]/g, "\\$&");
+
+function fish(groups: readonly CommandGroup[]): string {
+  const commands = commandsIn(groups);
+  const lines = commands.flatMap((one) => {
+    const seen = `-n '__fish_seen_subcommand_from ${one.name}'`;
+    const words = wordsAfter(one, groups);
+    return [
+      `complete -c pawl -n __fish_use_subcommand -a ${one.name} -d '${fishText(one.about)}'`,
+      ...(one.takesFiles ? [`complete -c pawl ${seen} -F`] : []),
+      ...(words.length > 0 ? [`complete -c pawl ${seen} -a '${words.join(" ")}'`] : []),
+      ...Object.entries(one.options).map(([name, spec]) => `complete -c pawl ${seen} ${fishOption(name, spec)}`),
+    ];
+  });
+  const globals = Object.entries(globalOptions).map(([name, spec]) => `complete -c pawl ${fishOption(name, spec)}`);
+  return ["complete -c pawl -f", ...lines, ...globals].join("\n");
+}
+
+function fishOption(name: string, { type, about, choices }: OptionSpecs[string]): string {
+  const value = type === "boolean" ? "" : choices === undefined ? " -x" : ` -x -a '${choices.join(" ")}'`;
+  return `-l ${name}${value} -d '${fishText(about)}'`;
+}
+
+const fishText = (text: string) => text.replace(/['\\]/g, "\\$&");

@@ -1,0 +1,102 @@
+/** Where the settings of a call come from: options, then the environment, then the configuration file, then defaults. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Duration } from "../core/duration.js";
+import { CliError, sentenceOf } from "./cli-error.js";
+import type { Call } from "./command.js";
+import { loadModule } from "./load.js";
+import { didYouMean } from "./nearest.js";
+
+/** What `pawl.config.ts` exports by default. */
+export interface PawlConfig {
+  readonly url?: string;
+  /** PostgreSQL: the schema that the tables are in. */
+  readonly schema?: string;
+  /** False: nobody but `pawl migrate` changes the tables. */
+  readonly migrate?: boolean;
+  /** The files that `pawl worker` and `pawl dev` serve when none is named. */
+  readonly workflows?: readonly string[];
+  readonly concurrency?: number;
+  readonly name?: string;
+  readonly queues?: readonly string[];
+  readonly lease?: Duration;
+  readonly grace?: Duration;
+}
+
+export interface Settings {
+  readonly url: string;
+  /** Who says so: "--url", "PAWL_URL", "pawl.config.ts", "default". */
+  readonly urlFrom: string;
+  readonly schema: string | undefined;
+  readonly config: PawlConfig;
+  /** null: there is none. */
+  readonly configFile: string | null;
+}
+
+const fileNames = ["pawl.config.ts", "pawl.config.js", "pawl.config.mjs", "pawl.config.json"];
+const defaultUrl = "sqlite:./pawl.db";
+
+export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">): Promise<Settings> {
+  const { config, file: configFile } = await readConfig();
+  const sources = [
+    ["--url", globals.url],
+    ["PAWL_URL", env.PAWL_URL],
+    [configFile, config.url],
+    ["default", defaultUrl],
+  ] as const;
+  const [urlFrom, url] = sources.find(([, value]) => value !== undefined && value !== "") ?? ["default", defaultUrl];
+  return {
+    url: url as string,
+    urlFrom: urlFrom as string,
+    schema: globals.schema ?? config.schema,
+    config,
+    configFile,
+  };
+}
+
+async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
+  const file = fileNames.find((name) => existsSync(name));
+  if (file === undefined) return { config: {}, file: null };
+  const content = file.endsWith(".json") ? readJson(file) : ((await loadModule(file)) as { default?: unknown }).default;
+  return { config: check(content, file), file };
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new CliError(`${file} is not valid JSON: ${sentenceOf(error)}`);
+  }
+}
+
+const isText = (value: unknown) => typeof value === "string";
+const isList = (value: unknown) => Array.isArray(value) && value.every(isText);
+const isDuration = (value: unknown) => ["string", "number", "object"].includes(typeof value);
+
+const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string] } = {
+  url: [isText, "a text"],
+  schema: [isText, "a text"],
+  migrate: [(value) => typeof value === "boolean", "true or false"],
+  workflows: [isList, "a list of files"],
+  concurrency: [(value) => typeof value === "number", "a number"],
+  name: [isText, "a text"],
+  queues: [isList, "a list of names"],
+  lease: [isDuration, "a duration"],
+  grace: [isDuration, "a duration"],
+};
+
+function check(content: unknown, file: string): PawlConfig {
+  if (typeof content !== "object" || content === null || Array.isArray(content))
+    throw new CliError(`${file} must export an object by default: export default { url: "…" }.`);
+  for (const [key, value] of Object.entries(content)) {
+    if (!Object.hasOwn(kinds, key))
+      throw new CliError(
+        `${file} has a setting "${key}", which does not exist${didYouMean(key, Object.keys(kinds)) || "."}`,
+      );
+    const [is, what] = kinds[key as keyof PawlConfig];
+    if (value !== undefined && !is(value)) throw new CliError(`"${key}" in ${file} must be ${what}.`);
+  }
+  const config = content as PawlConfig;
+  if (config.workflows === undefined) return config;
+  return { ...config, workflows: config.workflows.map((path) => resolve(dirname(file), path)) };
+}

@@ -1,0 +1,108 @@
+/** Opens the database that a call is about. Looking at something never makes a file or changes a table. */
+import { existsSync } from "node:fs";
+import { inspect } from "node:util";
+import { openStore, Pawl } from "../connect.js";
+import type { Logger } from "../define/context.js";
+import type { ErrorReporter } from "../define/definition.js";
+import { locateLibsql } from "../store/libsql/location.js";
+import { type Location, locate } from "../store/sqlite/open.js";
+import type { Store } from "../store/store.js";
+import { quiet } from "../telemetry/logger.js";
+import { CliError, sentenceOf } from "./cli-error.js";
+import type { Call } from "./command.js";
+import { type Settings, settingsOf } from "./config.js";
+import type { Output } from "./output.js";
+
+export interface OpenOptions {
+  /** Bring the tables up to date; otherwise they must be. */
+  readonly migrate?: boolean;
+  readonly logger?: Logger;
+  readonly onError?: ErrorReporter;
+}
+
+export interface Database {
+  readonly pawl: Pawl;
+  readonly store: Store;
+}
+
+/** The store alone, in whatever state its tables are. */
+export async function openBareStore(settings: Settings, onTrouble: Logger["warn"]): Promise<Store> {
+  return openStore(settings.url, {
+    ...(settings.schema === undefined ? {} : { schema: settings.schema }),
+    onTrouble: (what, error) => onTrouble(`The database: ${what}`, error),
+  });
+}
+
+export async function openDatabase(settings: Settings, out: Output, options: OpenOptions = {}): Promise<Database> {
+  const logger = options.logger ?? loggerFor(out);
+  if (options.migrate !== true) checkExists(settings.url);
+  // Trouble that was dealt with matters to those who go on for long.
+  const store = await openBareStore(settings, options.logger?.warn ?? logger.debug);
+  try {
+    if (options.migrate === true) await store.migrate();
+    else await checkMigrated(store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return { pawl: new Pawl(store, logger, options.onError), store };
+}
+
+export async function withPawl<T>(call: Call, work: (pawl: Pawl) => Promise<T>): Promise<T> {
+  const { pawl } = await openDatabase(await settingsOf(call), call.out);
+  try {
+    return await work(pawl);
+  } finally {
+    await pawl.close();
+  }
+}
+
+async function checkMigrated(store: Store): Promise<void> {
+  const pending = await store.pendingMigrations();
+  if (pending.length === 0) return;
+  throw new CliError(`${store.description} lacks ${migrations(pending)}; run: pawl migrate`);
+}
+
+/** "migration 3", "migrations 3, 4". */
+export const migrations = (numbers: readonly number[]): string =>
+  `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
+
+/** A file that is opened is made: whoever only looks is told instead. */
+export function checkExists(url: string): void {
+  const missing = missingFile(url);
+  if (missing === null) return;
+  throw new CliError(
+    `There is no database ${missing}; \`pawl dev\` and \`pawl migrate\` make one, --url and PAWL_URL name another.`,
+  );
+}
+
+/** The path of a local database that is not there yet; null for all others. */
+export function missingFile(url: string): string | null {
+  const location = locationOf(url);
+  if (location === null || location.file === null || existsSync(location.file)) return null;
+  return location.description.replace(/^\w+ /, "");
+}
+
+function locationOf(url: string): Location | null {
+  if (/^sqlite:/i.test(url)) return locate(url);
+  return /^(libsql|file):/i.test(url) ? locateLibsql(url) : null;
+}
+
+/** On stderr, whatever the level: stdout is for what was asked for. */
+export function loggerFor(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
+  const words = (args: readonly unknown[]) =>
+    args
+      .filter((arg) => arg !== undefined)
+      .map((arg) => {
+        if (typeof arg === "string") return arg;
+        return arg instanceof Error && !out.debug ? sentenceOf(arg) : inspect(arg, { breakLength: Infinity });
+      })
+      .join(" ");
+  return {
+    // By this one it is known that nobody reads.
+    debug: out.debug ? (...args) => write(words(args)) : quiet,
+    info: (...args) => write(words(args)),
+    warn: (...args) => write(`warning: ${words(args)}`),
+    error: (...args) => write(`error: ${words(args)}`),
+  };
+}

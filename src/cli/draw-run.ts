@@ -1,0 +1,174 @@
+/** One run for people: what it is, what its steps did when, what it waits for, what went wrong last. */
+import type { ExecutionInfo } from "../client/executions.js";
+import type { Explanation } from "../client/explain.js";
+import type { RunInfo } from "../client/info.js";
+import type { ProgressInfo } from "../client/progress.js";
+import { jsonOf } from "./json.js";
+import type { Output } from "./output.js";
+import { colourOf } from "./paint.js";
+import { type Cell, cut, printable, table } from "./table.js";
+import { bar, scaleOf } from "./timeline.js";
+import { lasting, moment, relative } from "./times.js";
+
+type Execution = Pick<
+  ExecutionInfo,
+  "step" | "attempt" | "state" | "outcome" | "scheduledFor" | "startedAt" | "finishedAt" | "error"
+>;
+
+type Run = Pick<
+  RunInfo,
+  | "id"
+  | "workflow"
+  | "version"
+  | "status"
+  | "queue"
+  | "priority"
+  | "hero"
+  | "parentId"
+  | "tags"
+  | "idempotencyKey"
+  | "createdAt"
+  | "startedAt"
+  | "finishedAt"
+  | "input"
+  | "output"
+  | "error"
+>;
+
+export interface RunPicture {
+  readonly info: Run;
+  readonly executions: readonly Execution[];
+  readonly progress: readonly ProgressInfo[];
+  readonly explanation: Explanation;
+}
+
+/** How many executions are drawn; of a loop there may be thousands. */
+const mostDrawn = 40;
+
+export function drawRun(picture: RunPicture, out: Output, all: boolean): string[] {
+  return [
+    ...header(picture.info, out),
+    ...steps(picture.executions, out, all),
+    ...progress(picture.progress, out),
+    ...state(picture, out),
+  ];
+}
+
+function header(info: Run, { paint, now }: Output): string[] {
+  const { workflow, version, status, createdAt, startedAt, finishedAt } = info;
+  const took = startedAt === null || finishedAt === null ? null : finishedAt.getTime() - startedAt.getTime();
+  const isOwnQueue = info.queue === workflow;
+  const facts: [string, string | null][] = [
+    ["run", info.id],
+    ["hero", info.hero === null ? null : `${info.hero.type} ${info.hero.id}`],
+    ["parent", info.parentId],
+    ["queue", isOwnQueue ? null : info.queue],
+    ["priority", info.priority === 0 ? null : String(info.priority)],
+    ["tags", info.tags.length === 0 ? null : info.tags.join(", ")],
+    ["key", info.idempotencyKey],
+    ["created", moment(createdAt, now())],
+    [
+      "ended",
+      finishedAt === null ? null : `${moment(finishedAt, now())}${took === null ? "" : `, took ${lasting(took)}`}`,
+    ],
+    ["input", short(info.input)],
+    ["output", status === "completed" ? short(info.output) : null],
+  ];
+  const title = `${workflow}${version === "" ? "" : ` ${version}`}`;
+  return [
+    `${paint("bold", printable(title))}  ${paint(colourOf(status), status)}`,
+    ...facts.flatMap(([name, text]) =>
+      text === null ? [] : [`  ${paint("dim", name.padEnd(8))}  ${printable(text)}`],
+    ),
+  ];
+}
+
+const longestValue = 200;
+const short = (value: unknown) => (value === undefined ? null : cut(jsonOf(value), longestValue));
+
+function steps(executions: readonly Execution[], out: Output, all: boolean): string[] {
+  if (executions.length === 0) return [];
+  const { paint, now, columns } = out;
+  const shown = all ? executions : executions.slice(-mostDrawn);
+  const hidden = executions.length - shown.length;
+  const scale = scaleOf(shown, columns >= 100 ? 30 : 16, now());
+  const rows = shown.map((one): Cell[] => [
+    `  ${one.step}`,
+    one.attempt === 1 ? "" : `#${one.attempt}`,
+    { text: stateOf(one), colour: colourOf(one.state) },
+    timeOf(one, now()),
+    { text: bar(one, scale, now()), colour: colourOf(one.state) },
+    one.error === null ? "" : { text: one.error.message, colour: "red" },
+  ]);
+  const titles = [
+    { title: "" },
+    { title: "" },
+    { title: "" },
+    { title: "", align: "right" },
+    { title: "", whole: true },
+    { title: "", spareFrom: 10 },
+  ] as const;
+  return [
+    "",
+    paint("bold", "steps"),
+    ...(hidden === 0 ? [] : [paint("dim", `  … ${hidden} earlier; --all shows them`)]),
+    ...table(titles, rows, { columns, paint, cutWhole: out.isTerminal }),
+  ];
+}
+
+/** Where the outcome says more than the state. */
+const tellingOutcomes: Readonly<Record<string, string>> = {
+  abandoned: "abandoned",
+  continued: "continued",
+  reattempted: "reattempted",
+  timed_out: "timed out",
+  workflow_paused: "paused",
+};
+
+const stateOf = ({ state, outcome }: Execution) => tellingOutcomes[outcome ?? ""] ?? state;
+
+function timeOf({ state, startedAt, finishedAt, scheduledFor }: Execution, now: number): string {
+  if (state === "scheduled") return scheduledFor === null ? "" : relative(scheduledFor, now);
+  if (startedAt === null) return "";
+  return lasting((finishedAt?.getTime() ?? now) - startedAt.getTime());
+}
+
+function progress(rows: readonly ProgressInfo[], { paint }: Output): string[] {
+  if (rows.length === 0) return [];
+  const lines = rows.map(({ node, done, total, message, rate, etaMs }) => {
+    const parts = [
+      total === null ? `${done}` : `${done} of ${total}`,
+      rate === null ? null : `${Math.round(rate)}/s`,
+      etaMs === null || etaMs === 0 ? null : `${lasting(etaMs)} left`,
+      message,
+    ];
+    return `  ${printable([node || "run", parts.filter((part) => part !== null).join(", ")].join("  "))}`;
+  });
+  return ["", paint("bold", "progress"), ...lines];
+}
+
+/** Why it is where it is; for a run that has ended well, there is nothing to say. */
+function state({ info, executions, explanation }: RunPicture, { paint, now }: Output): string[] {
+  if (info.status === "completed") return [];
+  const error = info.error ?? openError(executions);
+  const lines = explanation.because === "ended" ? [] : ["", shortTimes(printable(explanation.text), now())];
+  if (error === null) return lines;
+  const [what, how] =
+    info.status === "canceled" && info.error !== null ? ["canceled", error.message] : ["last error", inOneLine(error)];
+  return [...lines, "", `${paint("red", what)}  ${printable(how)}`];
+}
+
+/** The last one that was not made good by a later attempt. */
+function openError(executions: readonly Execution[]): Error | null {
+  const madeGood = new Set<string>();
+  for (const { step, state, error } of executions.toReversed()) {
+    if (state === "completed" || state === "skipped") madeGood.add(step);
+    if (error !== null && !madeGood.has(step)) return error;
+  }
+  return null;
+}
+
+const inOneLine = ({ name, message }: Error) => `${name}: ${message}`;
+
+const shortTimes = (text: string, now: number) =>
+  text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => moment(new Date(iso), now));

@@ -1,0 +1,37 @@
+/** One line at the bottom of a terminal that is written again and again; other lines go above it. */
+import type { TextStream } from "./output.js";
+import { cut } from "./table.js";
+
+const clear = "\r\u001b[K";
+
+export class LiveLine {
+  readonly #stream: TextStream;
+  #text = "";
+
+  constructor(stream: TextStream) {
+    this.#stream = stream;
+  }
+
+  set(text: string): void {
+    this.#text = text;
+    this.#draw();
+  }
+
+  /** @param write writes whole lines, to this terminal */
+  above(write: () => void): void {
+    this.#stream.write(clear);
+    write();
+    this.#draw();
+  }
+
+  /** Leaves what it says last where it is. */
+  end(): void {
+    if (this.#text !== "") this.#stream.write("\n");
+    this.#text = "";
+  }
+
+  #draw(): void {
+    // A line as wide as the terminal would wrap, and could not be taken back.
+    if (this.#text !== "") this.#stream.write(`${clear}${cut(this.#text, (this.#stream.columns ?? 80) - 1)}`);
+  }
+}

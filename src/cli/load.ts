@@ -1,0 +1,65 @@
+/**
+ * Loads files of the user: workflows and the configuration, in JavaScript or TypeScript.
+ *
+ * Hooks (loader-hooks.ts) see to it that TypeScript can be loaded, and that whatever is loaded gets this very copy of
+ * Pawl when it imports "pawl": what another copy had made would not be recognised.
+ */
+import { existsSync } from "node:fs";
+import module from "node:module";
+import { relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { discoverWorkflows } from "../define/as-definition.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import { CliError, sentenceOf } from "./cli-error.js";
+import * as hooks from "./loader-hooks.js";
+
+type RegisterHooks = (hooks: object) => unknown;
+
+/** `module.register` is deprecated from here on; what replaces it breaks `require("pawl")` in many Nodes before. */
+const firstNodeWithSyncHooks = 26;
+
+let hooked = false;
+
+function hookIn(): void {
+  if (hooked) return;
+  hooked = true;
+  // What is transpiled has other lines than its source; errors are to name those of the source.
+  if (hooks.transpiles) process.setSourceMapsEnabled(true);
+  if (Number.parseInt(process.versions.node, 10) < firstNodeWithSyncHooks)
+    return void module.register("./loader-hooks.js", import.meta.url);
+  const { registerHooks } = module as unknown as { readonly registerHooks: RegisterHooks };
+  registerHooks({ resolve: hooks.resolve, load: hooks.load });
+}
+
+export async function loadModule(file: string): Promise<object> {
+  const path = resolve(file);
+  const shown = relative(process.cwd(), path) || file;
+  if (!existsSync(path)) throw new CliError(`There is no file ${shown}.`);
+  hookIn();
+  try {
+    return (await import(pathToFileURL(path).href)) as object;
+  } catch (cause) {
+    throw new CliError(`${shown} cannot be loaded: ${sentenceOf(cause)}`, { cause });
+  }
+}
+
+/** The workflows, classes and graphs that these files export. */
+export async function loadWorkflows(files: readonly string[]): Promise<WorkflowDefinition[]> {
+  const found = new Set<WorkflowDefinition>();
+  for (const file of files) {
+    const workflows = workflowsIn(await loadModule(file));
+    if (workflows.length === 0)
+      throw new CliError(
+        `${file} exports no workflow; export what workflow(…) or graph(…) returns, or a class that extends Workflow.`,
+      );
+    for (const one of workflows) found.add(one);
+  }
+  return [...found];
+}
+
+/** Of a CommonJS file, all that it exports is under `default` too. */
+function workflowsIn(loaded: object): WorkflowDefinition[] {
+  const { default: byDefault, ...named } = loaded as { readonly default?: unknown };
+  const inner = typeof byDefault === "object" && byDefault !== null ? byDefault : {};
+  return [...new Set([...discoverWorkflows({ byDefault, ...named }), ...discoverWorkflows(inner)])];
+}

@@ -1,0 +1,85 @@
+/**
+ * How Node finds and reads modules while files of the user are loaded. Older Nodes run these functions in a thread of
+ * their own, newer ones beside everything else: so they return what `next` returns and never wait for it.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { transpile } from "./transpile.js";
+
+interface ResolveContext {
+  readonly parentURL?: string | undefined;
+}
+
+interface Resolved {
+  readonly url: string;
+  readonly format?: string;
+  readonly shortCircuit?: boolean;
+}
+
+interface Loaded {
+  readonly format: string;
+  readonly source?: unknown;
+  readonly shortCircuit?: boolean;
+}
+
+/** "strip" where Node reads TypeScript by itself; @types/node of our oldest Node does not know it. */
+const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
+
+/** Whether TypeScript is read by a tool of the user's project. */
+export const transpiles = !nodeReadsTypeScript;
+
+export function resolve<Answer>(
+  specifier: string,
+  context: ResolveContext,
+  next: (specifier: string, context: ResolveContext) => Answer,
+): Answer | Resolved {
+  const own = ownUrl(specifier);
+  if (own !== null) return { url: own, format: "module", shortCircuit: true };
+  return next(typeScriptFor(specifier, context.parentURL) ?? specifier, context);
+}
+
+export function load<Answer>(
+  url: string,
+  context: object,
+  next: (url: string, context: object) => Answer,
+): Answer | Loaded {
+  const path = url.startsWith("file:") && isTypeScript(url) ? fileURLToPath(url) : null;
+  if (path === null) return next(url, context);
+  const source = readFileSync(path, "utf8");
+  // By its syntax, whatever package.json says: `npm init` makes packages "commonjs" whose authors write `import`.
+  const format = path.endsWith(".mts") || hasModuleSyntax(source) ? "module" : "commonjs";
+  if (nodeReadsTypeScript) return next(url, { ...context, format: `${format}-typescript` });
+  return { format, source: transpile(source, path, format), shortCircuit: true };
+}
+
+// ── This copy of Pawl ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const packageUrl = new URL("../../package.json", import.meta.url);
+const { name, exports } = JSON.parse(readFileSync(packageUrl, "utf8")) as {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, { readonly default?: string }>>;
+};
+
+function ownUrl(specifier: string): string | null {
+  if (specifier !== name && !specifier.startsWith(`${name}/`)) return null;
+  const target = exports[`.${specifier.slice(name.length)}`]?.default;
+  return target === undefined ? null : new URL(target, packageUrl).href;
+}
+
+// ── TypeScript ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const isTypeScript = (url: string) => /\.[mc]?ts$/.test(url);
+
+/** `import … from`, `export …`; not `import x = require()`, `export =` and `import()`. */
+const hasModuleSyntax = (source: string) =>
+  /^[ \t]*(?:import\b(?!\s*\()(?!\s+[\w$]+\s*=)|export\b(?!\s*=))/m.test(source);
+
+/** `./steps.js` and `./steps` mean `./steps.ts` where only that exists. */
+function typeScriptFor(specifier: string, parentUrl: string | undefined): string | null {
+  if (parentUrl === undefined || !parentUrl.startsWith("file:") || !/^\.{0,2}\//.test(specifier)) return null;
+  const exists = (one: string) => existsSync(fileURLToPath(new URL(one, parentUrl)));
+  const twin = specifier.replace(/\.([mc]?)js$/, ".$1ts");
+  if (twin !== specifier) return !exists(specifier) && exists(twin) ? twin : null;
+  if (!isTypeScript(parentUrl)) return null;
+  return [`${specifier}.ts`, `${specifier}/index.ts`].find((one) => !/\.\w+$/.test(specifier) && exists(one)) ?? null;
+}

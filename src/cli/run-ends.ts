@@ -1,0 +1,19 @@
+/** Hears of the runs that are brought to their end in this process. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { TerminalStatus } from "../store/store.js";
+import type { ToldStatus } from "../telemetry/tell.js";
+
+export interface RunEnd {
+  readonly runId: string;
+  readonly status: TerminalStatus;
+}
+
+/** @returns stops listening */
+export function onRunEnd(listener: (end: RunEnd) => void): () => void {
+  const hear = (message: unknown) => {
+    const { runId, status } = message as ToldStatus;
+    if (status === "completed" || status === "failed" || status === "canceled") listener({ runId, status });
+  };
+  subscribe("pawl:run", hear);
+  return () => unsubscribe("pawl:run", hear);
+}

@@ -1,0 +1,96 @@
+/** Columns of text that fit the width there is. */
+import type { Colour, Paint } from "./paint.js";
+
+export interface Column {
+  readonly title: string;
+  readonly align?: "right";
+  /** Cut only if nothing else helps: ids, which people copy. */
+  readonly whole?: true;
+  /** Left out when there is no room for at least this many characters. */
+  readonly spareFrom?: number;
+}
+
+export type Cell = string | { readonly text: string; readonly colour: Colour };
+
+export interface TableOptions {
+  readonly columns: number;
+  readonly paint: Paint;
+  /** Whether whole columns may be cut too: on a terminal, not in a pipe. */
+  readonly cutWhole: boolean;
+}
+
+const gap = 2;
+const narrowest = 6;
+
+export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
+  const texts = [columns.map(({ title }) => title), ...rows.map((row) => row.map(textOf))];
+  const natural = columns.map((_, index) => Math.max(...texts.map((row) => width(row[index] ?? ""))));
+  const widths = widthsThatFit(columns, natural, options);
+  const line = (cells: readonly Cell[], colour: Colour | null) =>
+    cells
+      .flatMap((cell, index) => {
+        const room = widths[index] as number;
+        if (room === 0) return [];
+        const padded = pad(cut(textOf(cell), room), room, columns[index]?.align);
+        const own = colour ?? (typeof cell === "string" ? null : cell.colour);
+        return [own === null ? padded : options.paint(own, padded)];
+      })
+      .join(" ".repeat(gap))
+      .trimEnd();
+  const titles = columns.map(({ title }) => title);
+  const head = titles.every((title) => title === "") ? [] : [line(titles, "dim")];
+  return [...head, ...rows.map((row) => line(row, null))];
+}
+
+/** Spare columns give way first, then the widest that may be cut, then those that should not be. */
+function widthsThatFit(
+  columns: readonly Column[],
+  natural: readonly number[],
+  { columns: room, cutWhole }: TableOptions,
+) {
+  const widths = [...natural];
+  const excess = () => {
+    const shown = widths.filter((one) => one > 0);
+    return shown.reduce((sum, one) => sum + one, 0) + gap * Math.max(0, shown.length - 1) - room;
+  };
+  for (let index = columns.length - 1; index >= 0; index -= 1) {
+    const from = columns[index]?.spareFrom;
+    const over = excess();
+    if (from === undefined || over <= 0) continue;
+    const left = (widths[index] as number) - over;
+    widths[index] = left >= from ? left : 0;
+  }
+  const shrink = (mayBeCut: (column: Column) => boolean) => {
+    while (excess() > 0) {
+      const widest = columns.reduce(
+        (best, column, index) =>
+          mayBeCut(column) && (widths[index] as number) > (best === -1 ? narrowest : (widths[best] as number))
+            ? index
+            : best,
+        -1,
+      );
+      if (widest === -1) return;
+      widths[widest] = (widths[widest] as number) - 1;
+    }
+  };
+  shrink((column) => column.whole !== true);
+  if (cutWhole) shrink(() => true);
+  return widths;
+}
+
+const textOf = (cell: Cell) => printable(typeof cell === "string" ? cell : cell.text);
+
+/** Text of others: what would move the cursor, or worse, is shown as a space. */
+export const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " ");
+
+const width = (text: string) => [...text].length;
+
+export function cut(text: string, room: number): string {
+  const letters = [...text];
+  return letters.length <= room ? text : `${letters.slice(0, room - 1).join("")}…`;
+}
+
+function pad(text: string, room: number, align: Column["align"]): string {
+  const space = " ".repeat(Math.max(0, room - width(text)));
+  return align === "right" ? `${space}${text}` : `${text}${space}`;
+}

@@ -1,0 +1,40 @@
+/** Times for people. Everything that prints one prints it through here, and is told what time it is. */
+import { formatDuration } from "../core/duration.js";
+
+const secondMs = 1_000;
+const units = [
+  { ms: 86_400_000, one: " day", many: " days" },
+  { ms: 3_600_000, one: "h", many: "h" },
+  { ms: 60_000, one: "m", many: "m" },
+  { ms: secondMs, one: "s", many: "s" },
+] as const;
+
+export const lasting = formatDuration;
+
+/** "3m ago", "in 2 days", "now": rounded, in the largest unit that there is one of. */
+export function relative(at: Date, now: number): string {
+  const ms = at.getTime() - now;
+  const unit = units.find((one, index) => {
+    const smaller = units[index + 1]?.ms ?? one.ms;
+    return Math.round(Math.abs(ms) / smaller) * smaller >= one.ms;
+  });
+  if (unit === undefined) return "now";
+  const count = Math.round(Math.abs(ms) / unit.ms);
+  const text = `${count.toLocaleString("en")}${count === 1 ? unit.one : unit.many}`;
+  return ms < 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** "14:02:07" today, "16 Nov 14:02" this year, "16 Nov 2024 14:02" otherwise; in the time zone of this machine. */
+export function clock(at: Date, now: number): string {
+  const [date, today] = [at, new Date(now)];
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}`;
+  if (date.toDateString() === today.toDateString()) return `${time}:${two(date.getSeconds())}`;
+  const day = `${date.getDate()} ${months[date.getMonth()]}`;
+  return date.getFullYear() === today.getFullYear() ? `${day} ${time}` : `${day} ${date.getFullYear()} ${time}`;
+}
+
+/** "14:02:07 (3m ago)". */
+export const moment = (at: Date, now: number): string => `${clock(at, now)} (${relative(at, now)})`;
+
+const two = (value: number) => String(value).padStart(2, "0");
+const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

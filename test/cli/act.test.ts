@@ -1,0 +1,196 @@
+/** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../processes/waiting.js";
+import { type Stocked, stockedFolder, whileWorking } from "./stocked.js";
+import { complaintIn, workflows } from "./support.js";
+
+let stocked: Stocked;
+beforeAll(async () => {
+  stocked = await stockedFolder();
+});
+afterAll(() => stocked.folder.remove());
+
+const statusOf = async (id: string): Promise<string> => (await stocked.folder.json("show", id)).status;
+/** A run that nobody executes. */
+const parked = async (...args: string[]): Promise<string> => (await stocked.folder.json("start", ...args)).id;
+
+test("start says which run it started, and what it was told about it is kept", async () => {
+  const { folder } = stocked;
+  const options = [
+    "--key",
+    "k-1",
+    "--hero",
+    "User:7",
+    "--delay",
+    "2 days",
+    "--priority",
+    "-3",
+    "--tag",
+    "a",
+    "--tag",
+    "b",
+  ];
+  const text = await folder.text("start", "order", '{"sku": "B-2"}', ...options);
+  const [, id] = /^Started order: ([0-9a-f-]{36})\n$/.exec(text) ?? [];
+  const run = await folder.json("show", id as string);
+  expect(run).toMatchObject({
+    workflow: "order",
+    status: "pending",
+    input: { sku: "B-2" },
+    hero: { type: "User", id: "7" },
+    idempotencyKey: "k-1",
+    priority: -3,
+    tags: ["a", "b"],
+  });
+  expect(Date.parse(run.why.until) - Date.parse(run.createdAt)).toBe(2 * 86_400_000);
+  const again = await folder.json("start", "order", '{"sku": "B-2"}', "--key", "k-1");
+  expect(again.id).toBe(id);
+});
+
+test("start takes its input from standard input, too", async () => {
+  const { stdout } = await stocked.folder.pawlWith({ input: '{"sku": "C-3"}' }, "start", "order", "-", "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ workflow: "order", input: { sku: "C-3" } });
+});
+
+test("start warns when nobody would execute the run", async () => {
+  const { code, stderr } = await stocked.folder.pawl("start", "echo", "1");
+  expect([code, stderr]).toEqual([
+    0,
+    'warning: Workflow "echo" was started, but no live worker has it; the run waits for one.\n',
+  ]);
+});
+
+test("start --wait prints the result alone, so that it can be piped", async () => {
+  const { folder } = stocked;
+  await whileWorking(folder, async () => {
+    const { code, stdout, stderr } = await folder.pawl("start", "echo", '{"a": [1, 2]}', "--wait");
+    expect([code, JSON.parse(stdout)]).toEqual([0, { a: [1, 2] }]);
+    expect(stderr).toMatch(/^Started: [0-9a-f-]{36}\n$/);
+    const asJson = await folder.json("start", "echo", "3", "--wait");
+    expect(asJson).toMatchObject({ status: "completed", output: 3 });
+  });
+});
+
+test("start --wait fails when the run does", async () => {
+  const { folder } = stocked;
+  await whileWorking(folder, async () => {
+    const { code, stdout, stderr } = await folder.pawl("start", "declined", "--wait");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^Started: (\S+)\nRun \1 failed: the card was declined\n$/);
+    const inJson = await folder.pawl("start", "declined", "--wait", "--json");
+    expect(JSON.parse(inJson.stdout)).toMatchObject({ status: "failed", error: { message: "the card was declined" } });
+    expect(complaintIn(inJson)).toMatch(/^Run \S+ failed: the card was declined$/);
+  });
+});
+
+test("start --wait fails when the run is canceled, and says why", async () => {
+  const { folder } = stocked;
+  const waiting = folder.begin(["start", "order", "{}", "--wait", "--tag", "unwanted"]);
+  await waiting.until("Started: ");
+  const [{ id }] = (await folder.json("runs", "--tag", "unwanted")).runs;
+  await folder.text("cancel", id, "--reason", "ordered twice");
+  const { code, stderr } = await waiting.exited;
+  expect([code, stderr.trimEnd().split("\n").at(-1)]).toEqual([1, `Run ${id} was canceled: ordered twice`]);
+});
+
+test("start --wait gives up after its timeout; the run goes on", async () => {
+  const { code, stdout, stderr } = await stocked.folder.pawl("start", "order", "{}", "--wait", "--timeout", "10ms");
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/did not end within 10 ms\. It goes on/);
+});
+
+test.each([
+  [["nobody_has_this"], 'No worker has ever had a workflow "nobody_has_this" here; run: pawl worker <file>'],
+  [["order", "{sku: 1}"], /^The input is not valid JSON \(.*\); quote it for the shell: '\{"a": 1\}'$/],
+  [["order", "{}", "--priority", "high"], '--priority takes a whole number, not "high".'],
+  [["order", "{}", "--delay", "soon"], /^The delay "soon" is not a duration/],
+  [["order", "{}", "--hero", "42"], '--hero takes a type and an id, as in User:42, not "42".'],
+])("start refuses %j", async (args, sentence) => {
+  const complaint = await stocked.folder.complaint("start", ...args);
+  if (typeof sentence === "string") expect(complaint).toBe(sentence);
+  else expect(complaint).toMatch(sentence);
+});
+
+test("start refuses what the library refuses: a key with another input, a hero who is busy", async () => {
+  const { folder } = stocked;
+  await whileWorking(folder, async () => {
+    expect(await folder.complaint("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
+      'was started with the idempotency key "cart-77" before',
+    );
+    expect(await folder.complaint("start", "Onboarding", "--hero", "User:42")).toContain(
+      'User 42 already has an active run of workflow "Onboarding"',
+    );
+  });
+});
+
+test("signal wakes the run that waits for it, and the same key counts once", async () => {
+  const { folder, ids } = stocked;
+  const text = await folder.text("signal", ids.order, "approved", '{"by": "finance"}', "--key", "w-9");
+  expect(text).toBe(`Sent "approved" to run ${ids.order}.\n`);
+  await folder.json("signal", ids.order, "approved", '{"by": "nobody"}', "--key", "w-9");
+  const events = await folder.json("history", ids.order);
+  expect(events.filter(({ type }: { type: string }) => type === "signal.received")).toHaveLength(1);
+  const output = await whileWorking(folder, (pawl) => pawl.run(ids.order).result());
+  expect(output).toEqual({ shelf: "shelf of A-1", by: "finance" });
+  expect(await folder.complaint("signal", ids.order, "approved")).toBe(
+    `Run ${ids.order} is completed and cannot take "signal".`,
+  );
+  expect(await folder.complaint("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
+});
+
+test("pause holds a run and resume lets it go, each saying what became of it", async () => {
+  const { folder } = stocked;
+  const id = await parked("echo", "1", "--delay", "1h");
+  expect(await folder.text("pause", id, "--reason", "the bank is down")).toBe(`Run ${id} of echo is paused.\n`);
+  expect(await folder.json("show", id)).toMatchObject({ status: "paused", pauseReason: "the bank is down" });
+  expect(await folder.complaint("pause", id)).toContain("paused");
+  expect(await folder.json("resume", id)).toMatchObject({ id, status: "pending", pauseReason: null });
+  expect(await folder.complaint("resume", id)).toContain("not paused");
+});
+
+test("resume --output takes the step that it is stuck at for done", async () => {
+  const { folder, ids } = stocked;
+  expect(await folder.complaint("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
+    "Give --at or --output, not both.",
+  );
+  expect(await folder.complaint("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
+  await folder.text("resume", ids.held, "--output", '{"looked": true}');
+  expect(await whileWorking(folder, (pawl) => pawl.run(ids.held).result())).toEqual({ looked: true });
+});
+
+test("resume --at sends a run of a class to a step, skip passes over the one it is at", async () => {
+  const { folder, ids } = stocked;
+  await folder.text("pause", ids.onboarding);
+  expect(await folder.text("resume", ids.onboarding, "--at", "welcome")).toMatch(/ of Onboarding is \w+\.\n$/);
+  const events = await folder.json("history", ids.onboarding);
+  expect(events.at(-1)).toMatchObject({ type: "run.resumed" });
+  expect(events.some(({ type, data }: any) => type === "run.moved" && data.to === "welcome")).toBe(true);
+  await whileWorking(folder, async (pawl) => {
+    await until(async () => (await pawl.run(ids.onboarding).get()).currentStep === 'say "hi"');
+    expect(await folder.text("skip", ids.onboarding)).toMatch(/^Run .* of Onboarding is \w+.*\.\n$/);
+    await pawl.run(ids.onboarding).result();
+  });
+  expect(await folder.complaint("skip", ids.onboarding)).toContain("is completed and cannot take");
+});
+
+test("cancel ends a run, with a reason that is kept; a second time changes nothing", async () => {
+  const { folder } = stocked;
+  const id = await parked("order", "{}");
+  expect(await folder.text("cancel", id, "--reason", "ordered twice")).toBe(`Run ${id} of order is canceled.\n`);
+  expect(await folder.text("show", id)).toMatch(/^canceled {2}ordered twice$/m);
+  expect(await folder.json("cancel", id)).toMatchObject({ status: "canceled", error: { message: "ordered twice" } });
+  expect(await statusOf(id)).toBe("canceled");
+  expect(await folder.complaint("cancel", stocked.ids.echo)).toContain("is completed and cannot take");
+});
+
+test("a run that is being executed does as it is told when its step is done, and the command says so", async () => {
+  const { folder } = stocked;
+  const worker = folder.begin(["worker", workflows, "--json"]);
+  await worker.until("worker.started");
+  const id = await parked("endless");
+  await until(async () => (await statusOf(id)) === "running");
+  expect(await folder.text("pause", id)).toBe(
+    `Run ${id} of endless is running; it pauses when the step at hand is done.\n`,
+  );
+  await worker.kill();
+});

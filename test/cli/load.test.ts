@@ -1,0 +1,163 @@
+/** Files of the user: whatever JavaScript or TypeScript they are written in, they get the program's own Pawl. */
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { type Folder, newFolder } from "./support.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** `graph` loads a file and does nothing else. */
+const namesIn = async (folder: Folder, file: string): Promise<string[]> =>
+  (await folder.json("graph", file)).map(({ name }: { name: string }) => name);
+
+/** Newer Nodes read TypeScript by themselves, as far as it can be struck out. */
+const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
+
+const drawable = (name: string) => `class ${name} extends Workflow { static { this.step("one", () => {}); } }`;
+
+test.each([
+  ["TypeScript", "a.ts", `export ${drawable("A")}\nexport type Some = { a: number };`],
+  ["a .mts file", "a.mts", `export ${drawable("A")}\nexport const n: number = 1;`],
+  ["a .cts file", "a.cts", `export ${drawable("A")}\nexport const n: number = 1;`],
+  ["a .mjs file", "a.mjs", `export ${drawable("A")}`],
+  ["a .js file", "a.js", `export ${drawable("A")}`],
+  ["a default export", "a.ts", `export default ${drawable("A")}`],
+  ["a list by default", "a.ts", `${drawable("A")}\nexport default [A];`],
+  ["what is exported twice, once,", "a.ts", `${drawable("A")}\nexport const all = [A];\nexport { A };`],
+])("%s is loaded", async (_what, file, text) => {
+  const folder = newFolder();
+  folder.write(file, `import { Workflow } from "pawl";\n${text}`);
+  expect(await namesIn(folder, file)).toEqual(["A"]);
+});
+
+test("TypeScript is a module by its syntax, also in a package that says it is CommonJS", async () => {
+  const folder = newFolder();
+  folder.write("package.json", '{ "type": "commonjs" }');
+  folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
+  folder.write("plain.cts", "const name: string = 'x';\nmodule.exports = { name };");
+  expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
+  expect(await folder.complaint("graph", "plain.cts")).toContain("plain.cts exports no workflow");
+});
+
+test("imports may say .js, or nothing, where only a .ts file is", async () => {
+  const folder = newFolder();
+  folder.write("names/one.ts", 'export const one: string = "One";');
+  folder.write("names/two.mts", 'export const two: string = "Two";');
+  folder.write("names/three/index.ts", 'export const three: string = "Three";');
+  folder.write("names/four.js", 'export const four = "Four";');
+  folder.write("names/four.ts", 'export const four: string = "the wrong one";');
+  folder.write(
+    "a.ts",
+    `import { Workflow } from "pawl";
+     import { one } from "./names/one.js";
+     import { one as same } from "./names/one";
+     import { two } from "./names/two.mjs";
+     import { three } from "./names/three";
+     import { four } from "./names/four.js";
+     export class A extends Workflow { static { for (const name of [one, same + "2", two, three, four]) this.step(name, () => {}); } }`,
+  );
+  const [{ nodes }] = await folder.json("graph", "a.ts");
+  expect(nodes.map(({ name }: { name: string }) => name)).toEqual(["One", "One2", "Two", "Three", "Four"]);
+});
+
+test("what was made with another copy of Pawl is not met: files get the program's own", async () => {
+  const folder = newFolder();
+  // The class is made by whatever "pawl" is: of a stranger, it would not be recognised.
+  folder.write("node_modules/pawl/package.json", '{ "name": "pawl", "type": "module", "exports": "./index.js" }');
+  folder.write("node_modules/pawl/index.js", "export class Workflow { static step() {} }");
+  folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
+  expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
+});
+
+test("pawl/testing and the stores are the program's own, too", async () => {
+  const folder = newFolder();
+  folder.write(
+    "a.ts",
+    `import { Workflow } from "pawl";
+     import { testPawl } from "pawl/testing";
+     import { openSqlite } from "pawl/sqlite";
+     export class A extends Workflow { static { this.step(typeof testPawl + typeof openSqlite, () => {}); } }`,
+  );
+  const [{ nodes }] = await folder.json("graph", "a.ts");
+  expect(nodes[0].name).toBe("functionfunction");
+});
+
+test.each([
+  ["missing.ts", null, "There is no file missing.ts."],
+  [
+    "a.ts",
+    "export const a: number = 1;",
+    /^a\.ts exports no workflow; export what workflow\(…\) or graph\(…\) returns/,
+  ],
+  ["a.ts", "export const a: number = ;", /^a\.ts cannot be loaded: /],
+  [
+    "a.ts",
+    'import { x } from "./nowhere.js";\nexport const y = x;',
+    /^a\.ts cannot be loaded: Cannot find module .*nowhere/,
+  ],
+  ["a.mjs", 'throw new Error("first\\nsecond");', "a.mjs cannot be loaded: first"],
+  [
+    "a.ts",
+    'import { Workflow } from "pawl";\nexport class A extends Workflow { static { this.step("gone"); } }',
+    /has no step "gone"/,
+  ],
+])("%s with %j is refused in one sentence", async (file, text, sentence) => {
+  const folder = newFolder();
+  if (text !== null) folder.write(file, text);
+  const complaint = await folder.complaint("graph", file);
+  if (typeof sentence === "string") expect(complaint).toBe(sentence);
+  else expect(complaint).toMatch(sentence);
+});
+
+test("an error names the line of the TypeScript that it comes from", async () => {
+  const folder = newFolder();
+  folder.write(
+    "a.ts",
+    `import { workflow } from "pawl";
+
+interface Gone { readonly once: string }
+enum AlsoGone { One, Two }
+
+export const bad = workflow("bad", async () => { throw new Error(\`no \${AlsoGone.Two}\`); });`,
+  );
+  if (nodeReadsTypeScript) {
+    expect(await folder.complaint("worker", "a.ts")).toMatch(/enum is not supported in strip-only mode/);
+    return;
+  }
+  await folder.begin(["worker", "a.ts"]).until("serves bad");
+  const { stdout } = await folder.pawl("start", "bad", "--wait", "--json");
+  const { error } = JSON.parse(stdout);
+  expect(error.message).toBe("no 1");
+  expect(error.stack).toMatch(/a\.ts:6:\d+/);
+});
+
+test("where Node reads no TypeScript and no tool is installed, the sentence says what to do", async () => {
+  const folder = newFolder();
+  cpSync(join(root, "dist"), join(folder.path, "pawl/dist"), { recursive: true });
+  cpSync(join(root, "package.json"), join(folder.path, "pawl/package.json"));
+  folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
+  const alone = { program: join(folder.path, "pawl/dist/cli/main.js") };
+  const { code, stdout, stderr } = await folder.pawlWith(alone, "graph", "a.ts");
+  if (nodeReadsTypeScript) {
+    expect(stdout).toContain('n1["one"]');
+    return;
+  }
+  expect([code, stderr]).toEqual([
+    1,
+    `a.ts cannot be loaded: Node ${process.versions.node} cannot read TypeScript; use Node 22.18 or later, or run: npm install --save-dev esbuild\n`,
+  ]);
+});
+
+test("a tool of the user's project is used; a TypeScript that has no compiler to call is passed over", async () => {
+  const folder = newFolder();
+  folder.write("node_modules/typescript/package.json", '{ "name": "typescript", "main": "index.js" }');
+  folder.write("node_modules/typescript/index.js", 'exports.version = "7.0.0";');
+  folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
+  expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
+  // Whatever it makes of the source is what is run.
+  folder.write("node_modules/esbuild/package.json", '{ "name": "esbuild", "main": "index.js" }');
+  const other = `import { Workflow } from "pawl"; export ${drawable("MadeByTheTool")}`;
+  folder.write("node_modules/esbuild/index.js", `exports.transformSync = () => ({ code: ${JSON.stringify(other)} });`);
+  expect(await namesIn(folder, "a.ts")).toEqual([nodeReadsTypeScript ? "A" : "MadeByTheTool"]);
+});

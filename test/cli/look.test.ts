@@ -1,0 +1,197 @@
+/** `runs`, `show`, `history`: looking at runs, for people and for programs. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stocked, stockedFolder } from "./stocked.js";
+import { complaintIn } from "./support.js";
+
+let stocked: Stocked;
+beforeAll(async () => {
+  stocked = await stockedFolder();
+});
+afterAll(() => stocked.folder.remove());
+
+const runs = async (...args: string[]): Promise<string[]> =>
+  (await stocked.folder.json("runs", ...args)).runs.map(({ id }: { id: string }) => id);
+
+test("runs lists them newest first, with whole ids, in 80 columns when nobody says how wide", async () => {
+  const lines = (await stocked.folder.text("runs")).trimEnd().split("\n");
+  const { ids } = stocked;
+  expect(lines[0]).toMatch(/^id +workflow +status +created +took$/);
+  expect(lines.slice(1).map((line) => line.slice(0, 36))).toEqual([
+    ids.later,
+    ids.flaky,
+    ids.onboarding,
+    ids.held,
+    ids.declined,
+    ids.echo,
+    ids.order,
+  ]);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  expect(lines.find((line) => line.startsWith(ids.declined))).toMatch(/ {2}declined +failed +(now|.* ago) +\d+ms/);
+});
+
+test("runs --json has the API's fields, dates in ISO, and values that JSON lacks as what is nearest", async () => {
+  const { runs: found, next } = await stocked.folder.json("runs", "--workflow", "echo", "--status", "completed");
+  expect(next).toBeNull();
+  expect(found).toEqual([
+    expect.objectContaining({
+      id: stocked.ids.echo,
+      workflow: "echo",
+      status: "completed",
+      hero: null,
+      input: { when: "1970-01-01T00:00:00.000Z", big: "12", map: [["a", 1]] },
+      output: { when: "1970-01-01T00:00:00.000Z", big: "12", map: [["a", 1]] },
+      error: null,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    }),
+  ]);
+});
+
+test("runs filters by workflow, status, activity, hero, tag and time", async () => {
+  const { ids } = stocked;
+  expect(await runs("--workflow", "order")).toEqual([ids.order]);
+  expect(await runs("--status", "failed")).toEqual([ids.declined]);
+  expect(await runs("--active")).toEqual([ids.later, ids.onboarding, ids.held, ids.order]);
+  expect(await runs("--hero", "User:42")).toEqual([ids.onboarding]);
+  expect(await runs("--tag", "vip")).toEqual([ids.order]);
+  expect(await runs("--created-after", "1h")).toHaveLength(7);
+  expect(await runs("--created-before", "1h")).toEqual([]);
+  expect(await runs("--created-after", "2100-01-01")).toEqual([]);
+  expect(await stocked.folder.text("runs", "--tag", "nobody")).toBe("No runs.\n");
+});
+
+test("runs goes through pages", async () => {
+  const text = await stocked.folder.text("runs", "--limit", "4");
+  const [, cursor] = /^There are more: --cursor (\S+)$/m.exec(text) ?? [];
+  const second = await stocked.folder.json("runs", "--limit", "4", "--cursor", cursor as string);
+  expect(second.runs.map(({ id }: { id: string }) => id)).toEqual([
+    stocked.ids.declined,
+    stocked.ids.echo,
+    stocked.ids.order,
+  ]);
+  expect(second.next).toBeNull();
+});
+
+test.each([
+  [["--hero", "User"], '--hero takes a type and an id, as in User:42, not "User".'],
+  [
+    ["--created-after", "yesterday"],
+    '--created-after takes a date (2025-11-16) or how long ago ("2h"), not "yesterday".',
+  ],
+  [
+    ["--created-before", "2025-99-99"],
+    '--created-before takes a date (2025-11-16) or how long ago ("2h"), not "2025-99-99".',
+  ],
+  [["--limit", "0"], "runs({ limit }) is between 1 and 1000, not 0."],
+  [["--cursor", "nonsense"], "runs({ cursor }) takes the `next` of another page, nothing else."],
+])("runs refuses %j", async (args, sentence) => {
+  expect(await stocked.folder.complaint("runs", ...args)).toBe(sentence);
+});
+
+test("show draws a run that waits: header, steps, and what it waits for since when", async () => {
+  const { order } = stocked.ids;
+  const text = await stocked.folder.text("show", order);
+  expect(text).toMatch(/^order {2}waiting\n/);
+  for (const fact of [
+    `run       ${order}`,
+    "tags      big, vip",
+    "key       cart-77",
+    "priority  5",
+    'input     {"sku":"A-1"}',
+  ])
+    expect(text).toContain(`\n  ${fact}\n`);
+  expect(text).toMatch(/^steps\n {2}reserve +completed +\d+ms +█+$/m);
+  expect(text).toMatch(
+    /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.$/m,
+  );
+  expect(text).not.toContain("last error");
+});
+
+test("show tells of a failed run what went wrong", async () => {
+  const text = await stocked.folder.text("show", stocked.ids.declined);
+  expect(text).toMatch(/^declined {2}failed\n/);
+  expect(text).toMatch(/^ {2}charge +failed .*█.* the card was declined$/m);
+  expect(text).toMatch(/^last error {2}PermanentError: the card was declined$/m);
+});
+
+test("show tells of a paused run why, and of a class what comes next", async () => {
+  expect(await stocked.folder.text("show", stocked.ids.held)).toMatch(
+    /^It is paused at step "ask" since .* until somebody resumes it: somebody has to look$/m,
+  );
+  const onboarding = await stocked.folder.text("show", stocked.ids.onboarding);
+  expect(onboarding).toContain("  hero      User 42\n");
+  expect(onboarding).toMatch(/^ {2}welcome +completed +\d+ms {2}█/m);
+  expect(onboarding).toMatch(/^ {2}say "hi" +scheduled +in 2 days +░$/m);
+});
+
+test("show numbers the attempts, and does not dwell on an error that was made good", async () => {
+  const text = await stocked.folder.text("show", stocked.ids.flaky);
+  expect(text).toMatch(/^ {2}call +failed +.*the line is busy$/m);
+  expect(text).toMatch(/^ {2}call +#2 +completed /m);
+  expect(text).toMatch(/^ {2}output {4}2$/m);
+  expect(text).not.toContain("last error");
+});
+
+test("show --json is the run, its executions, its progress, and why it is where it is", async () => {
+  const shown = await stocked.folder.json("show", stocked.ids.declined);
+  expect(shown).toMatchObject({
+    id: stocked.ids.declined,
+    status: "failed",
+    input: null,
+    error: { name: "PermanentError", message: "the card was declined", code: "PERMANENT_ERROR" },
+    executions: [{ step: "charge", attempt: 1, state: "failed", outcome: "failed_by_exception" }],
+    progress: [],
+    why: { because: "ended" },
+  });
+});
+
+test("a run may be named by the beginning of its id, if no other begins so", async () => {
+  const { folder, ids } = stocked;
+  const others = Object.values(ids).filter((id) => id !== ids.declined);
+  let length = 6;
+  while (others.some((id) => id.startsWith(ids.declined.slice(0, length)))) length += 1;
+  expect((await folder.json("show", ids.declined.slice(0, length).toUpperCase())).id).toBe(ids.declined);
+  const ambiguous = ids.declined.slice(0, 6);
+  expect(await folder.complaint("show", ambiguous)).toBe(
+    `Several runs begin with "${ambiguous}"; give more of the id.`,
+  );
+});
+
+test.each([
+  ["0198", '"0198" is too short for a run; give at least 6 characters of its id.'],
+  ["my-run", '"my-run" is not the id of a run; `pawl runs` shows them.'],
+  ["0000000", 'No run begins with "0000000"; give its full id, `pawl runs` shows it.'],
+  [
+    "01980000-0000-7000-8000-000000000000",
+    "Run 01980000-0000-7000-8000-000000000000 does not exist; it may have been pruned.",
+  ],
+])("show %s finds nothing, and says so", async (id, sentence) => {
+  const { folder } = stocked;
+  const [show, history] = await Promise.all([folder.pawl("show", id), folder.pawl("history", id)]);
+  expect([complaintIn(show), complaintIn(history)]).toEqual([sentence, sentence]);
+});
+
+test("history lists the events of a run", async () => {
+  const lines = (await stocked.folder.text("history", stocked.ids.order)).trimEnd().split("\n");
+  expect(lines[0]).toMatch(/^# +at +event +of +data$/);
+  expect(lines.slice(1).map((line) => line.split(/ {2,}/)[2])).toEqual([
+    "run.started",
+    "step.completed",
+    "wait.started",
+  ]);
+  expect(lines[2]).toMatch(/^2 +\d\d:\d\d:\d\d +step\.completed +reserve +\{.*shelf of A-1/);
+});
+
+test("history --json has the API's fields, and pages", async () => {
+  const { folder, ids } = stocked;
+  const events = await folder.json("history", ids.declined);
+  expect(events.map(({ seq, type }: { seq: number; type: string }) => [seq, type])).toEqual([
+    [1, "run.started"],
+    [2, "step.failed"],
+    [3, "run.failed"],
+  ]);
+  expect(events[1]).toMatchObject({ node: "charge", attempt: 1, at: expect.stringMatching(/Z$/), data: { error: {} } });
+  const page = await folder.json("history", ids.declined, "--after", "1", "--limit", "1");
+  expect(page).toEqual([events[1]]);
+  expect(await folder.text("history", ids.declined, "--after", "3")).toBe("No events.\n");
+  expect(await folder.complaint("history", ids.declined, "--limit", "2000")).toContain("between 1 and 1000");
+});

@@ -1,0 +1,157 @@
+/** `workers`, `migrate`, `verify`, `doctor`, `graph`: for whoever is on call. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { rawSql } from "../processes/raw-sql.js";
+import { type Stocked, stockedFolder, whileWorking } from "./stocked.js";
+import { complaintIn, type Folder, newFolder, workflows } from "./support.js";
+
+let stocked: Stocked;
+beforeAll(async () => {
+  stocked = await stockedFolder();
+});
+afterAll(() => stocked.folder.remove());
+
+const alter = async ({ url }: Folder, statement: string) => {
+  const sql = await rawSql(url);
+  await sql.query(statement);
+  await sql.close();
+};
+
+test("workers lists those that live; --all also those that are gone", async () => {
+  const { folder } = stocked;
+  expect(await folder.text("workers")).toBe("No live workers; --all shows those that are gone.\n");
+  expect(await folder.json("workers")).toEqual([]);
+  const [gone] = await folder.json("workers", "--all");
+  expect(gone).toMatchObject({ state: "gone", live: false, owned: 0, pid: process.pid });
+  expect(gone.beatAt).toMatch(/^\d{4}-.*Z$/);
+  await whileWorking(folder, async () => {
+    const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
+    expect(head).toMatch(/^name +state +host +pid +runs +last heard of +serves$/);
+    expect(line).toMatch(new RegExp(` live +\\S+ +${process.pid} +0 +.* Onboarding, decl`));
+    expect(more).toEqual([]);
+    expect((line as string).length).toBeLessThanOrEqual(80);
+  });
+});
+
+test("a worker that was killed is silent, until somebody finds out", async () => {
+  const folder = newFolder();
+  expect(await folder.text("migrate")).toContain("applied migration");
+  expect(await folder.text("workers")).toBe("No workers.\n");
+  const worker = folder.begin(["worker", workflows, "--name", "killed"]);
+  await worker.until("serves");
+  await worker.kill();
+  await alter(folder, "UPDATE pawl_workers SET beat_at = beat_at - 60000");
+  expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: true }]);
+  const { checks } = await folder.json("doctor");
+  expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
+});
+
+test("migrate makes the tables once, and --status tells what is pending", async () => {
+  const folder = newFolder();
+  folder.write("pawl.db", "");
+  const { pending } = await folder.json("migrate", "--status");
+  expect(pending).toEqual(pending.map((_: number, index: number) => index + 1));
+  expect(await folder.text("migrate", "--status")).toMatch(/^sqlite \.\/pawl\.db lacks migrations? 1.*\.\n$/);
+  expect(await folder.json("migrate")).toEqual({ database: "sqlite ./pawl.db", applied: pending });
+  expect(await folder.text("migrate")).toBe("sqlite ./pawl.db was up to date.\n");
+  expect(await folder.text("migrate", "--status")).toBe("sqlite ./pawl.db is up to date.\n");
+  expect(await folder.json("migrate", "--status")).toEqual({ database: "sqlite ./pawl.db", pending: [] });
+});
+
+test("verify finds nothing where nothing is wrong", async () => {
+  const { folder, ids } = stocked;
+  expect(await folder.text("verify")).toMatch(/^7 runs, \d+ events: the tables say what the logs say\.\n$/);
+  expect(await folder.json("verify", ids.order)).toMatchObject({ runs: 1, differences: [] });
+  const unknown = "01980000-0000-7000-8000-000000000000";
+  expect(await folder.complaint("verify", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
+});
+
+test("verify shows every difference, and fails", async () => {
+  const { folder, ids } = await stockedFolder();
+  try {
+    await alter(folder, `UPDATE pawl_runs SET status = 'waiting' WHERE id = '${ids.held}'`);
+    const answer = await folder.pawl("verify");
+    expect(complaintIn(answer)).toMatch(/^7 runs, \d+ events: 1 difference\.$/);
+    expect(answer.stdout).toMatch(new RegExp(`^${ids.held} +status +"paused" +"waiting"$`, "m"));
+    const asJson = await folder.pawl("verify", ids.held, "--json");
+    expect(asJson.code).toBe(1);
+    expect(JSON.parse(asJson.stdout).differences).toEqual([
+      { runId: ids.held, what: "status", log: "paused", table: "waiting" },
+    ]);
+  } finally {
+    await folder.remove();
+  }
+});
+
+test("doctor is content where there is nothing to mend", async () => {
+  const { folder } = stocked;
+  await whileWorking(folder, async () => {
+    const { checks } = await folder.json("doctor");
+    expect(checks.map(({ name, verdict }: any) => `${name} ${verdict}`)).toEqual([
+      "node ok",
+      "settings ok",
+      "driver ok",
+      "connection ok",
+      "migrations ok",
+      "clock ok",
+      "workers ok",
+      "runs ok",
+    ]);
+    expect(await folder.text("doctor")).toMatch(
+      /^ok {7}settings {4}sqlite:\.\/pawl\.db \(the default\); no configuration file$/m,
+    );
+  });
+});
+
+test("doctor warns of runs that nobody serves, by workflow", async () => {
+  const text = await stocked.folder.text("doctor");
+  expect(text).toMatch(/^warning {2}workers {5}none is live; run: pawl worker <file>$/m);
+  expect(text).toMatch(/^warning {2}runs {8}no live worker serves: .*order \(1\)/m);
+  expect(text).not.toMatch(/no live worker serves: .*held/);
+});
+
+test("doctor fails at a problem, and looks no further", async () => {
+  const folder = newFolder();
+  folder.write("pawl.db", "");
+  const answer = await folder.pawl("doctor", "--json");
+  expect(complaintIn(answer)).toBe("Not in order: migrations.");
+  expect(JSON.parse(answer.stdout).checks.at(-1)).toMatchObject({ name: "migrations", verdict: "problem" });
+  const refused = await folder.pawl("doctor", "--url", "postgres://nobody:secret@127.0.0.1:1/none");
+  expect(complaintIn(refused)).toBe("Not in order: connection.");
+  expect(refused.stdout).toContain("ECONNREFUSED");
+  expect(refused.stdout).toContain("postgres://nobody:…@127.0.0.1:1/none (from --url)");
+});
+
+test("graph draws classes and graphs for Mermaid, and passes over functions", async () => {
+  const { folder } = stocked;
+  const text = await folder.text("graph", workflows);
+  expect(text).toContain("%% Onboarding\nflowchart TD\n");
+  expect(text).toContain("%% sorting\nflowchart TD\n");
+  expect(text).not.toContain("echo");
+  expect(await folder.text("graph", workflows, "--workflow", "Onboarding")).toBe(
+    'flowchart TD\n  n1["welcome"]\n  n2["say #34;hi#34;"]\n  n1 --> n2\n',
+  );
+});
+
+test("graph --json is the shape as data", async () => {
+  const { folder } = stocked;
+  const graphs = await folder.json("graph", workflows);
+  expect(graphs.map(({ name }: { name: string }) => name).sort()).toEqual(["Onboarding", "sorting"]);
+  const [sorting] = await folder.json("graph", workflows, "--workflow", "sorting");
+  expect(sorting).toMatchObject({
+    name: "sorting",
+    signature: expect.stringMatching(/^[0-9a-f]+$/),
+    nodes: expect.arrayContaining([
+      { name: "large", kind: "step", after: ["size"], case: { branch: "size", label: "big" } },
+    ]),
+  });
+});
+
+test("graph says what it cannot draw", async () => {
+  const { folder } = stocked;
+  expect(await folder.complaint("graph", workflows, "--workflow", "echo")).toBe(
+    '"echo" cannot be drawn: the steps of a function are known only as it runs.',
+  );
+  expect(await folder.complaint("graph", workflows, "--workflow", "sortin")).toMatch(
+    /has no workflow "sortin"; did you mean "sorting"\?$/,
+  );
+});

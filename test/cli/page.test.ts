@@ -1,0 +1,79 @@
+/**
+ * docs/cli.md shows what the command line prints. Its commands are run here, in their order; where they print something
+ * else than the page says (but for times and the like), the page is wrong. `npm test -- test/cli/page.test.ts -u` corrects it.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "pawl";
+import { expect, test } from "vitest";
+import { until } from "../processes/waiting.js";
+import { silent } from "./stocked.js";
+import { type CliProcess, type Folder, newFolder, program } from "./support.js";
+import { commandsOf, Ids, withOutputs, withoutChance } from "./transcript.js";
+
+const file = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));
+
+test("docs/cli.md shows what the commands print", async () => {
+  const page = readFileSync(file, "utf8");
+  const folder = newFolder();
+  const [, workflows] = /^```ts\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  folder.write("workflows.ts", workflows as string);
+  folder.write("bin/pawl", `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
+  chmodSync(join(folder.path, "bin/pawl"), 0o755);
+
+  const commands = commandsOf(page);
+  const isWorker = (command: string) => command.startsWith("pawl worker ");
+  const ids = new Ids(commands.filter(({ command }) => !isWorker(command)));
+  const outputs: string[] = [];
+  let worker: { readonly index: number; readonly process: CliProcess } | undefined;
+  for (const [index, { command }] of commands.entries()) {
+    if (isWorker(command)) {
+      worker = { index, process: folder.begin(command.split(" ").slice(1)) };
+      await worker.process.until("serves");
+      continue;
+    }
+    const output = await run(folder, ids.toMade(command));
+    ids.note(output);
+    outputs[index] = output;
+    await atRest(folder);
+  }
+  // Its lines came while the others were run.
+  if (worker === undefined) throw new Error("The page starts no worker.");
+  const { stdout } = await worker.process.stop();
+  outputs[worker.index] = stdout.replace(/(?=^Worker \S+ has stopped)/m, "^C\n");
+
+  const shown = commands.map((one, index) => {
+    const printed = ids.toPage(outputs[index] as string);
+    return withoutChance(printed) === withoutChance(one.output) ? one.output : printed;
+  });
+  await expect(withOutputs(page, shown)).toMatchFileSnapshot(file);
+});
+
+/** What a person would see: both streams. */
+async function run(folder: Folder, command: string): Promise<string> {
+  const env = { ...process.env, PATH: `${join(folder.path, "bin")}:${process.env.PATH}`, TZ: "UTC" };
+  const child = spawn("sh", ["-c", `(${command}) 2>&1`], { cwd: folder.path, env });
+  let output = "";
+  child.stdout.on("data", (text) => {
+    output += text;
+  });
+  await once(child, "close");
+  return output;
+}
+
+/** When the worker has done all that can be done now. */
+async function atRest({ url }: Folder): Promise<void> {
+  const pawl = await connect(url, { logger: silent });
+  await until(async () => {
+    const { runs } = await pawl.runs({ active: true });
+    // Only this tells whether a run that is parked is due.
+    const infos = await Promise.all(runs.map(({ id }) => pawl.run(id).get()));
+    return infos.every(
+      ({ status, explanation }) => (status === "waiting" || status === "paused") && explanation === null,
+    );
+  });
+  await pawl.close();
+}

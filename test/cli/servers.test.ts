@@ -1,0 +1,68 @@
+/** The same commands on a server: its clock, its schema, its password. */
+import { hostname } from "node:os";
+import { expect, onTestFinished, test } from "vitest";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { newFolder, workflows } from "./support.js";
+
+forEachStore(
+  (kind) => {
+    /** A folder whose commands use a new database of this server. */
+    const onServer = async () => {
+      const database = await testDatabase(kind);
+      const folder = newFolder();
+      onTestFinished(() => database.drop());
+      folder.write("pawl.config.json", JSON.stringify({ url: database.url }));
+      return { folder, database };
+    };
+
+    test("from empty database to a result that was waited for", async () => {
+      const { folder, database } = await onServer();
+      expect(await folder.complaint("runs")).toMatch(/ lacks migrations? 1.*; run: pawl migrate$/);
+      const { pending } = await folder.json("migrate", "--status");
+      expect((await folder.json("migrate")).applied).toEqual(pending);
+
+      const worker = folder.begin(["worker", workflows, "--json"]);
+      await worker.until("worker.started");
+      expect((await folder.json("start", "echo", '"hello"', "--wait")).output).toBe("hello");
+      const { id } = await folder.json("start", "order", '{"sku": "A-1"}');
+      await folder.text("signal", id, "approved", '{"by": "me"}');
+      await worker.until(`"runId":"${id}"`);
+      const { code, stdout } = await worker.stop();
+      expect(code).toBe(0);
+      expect(stdout).toContain('"event":"worker.stopped"');
+
+      expect((await folder.json("runs")).runs).toHaveLength(2);
+      expect(await folder.text("show", id)).toMatch(/^order {2}completed\n/);
+      expect(await folder.text("verify")).toMatch(/^2 runs, \d+ events: the tables say what the logs say\.\n$/);
+      expect(await database.connections()).toBe(0);
+    });
+
+    test("doctor looks at the server, and shows no password", async () => {
+      const { folder, database } = await onServer();
+      await folder.text("migrate");
+      const url = new URL(database.url);
+      url.username ||= "root";
+      url.password = "s3cret";
+      const { stdout, stderr } = await folder.pawl("doctor", "--url", url.href);
+      expect(stdout).toContain(`${url.username}:…@`);
+      expect(`${stdout}${stderr}`).not.toContain("s3cret");
+      const { checks } = await folder.json("doctor");
+      expect(checks).toContainEqual({ name: "clock", verdict: "ok", text: "the database and this machine agree" });
+      expect(checks).toContainEqual({ name: "migrations", verdict: "ok", text: "up to date" });
+    });
+
+    if (kind === "postgres") {
+      test("--schema keeps tables apart", async () => {
+        const { folder } = await onServer();
+        await folder.text("migrate", "--schema", "jobs");
+        expect(await folder.text("runs", "--schema", "jobs")).toBe("No runs.\n");
+        expect(await folder.complaint("runs")).toContain("run: pawl migrate");
+        const worker = folder.begin(["worker", workflows, "--schema", "jobs"]);
+        await worker.until("(schema jobs)");
+        expect(await folder.json("workers", "--schema", "jobs")).toMatchObject([{ host: hostname(), state: "live" }]);
+        expect((await worker.stop()).code).toBe(0);
+      });
+    }
+  },
+  ["postgres", "mysql"],
+);

@@ -1,0 +1,153 @@
+/** `worker` and `dev`: what they serve, what they tell, and how they end. */
+import { expect, test } from "vitest";
+import { until } from "../processes/waiting.js";
+import { type CliProcess, newFolder, workflows } from "./support.js";
+
+const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+const started = async (worker: CliProcess) => {
+  await worker.until("serves");
+  return worker;
+};
+
+test("a worker says what it serves, a line for each run that ends, and ends itself when it is asked to", async () => {
+  const folder = newFolder();
+  const worker = await started(folder.begin(["worker", workflows, "--name", "w-1"]));
+  const { id } = await folder.json("start", "echo", "1", "--wait");
+  const { stdout } = await folder.pawl("start", "declined", "--wait", "--json");
+  const declined = JSON.parse(stdout).id;
+  const { code, stdout: said, stderr } = await worker.stop();
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(said.split("\n").map((line) => line.replace(/ +\d+m?s$/, ""))).toEqual([
+    "Worker w-1 serves Onboarding, declined, echo, endless, flaky, held, order, sorting on sqlite ./pawl.db.",
+    `completed    echo ${id}`,
+    `step failed  declined ${declined}  charge: the card was declined`,
+    `failed       declined ${declined}`,
+    "Worker w-1 has stopped.",
+    "",
+  ]);
+});
+
+test("a worker's --json is a line for each thing that happens", async () => {
+  const folder = newFolder();
+  const worker = folder.begin(["worker", workflows, "--json", "--name", "w-1"]);
+  await worker.until("worker.started");
+  await folder.json("start", "echo", "1", "--wait");
+  await folder.json("start", "flaky", "--wait");
+  const events = eventsOf(await worker.stop());
+  expect(events).toMatchObject([
+    { event: "worker.started", name: "w-1", database: "sqlite ./pawl.db", workflows: expect.arrayContaining(["echo"]) },
+    { event: "run.ended", workflow: "echo", status: "completed", ms: expect.any(Number) },
+    { event: "step.failed", workflow: "flaky", step: "call", attempt: 1, error: { message: "the line is busy" } },
+    { event: "run.ended", workflow: "flaky", status: "completed" },
+    { event: "worker.stopped", name: "w-1", signal: "SIGINT", ended: { completed: 2, failed: 0, canceled: 0 } },
+  ]);
+});
+
+test("--quiet tells of no run and no step", async () => {
+  const folder = newFolder();
+  const worker = await started(folder.begin(["worker", workflows, "--quiet"]));
+  await folder.json("start", "flaky", "--wait");
+  const { stdout } = await worker.stop();
+  expect(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.replace(/^Worker \S+/, "Worker")),
+  ).toEqual([expect.stringMatching(/^Worker serves/), "Worker has stopped."]);
+});
+
+test("SIGTERM lets the step at hand finish; asked once more, the worker leaves at once and others take over", async () => {
+  const folder = newFolder();
+  const worker = await started(folder.begin(["worker", workflows, "--name", "first"]));
+  const { id } = await folder.json("start", "endless");
+  await until(async () => (await folder.json("show", id)).status === "running");
+  worker.signal("SIGTERM");
+  await worker.until("Stopping: what it has in hand (1) may finish. Again to leave at once.");
+  worker.signal("SIGTERM");
+  const { code, stderr } = await worker.exited;
+  expect(code).toBe(1);
+  expect(stderr).toContain("Left at once; others take over what it had in hand.");
+});
+
+test("a worker takes only the queues that it is told to", async () => {
+  const folder = newFolder();
+  const worker = await started(folder.begin(["worker", workflows, "--queue", "echo", "--queue", "order"]));
+  const [record] = await folder.json("workers");
+  expect(record.routes.map(({ workflow }: { workflow: string }) => workflow).sort()).toEqual(["echo", "order"]);
+  await worker.stop();
+});
+
+test.each([
+  [["--concurrency", "lots"], '--concurrency takes a whole number, not "lots".'],
+  [["--concurrency", "0"], "A worker's concurrency is a whole number above 0, not 0."],
+  [["--queue", ""], 'The queue name "" must not be empty; choose another.'],
+])("a worker refuses %j", async (args, sentence) => {
+  expect(await newFolder().complaint("worker", workflows, ...args)).toBe(sentence);
+});
+
+test("two workflows of one name are refused", async () => {
+  const folder = newFolder();
+  for (const name of ["a.ts", "b.ts"])
+    folder.write(name, 'import { workflow } from "pawl";\nexport const same = workflow("same", async () => 1);');
+  expect(await folder.complaint("worker", "a.ts", "b.ts")).toMatch(/^Two different workflows are called "same"/);
+});
+
+test("what workflows log goes to stderr", async () => {
+  const folder = newFolder();
+  folder.write(
+    "a.ts",
+    `import { workflow } from "pawl";
+     export const chatty = workflow("chatty", async (ctx) => {
+       ctx.log.debug("too much");
+       ctx.log.info("hello", { a: 1 });
+       ctx.log.warn("careful", new Error("hot"));
+     });`,
+  );
+  const worker = folder.begin(["worker", "a.ts", "--json"]);
+  await worker.until("worker.started");
+  await folder.json("start", "chatty", "--wait");
+  const { stdout, stderr } = await worker.stop();
+  expect(stderr).toBe("hello { a: 1 }\nwarning: careful hot\n");
+  expect(eventsOf({ stdout }).map(({ event }) => event)).toEqual(["worker.started", "run.ended", "worker.stopped"]);
+});
+
+test("a worker ends although a workflow file has left something open", async () => {
+  const folder = newFolder();
+  folder.write(
+    "a.mjs",
+    `import { workflow } from "pawl";
+     setInterval(() => {}, 1_000);
+     export const ticking = workflow("ticking", async () => 1);`,
+  );
+  const worker = await started(folder.begin(["worker", "a.mjs"]));
+  expect((await worker.stop()).code).toBe(0);
+});
+
+test("a worker goes on when nobody reads what it says", async () => {
+  const folder = newFolder();
+  const worker = await started(folder.begin(["worker", workflows]));
+  worker.stopReading();
+  for (const input of ["1", "2"])
+    expect((await folder.json("start", "echo", input, "--wait")).status).toBe("completed");
+  expect(await worker.stop()).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("dev finds workflows.ts, makes a database file, and tells how to start a run", async () => {
+  const folder = newFolder();
+  folder.write(
+    "src/workflows.ts",
+    'import { workflow } from "pawl";\nexport const hi = workflow("hi", async () => "hi");',
+  );
+  const dev = await started(folder.begin(["dev"]));
+  await dev.until("Start a run from another terminal: pawl start <workflow> '<json>'. Ctrl-C stops.");
+  expect(folder.has("pawl.db")).toBe(true);
+  expect((await folder.json("start", "hi", "--wait")).output).toBe("hi");
+  const { code, stdout } = await dev.stop();
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^completed +hi [0-9a-f-]{36} +\d+ms$/m);
+});
