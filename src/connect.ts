@@ -1,6 +1,8 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
 import { Client } from "./client/client.js";
 import { newId } from "./client/new-id.js";
+import { prune } from "./client/prune.js";
+import { type Duration, parseDuration } from "./core/duration.js";
 import { InvalidInputError, MigrationError } from "./core/errors.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
@@ -15,6 +17,8 @@ export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | 
   readonly logger?: Logger;
   /** Told of every exception in a step, of all workflows. */
   readonly onError?: ErrorReporter;
+  /** Workers delete runs that ended longer ago than this; without it nothing is ever deleted. See `prune`. */
+  readonly retention?: Duration;
 }
 
 /** Durable workflows on one database. */
@@ -22,10 +26,17 @@ export class Pawl extends Client {
   readonly #workers = new Set<Worker>();
 
   readonly #onError: ErrorReporter | null;
+  readonly #retentionMs: number | null;
 
-  constructor(store: Store, logger: Logger = defaultLogger, onError: ErrorReporter | null = null) {
+  constructor(
+    store: Store,
+    logger: Logger = defaultLogger,
+    onError: ErrorReporter | null = null,
+    retention: Duration | null = null,
+  ) {
     super(store, logger);
     this.#onError = onError;
+    this.#retentionMs = retention === null ? null : checkRetention(retention);
   }
 
   /** Where the data is, for people: "sqlite ./pawl.db". */
@@ -43,12 +54,17 @@ export class Pawl extends Client {
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
+        prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
       options,
     );
     this.#workers.add(worker);
     this.addAdopter(worker);
     return worker;
+  }
+
+  #prunes(olderThan: number) {
+    return (signal: AbortSignal) => prune(this.store, { olderThan, signal });
   }
 
   /** Stops its workers and lets go of the database. */
@@ -65,6 +81,7 @@ export class Pawl extends Client {
  * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
  */
 export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions = {}): Promise<Pawl> {
+  if (options.retention !== undefined) checkRetention(options.retention);
   const logger = options.logger ?? defaultLogger;
   const store = await openStore(url, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
@@ -78,7 +95,14 @@ export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions 
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError);
+  return new Pawl(store, logger, options.onError, options.retention);
+}
+
+/** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
+function checkRetention(retention: Duration): number {
+  const ms = parseDuration(retention, "retention");
+  if (ms >= 60_000) return ms;
+  throw new InvalidInputError(`The retention is at least a minute, not ${ms} ms; without one nothing is deleted.`);
 }
 
 async function prepare(store: Store, migrate: boolean): Promise<void> {

@@ -14,6 +14,8 @@ export interface PawlConfig {
   readonly schema?: string;
   /** False: nobody but `pawl migrate` changes the tables. */
   readonly migrate?: boolean;
+  /** Workers delete runs that ended longer ago than this. */
+  readonly retention?: Duration;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];
   readonly concurrency?: number;
@@ -77,6 +79,7 @@ const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unkno
   url: [isText, "a text"],
   schema: [isText, "a text"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
+  retention: [isDuration, "a duration"],
   workflows: [isList, "a list of files"],
   concurrency: [(value) => typeof value === "number", "a number"],
   name: [isText, "a text"],

@@ -45,7 +45,7 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
     await store.close();
     throw error;
   }
-  return { pawl: new Pawl(store, logger, options.onError), store };
+  return { pawl: new Pawl(store, logger, options.onError, settings.config.retention), store };
 }
 
 export async function withPawl<T>(call: Call, work: (pawl: Pawl) => Promise<T>): Promise<T> {

@@ -8,7 +8,7 @@ import type { Output } from "./output.js";
 import { colourOf } from "./paint.js";
 import { type Cell, cut, printable, table } from "./table.js";
 import { bar, scaleOf } from "./timeline.js";
-import { lasting, moment, relative } from "./times.js";
+import { lasting, moment, relative, withShortTimes } from "./times.js";
 
 type Execution = Pick<
   ExecutionInfo,
@@ -151,7 +151,7 @@ function progress(rows: readonly ProgressInfo[], { paint }: Output): string[] {
 function state({ info, executions, explanation }: RunPicture, { paint, now }: Output): string[] {
   if (info.status === "completed") return [];
   const error = info.error ?? openError(executions);
-  const lines = explanation.because === "ended" ? [] : ["", shortTimes(printable(explanation.text), now())];
+  const lines = explanation.because === "ended" ? [] : ["", withShortTimes(printable(explanation.text), now())];
   if (error === null) return lines;
   const [what, how] =
     info.status === "canceled" && info.error !== null ? ["canceled", error.message] : ["last error", inOneLine(error)];
@@ -169,6 +169,3 @@ function openError(executions: readonly Execution[]): Error | null {
 }
 
 const inOneLine = ({ name, message }: Error) => `${name}: ${message}`;
-
-const shortTimes = (text: string, now: number) =>
-  text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => moment(new Date(iso), now));

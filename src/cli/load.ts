@@ -10,6 +10,7 @@ import { relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { discoverWorkflows } from "../define/as-definition.js";
 import type { WorkflowDefinition } from "../define/definition.js";
+import { isJob, type JobDefinition } from "../define/dynamic/job.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import * as hooks from "./loader-hooks.js";
 
@@ -43,22 +44,28 @@ export async function loadModule(file: string): Promise<object> {
   }
 }
 
-/** The workflows, classes and graphs that these files export. */
-export async function loadWorkflows(files: readonly string[]): Promise<WorkflowDefinition[]> {
+export interface Definitions {
+  readonly workflows: readonly WorkflowDefinition[];
+  readonly jobs: readonly JobDefinition[];
+}
+
+/** The workflows, classes, graphs and jobs that these files export. */
+export async function loadDefinitions(files: readonly string[]): Promise<Definitions> {
   const found = new Set<WorkflowDefinition>();
   for (const file of files) {
-    const workflows = workflowsIn(await loadModule(file));
-    if (workflows.length === 0)
+    const definitions = definitionsIn(await loadModule(file));
+    if (definitions.length === 0)
       throw new CliError(
-        `${file} exports no workflow; export what workflow(…) or graph(…) returns, or a class that extends Workflow.`,
+        `${file} exports no workflow; export what workflow(…), graph(…) or job(…) returns, or a class that extends Workflow.`,
       );
-    for (const one of workflows) found.add(one);
+    for (const one of definitions) found.add(one);
   }
-  return [...found];
+  const all = [...found];
+  return { workflows: all.filter((one) => !isJob(one)), jobs: all.filter(isJob) };
 }
 
 /** Of a CommonJS file, all that it exports is under `default` too. */
-function workflowsIn(loaded: object): WorkflowDefinition[] {
+function definitionsIn(loaded: object): WorkflowDefinition[] {
   const { default: byDefault, ...named } = loaded as { readonly default?: unknown };
   const inner = typeof byDefault === "object" && byDefault !== null ? byDefault : {};
   return [...new Set([...discoverWorkflows({ byDefault, ...named }), ...discoverWorkflows(inner)])];

@@ -4,7 +4,7 @@ import { wholeNumber } from "./arguments.js";
 import type { Call, OptionSpecs, OptionValues } from "./command.js";
 import type { Settings } from "./config.js";
 import { loggerFor, openDatabase } from "./database.js";
-import { loadWorkflows } from "./load.js";
+import { loadDefinitions } from "./load.js";
 import { onRunEnd } from "./run-ends.js";
 import { type ReportOptions, WorkerReport } from "./worker-report.js";
 
@@ -34,7 +34,7 @@ export interface Serving {
 export async function serve(call: WorkerCall, { settings, files, report: how, hints }: Serving): Promise<void> {
   const { out, options } = call;
   const given = optionsFor(options, settings);
-  const workflows = await loadWorkflows(files);
+  const { workflows, jobs } = await loadDefinitions(files);
   const report = new WorkerReport(out, { ...how, quiet: options.quiet === true });
   const stopped = stopSignal((text) => report.note(text));
   const { pawl, store } = await openDatabase(settings, out, {
@@ -44,13 +44,14 @@ export async function serve(call: WorkerCall, { settings, files, report: how, hi
   });
   const stopListening = onRunEnd((end) => report.runEnded(end, store));
   try {
-    const worker = pawl.worker({ workflows, ...given });
+    const worker = pawl.worker({ workflows, ...(jobs.length === 0 ? {} : { jobs }), ...given });
     await worker.start();
     const names = workflows.map(({ name, version }) => (version === "" ? name : `${name} ${version}`)).sort();
+    const ofJobs = jobs.map(({ job }) => job).sort();
     const { id, name } = worker;
-    report.say({ event: "worker.started", id, name, database: pawl.description, workflows: names }, () =>
-      [`Worker ${name} serves ${names.join(", ")} on ${pawl.description}.`, ...hints].join("\n"),
-    );
+    const served = [...names, ...ofJobs.map((job) => `job ${job}`)].join(", ");
+    const begun = { event: "worker.started", id, name, database: pawl.description, workflows: names, jobs: ofJobs };
+    report.say(begun, () => [`Worker ${name} serves ${served} on ${pawl.description}.`, ...hints].join("\n"));
     report.begin(() => worker.active);
     const signal = await stopped;
     if (worker.active > 0)

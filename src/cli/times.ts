@@ -36,5 +36,9 @@ export function clock(at: Date, now: number): string {
 /** "14:02:07 (3m ago)". */
 export const moment = (at: Date, now: number): string => `${clock(at, now)} (${relative(at, now)})`;
 
+/** Sentences of the library have instants in ISO format. */
+export const withShortTimes = (text: string, now: number): string =>
+  text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => moment(new Date(iso), now));
+
 const two = (value: number) => String(value).padStart(2, "0");
 const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

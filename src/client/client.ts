@@ -10,7 +10,7 @@ import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
-import { anyHero, type DeclaredNode, type HeroPolicy, type WorkflowDefinition } from "../define/definition.js";
+import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
@@ -21,6 +21,10 @@ import { type BuildOptions, graphRun } from "./build.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
+import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./metrics.js";
+import { type Pruned, type PruneOptions, prune } from "./prune.js";
+import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js";
+import { type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
 import type { ClassStartArgs, StartArgs } from "./start-args.js";
@@ -38,19 +42,6 @@ export interface RunsFilter {
   readonly limit?: number;
   /** `next` of the page before. */
   readonly cursor?: string;
-}
-
-/** What the registry knows of a workflow. */
-interface Registration {
-  readonly queue: string;
-  readonly version: string;
-  readonly priority: number;
-  readonly tags: readonly string[];
-  /** Queues that its steps have, or once had. */
-  readonly queues: readonly string[];
-  readonly hero: HeroPolicy;
-  /** The steps that it declares; null when they are found out as its code runs. */
-  readonly nodes: readonly DeclaredNode[] | null;
 }
 
 const maxPage = 1_000;
@@ -195,6 +186,34 @@ export class Client {
     return workers.map((worker) => ({ ...worker, routes: shown(worker.routes) }));
   }
 
+  /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
+  metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
+    return metricsOf(this.store, typeof workflow === "string" ? workflow : asDefinition(workflow).name, options);
+  }
+
+  /** All queues: what waits there, who works for them, which are paused. */
+  queues(): Promise<QueueInfo[]> {
+    return listQueues(this.store);
+  }
+
+  /** From now on workers begin nothing in this queue; what they execute goes on. Starts are accepted and wait. */
+  pauseQueue(name: string, reason?: string): Promise<void> {
+    return pauseQueue(this.store, name, reason);
+  }
+
+  /** Workers take runs from this queue again. */
+  resumeQueue(name: string): Promise<void> {
+    return resumeQueue(this.store, name);
+  }
+
+  /**
+   * Deletes runs that ended longer ago than `olderThan`, with their logs, as whole trees: one whose child has not ended, or
+   * ended later, stays. Their idempotency keys may be used again. `connect(url, { retention })` lets workers do this.
+   */
+  prune(options: PruneOptions): Promise<Pruned> {
+    return prune(this.store, options);
+  }
+
   /** Folds every log (or one) and compares with the tables. */
   async verify(runId?: string): Promise<Verification> {
     if (runId !== undefined && !isUuid(runId)) throw new RunNotFoundError(runId);
@@ -244,10 +263,7 @@ export class Client {
 
   async registration(name: string): Promise<Registration | null> {
     const known = await this.store.workflow(name);
-    if (known === null) return null;
-    const defaults = known.graph === null ? {} : (JSON.parse(known.graph) as Partial<Registration>);
-    const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null } = defaults;
-    return { queue: known.queue, version: known.version, priority, tags, queues, hero, nodes };
+    return known === null ? null : registrationOf(known);
   }
 
   #handle(id: string): RunHandle<any, any> {

@@ -1,6 +1,15 @@
 /** The graph that a run goes by, for people who inspect, repair and retry it. */
 import type { ParentsOf } from "../core/ancestry.js";
-import { dagOf, edgesOf, type FrozenDag, parentsInDag, parentsOfNodes, parseDag, signDag } from "../core/dag.js";
+import {
+  dagAsJson,
+  dagOf,
+  edgesOf,
+  type FrozenDag,
+  parentsInDag,
+  parentsOfNodes,
+  parseDag,
+  signDag,
+} from "../core/dag.js";
 import { GraphError, InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { descendantsIn } from "../core/order.js";
 import { jobWorkflow } from "../core/route.js";
@@ -52,7 +61,7 @@ export class RunGraph {
   }
 
   exported(): string {
-    return `${JSON.stringify(this.#dag ?? this.#frozenNow(), null, 2)}\n`;
+    return dagAsJson(this.#dag ?? this.#frozenNow());
   }
 
   /** As if what the code declares now had been frozen when the run was born. */

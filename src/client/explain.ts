@@ -4,9 +4,10 @@ import { graphRoute } from "../core/route.js";
 import { fold, type Op, type RunState } from "../core/state.js";
 import { type Waiting, waitingFor } from "../core/waiting.js";
 import { heardOf, isHeardOf, serves } from "../store/serving.js";
-import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import type { PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { errorOf } from "./info.js";
 import { readLog } from "./log.js";
+import { pausedQueueOf } from "./queues.js";
 
 export interface Explanation {
   readonly because:
@@ -16,6 +17,7 @@ export interface Explanation {
     | "worker_silent"
     | "planned"
     | "waiting"
+    | "queue_paused"
     | "no_worker"
     | "about_to_run";
   /** One or two sentences. */
@@ -45,6 +47,8 @@ export async function explainDue(store: Store, run: RunRecord, task: TaskRecord)
   if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
     return null;
   const since = instant(task.dueAt);
+  const paused = await pausedQueueOf(store, run.workflow, task.route);
+  if (paused !== null) return queuePaused(paused, since);
   const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
   const heard = await heardOf(store);
   const able = heard.filter((worker) => serves(worker, task, run));
@@ -54,6 +58,13 @@ export async function explainDue(store: Store, run: RunRecord, task: TaskRecord)
   }
   const text = `${sinceWhen}, but no live worker has ${what(run, task)}.${otherVersions(run, heard)}`;
   return { because: "no_worker", text, since, until: null };
+}
+
+function queuePaused({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
+  const why = reason === null ? "" : `: ${reason}`;
+  const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
+  const text = `${due}, but its queue "${name}" is paused since ${iso(pausedAt)} until somebody resumes the queue${why}`;
+  return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
 function what({ workflow, version }: RunRecord, { route }: TaskRecord): string {

@@ -9,6 +9,7 @@ import { sha256Hex } from "./ids.js";
 import { checkName } from "./names.js";
 import { orderOf } from "./order.js";
 import { frozenVersion } from "./route.js";
+import { scopeMark } from "./state.js";
 
 export interface FrozenNode {
   readonly name: string;
@@ -59,14 +60,15 @@ function signatureOf(nodes: FrozenDag["nodes"]): string {
   return sha256Hex(lines.sort().join("\n")).slice(0, 16);
 }
 
+/** For people. What JSON has no words for, in arguments, is marked as it is where it is stored. */
+export function dagAsJson(dag: FrozenDag): string {
+  const text = encode(dag, { what: "graph", limit: Number.POSITIVE_INFINITY });
+  return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+}
+
 /** What somebody edited by hand, as far as that makes a graph; what does not is refused by name. */
 export function parseDag(workflow: string, json: unknown): FrozenDag {
-  const {
-    version,
-    frozen_at,
-    nodes,
-    options = {},
-  } = (typeof json === "string" ? parse(json) : json) as Partial<FrozenDag>;
+  const { version, frozen_at, nodes, options = {} } = parse(json);
   if (version !== 1)
     throw new InvalidInputError(`importDag takes a graph of version 1, not ${JSON.stringify(version)}.`);
   if (typeof nodes !== "object" || nodes === null || Array.isArray(nodes) || Object.keys(nodes).length === 0)
@@ -75,12 +77,15 @@ export function parseDag(workflow: string, json: unknown): FrozenDag {
   const at = new Date(frozen_at ?? "");
   if (Number.isNaN(at.getTime()))
     throw new InvalidInputError("importDag takes a graph that says when it was `frozen_at`.");
+  if (typeof options !== "object" || options === null)
+    throw new InvalidInputError("The `options` of a graph are an object.");
   return freeze(workflow, nodes, at, checkOptions(options));
 }
 
-function parse(json: string): object {
+function parse(json: unknown): Partial<FrozenDag> {
+  const text = typeof json === "string" ? json : JSON.stringify(json, marked);
   try {
-    const parsed = JSON.parse(json) as unknown;
+    const parsed = decode(text);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
     // Told below.
@@ -88,9 +93,19 @@ function parse(json: string): object {
   throw new InvalidInputError("importDag takes the JSON of a graph, as exportDag() gives it.");
 }
 
+/** An object may be what somebody has parsed, with the marks of the JSON, or have values that are to be marked yet. */
+function marked(this: Record<string, unknown>, key: string): unknown {
+  const value = this[key];
+  const isPlain = Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
+  return isPlain
+    ? value
+    : JSON.parse(encode(value, { what: `"${key}" of the graph`, limit: Number.POSITIVE_INFINITY }));
+}
+
 function checkNode(id: string, node: unknown): void {
   const { name, job, depends_on } = (node ?? {}) as Partial<FrozenNode>;
-  checkName("node", id);
+  if (checkName("node", id).includes(scopeMark))
+    throw new InvalidInputError(`The node id "${id}" contains "${scopeMark}"; choose another.`);
   checkName("node", name);
   if (job !== undefined) checkName("job", job);
   if (!Array.isArray(depends_on) || depends_on.some((one) => typeof one !== "string"))

@@ -353,8 +353,15 @@ const folders: { readonly [type in keyof EventData]: Folder } = {
     state.news += 1;
   },
   "dag.imported": (state, event) => {
-    state.dag = dataOf(event, "dag.imported").dag;
+    const { dag } = dataOf(event, "dag.imported");
+    state.dag = dag;
     state.news += 1;
+    for (const [key, op] of state.ops) {
+      if (op.kind !== "step" || key.includes(scopeMark) || Object.hasOwn(dag.nodes, key)) continue;
+      // Nobody waits for it any more. Should it come back, its attempts go on counting.
+      (state.rewound ??= new Map()).set(key, op.attempt);
+      state.ops.delete(key);
+    }
   },
 
   "timer.started": (state, event) => {

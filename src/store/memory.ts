@@ -6,6 +6,7 @@
  */
 import { Heap } from "./heap.js";
 import { HintEmitter, hintsOf, hintsOfMail } from "./hints.js";
+import { MemoryUpkeep } from "./memory-upkeep.js";
 import type {
   ActiveStatus,
   Batch,
@@ -97,10 +98,23 @@ export class MemoryStore implements Store {
   readonly #startKeys = new Map<string, Run>();
   readonly #heroKeys = new Map<string, Run>();
   readonly #shelves = new Map<string, Shelf>();
+  readonly upkeep: MemoryUpkeep;
   #nextInboxId = 1;
 
   constructor(options: Pick<StoreOptions, "clock"> = {}) {
     this.#clock = options.clock ?? Date.now;
+    this.upkeep = new MemoryUpkeep({
+      runs: this.#runs,
+      tasks: this.#tasks,
+      events: this.#events,
+      inboxes: this.#inboxes,
+      cursors: this.#cursors,
+      workers: this.#workers,
+      workflows: this.#workflows,
+      forgetStartKey: (run) => void (run.startKey !== null && this.#startKeys.delete(startKeyOf(run))),
+      clock: this.#clock,
+      hints: this.#hints,
+    });
   }
 
   async migrate(): Promise<void> {}
@@ -369,7 +383,7 @@ export class MemoryStore implements Store {
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
-    if (!this.#holds(fence)) return { alive: false, mail: [], reaped: [] };
+    if (!this.#holds(fence)) return { alive: false, mail: [], reaped: [], pausedQueues: [] };
     const now = Date.now();
     const me = this.#workers.get(fence.workerId) as Omit<WorkerRecord, "owned">;
     this.#workers.set(me.id, { ...me, beatAt: now });
@@ -381,7 +395,7 @@ export class MemoryStore implements Store {
     }
     const mail: string[] = [];
     for (const task of this.#tasks.values()) if (task.owner === me.id && task.mail > 0) mail.push(task.run.id);
-    return { alive: true, mail, reaped };
+    return { alive: true, mail, reaped, pausedQueues: this.upkeep.pausedNames };
   }
 
   async retire(fence: Fence): Promise<void> {

@@ -9,7 +9,9 @@
  */
 
 import type { NewEvent, StoredEvent } from "../core/event.js";
+import type { Upkeep } from "./upkeep.js";
 
+export type { Age, Backlog, Child, ChildKey, Executing, PausedQueue, Root, RunSample, Upkeep } from "./upkeep.js";
 export type { NewEvent, StoredEvent };
 
 /** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */
@@ -262,6 +264,8 @@ export interface BeatResult {
   readonly mail: readonly string[];
   /** Workers that were silent for longer than their lease: marked dead first, then their tasks were made ready. */
   readonly reaped: readonly string[];
+  /** The names of the queues that are paused; none if this fence is dead. */
+  readonly pausedQueues: readonly string[];
 }
 
 export interface WorkflowRecord {
@@ -356,7 +360,7 @@ export interface Store {
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /** Registers or revives a worker: `live`, with an epoch higher than any it had. */
   enlist(worker: WorkerInfo): Promise<Fence>;
-  /** Renews the lease, reaps silent workers, reports mail. */
+  /** Renews the lease, reaps silent workers, reports mail and which queues are paused. */
   beat(fence: Fence): Promise<BeatResult>;
   /**
    * A worker leaves: marked dead, what it still owned is made ready. Here and when workers are reaped, others are told
@@ -381,6 +385,9 @@ export interface Store {
 
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
   workflow(name: string): Promise<WorkflowRecord | null>;
+
+  /** What operators and housekeeping ask for; no run waits for any of it. */
+  readonly upkeep: Upkeep;
 
   /** Whether `watch` hears of other processes' commits too. If not, whoever waits for them has to look. */
   readonly hearsOthers: boolean;

@@ -13,6 +13,7 @@ import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
+import type { JobDefinition } from "../define/dynamic/job.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { Batch, Fence, Store, StoreTransaction } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
@@ -21,6 +22,8 @@ import { VirtualClock } from "./clock.js";
 export interface CrashTestOptions<Input, Output> {
   /** All workflows that take part; default: the one under test. */
   readonly workflows?: readonly AnyWorkflow[];
+  /** Jobs that its tasks name; default: those of `testPawl`. */
+  readonly jobs?: readonly JobDefinition[];
   readonly store?: string;
   readonly hero?: HeroRef;
   /** Called before each run: put the outside world back to its beginning. */
@@ -171,7 +174,8 @@ class Trial<Input, Output> {
 
   async #worker(pawl: Pawl): Promise<Worker> {
     const workflows = new Set([...(this.#options.workflows ?? []).map(asDefinition), this.#definition]);
-    const worker = pawl.worker({ workflows: [...workflows], concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
+    const jobs = this.#options.jobs ?? [];
+    const worker = pawl.worker({ workflows: [...workflows], jobs, concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
     await worker.start();
     return worker;
   }

@@ -181,7 +181,12 @@ export class TestPawl {
     // On a shared database our own worker would take the runs that are to be crashed.
     await this.#worker.stop();
     try {
-      return await crashTest(workflow, input, { workflows, ...(store === undefined ? {} : { store }), ...options });
+      return await crashTest(workflow, input, {
+        workflows,
+        jobs: this.#jobs,
+        ...(store === undefined ? {} : { store }),
+        ...options,
+      });
     } finally {
       this.#worker = await testWorker(this.pawl, workflows, this.#jobs);
     }

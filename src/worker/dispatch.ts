@@ -25,6 +25,8 @@ export class Dispatcher {
   readonly #turn: Turn;
   readonly #sent = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
+  /** While a part is being written: what comes after it. */
+  #later: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
   constructor(scope: Scope) {
     this.#scope = scope;
@@ -65,6 +67,24 @@ export class Dispatcher {
   }
 
   #send(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
+    if (this.#later !== null) return void this.#later.push([node, op, info]);
+    this.#handOut(node, op, info);
+    if (this.#turn.outbox.starts.length >= startsPerCommit) void this.#turn.busy(() => this.#inParts());
+  }
+
+  /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
+  async #inParts(): Promise<void> {
+    const { outbox } = this.#turn;
+    this.#later = [];
+    while (outbox.empty || (await this.#turn.submit([]))) {
+      const part = this.#later.splice(0, startsPerCommit);
+      if (part.length === 0) break;
+      for (const [node, op, info] of part) this.#handOut(node, op, info);
+    }
+    this.#later = null;
+  }
+
+  #handOut(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     const turn = this.#turn;
     const { id, name, job, frozenAt } = node;
     if (!turn.mayBegin(id)) return;
@@ -76,13 +96,9 @@ export class Dispatcher {
     // Until it is in the log, it still looks as if it had to be sent.
     if (this.#sent.get(id) === attempt) return;
     this.#sent.set(id, attempt);
-    const input: JobInput = {
-      args: node.args,
-      run: turn.runId,
-      node: { id, name },
-      attempt,
-      failures: op?.failures ?? 0,
-    };
+    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.failures ?? 0 };
+    // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
+    const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
     const text = this.#written(input);
     if (text === null) return;
     turn.outbox.starts.push({
@@ -103,8 +119,7 @@ export class Dispatcher {
       due: { kind: "now" },
     });
     turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
-    if (turn.outbox.starts.length >= startsPerCommit) void turn.submit([]);
-    else turn.stir();
+    turn.stir();
   }
 
   /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */

@@ -73,7 +73,8 @@ export class Housekeeping {
     try {
       await work();
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#options.log.warn(`Housekeeping failed (${what}); it is tried again later.`, error);
+      if (!this.#stop.signal.aborted)
+        this.#options.log.warn(`Housekeeping failed (${what}); it is tried again later.`, error);
     }
   }
 }

@@ -34,9 +34,7 @@ export class Lease {
       this.#again = true;
       return this.#beating;
     }
-    this.#beating = this.#beatUntilQuiet().finally(() => {
-      this.#beating = null;
-    });
+    this.#beating = this.#beatUntilQuiet();
     return this.#beating;
   }
 
@@ -45,6 +43,8 @@ export class Lease {
       this.#again = false;
       await this.#beat();
     } while (this.#again && !this.#stopped);
+    // At once: who asks a moment later must not be taken for one who asked in time.
+    this.#beating = null;
   }
 
   async #beat(): Promise<void> {

@@ -40,8 +40,13 @@ export class StuckRuns {
       ]);
   }
 
-  /** Owned by workers that are gone: the beats of any other should have freed them. */
+  /**
+   * Owned by workers that are gone: the beats of any other should have freed them. How many they own is asked only if there
+   * are such workers: it may mean to read all open tasks.
+   */
   async #abandoned(): Promise<[about: string, text: string][]> {
+    const silent = await this.#store.upkeep.silentWorkers({ silentSince: Date.now() - patienceMs });
+    if (silent.length === 0) return [];
     const [workers, now] = await Promise.all([this.#store.workers(), this.#store.now()]);
     const isGone = (worker: WorkerRecord) => worker.owned > 0 && !isHeardOf(worker, now);
     return workers

@@ -71,7 +71,7 @@ export class Turn {
   #undoing = false;
   /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
   #expired: Failure | null = null;
-  /** It was paused and resumed within this turn: what the code asked for meanwhile was refused, so it begins again. */
+  /** It was paused and resumed within this turn, or told to try a node again: the code has its answer, so it begins again. */
   #startOver = false;
   #controller: AbortController | null = null;
   /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
@@ -420,7 +420,7 @@ export class Turn {
         if (!(node as string).includes(scopeMark)) this.host.stepEnded(this);
       }
       if (type === "map.settled" || type === "map.spawned") releaseChildren(this);
-      else if (type === "run.resumed" && this.#codeRuns) this.#startOver = true;
+      else if ((type === "run.resumed" || type === "node.reopened") && this.#codeRuns) this.#startOver = true;
       else if (type === "wait.started" || type === "run.paused") listens = true;
     }
     if (listens && this.state.signals.length > 0) void this.#attention.pump([], at);

@@ -125,7 +125,8 @@ export class Worker {
         : parseDuration(options.poll ?? "1s", "poll");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
     const { housekeeping = "1 hour" } = options;
-    const everyMs = housekeeping === Number.POSITIVE_INFINITY ? housekeeping : parseDuration(housekeeping, "housekeeping");
+    const never = Number.POSITIVE_INFINITY;
+    const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
   }
 

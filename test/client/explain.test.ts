@@ -179,4 +179,35 @@ describe("explain()", () => {
     await settle();
     expect((await run.get()).explanation).toContain('no live worker has workflow "Mailing", queue "mail".');
   });
+
+  test("of one whose queue is paused, or the queue of its next step", async () => {
+    class Mailing extends Workflow {
+      static {
+        this.step("write", () => {});
+        this.step("send", { queue: "mail" }, () => {});
+      }
+    }
+    const w = await world();
+    const { worker, settle } = await w.worker([Mailing, quick, listening]);
+    await w.pawl.pauseQueue("mail", "the provider is down");
+    await w.pawl.pauseQueue("quick");
+    const pausedAt = new Date(w.clock.read());
+    await until(() => worker.pausedQueues.length === 2);
+    w.clock.moveTo(w.clock.read() + 1_000);
+    const now = at(w.clock.read());
+    const [mailing, simple, other] = [
+      await w.pawl.start(Mailing),
+      await w.pawl.start(quick),
+      await w.pawl.start(listening),
+    ];
+    await settle();
+    const text = `It has been due since ${now}, but its queue "mail" is paused since ${pausedAt.toISOString()} until somebody resumes the queue: the provider is down`;
+    expect(await mailing.explain()).toEqual({ because: "queue_paused", text, since: pausedAt, until: null });
+    expect((await mailing.get()).explanation).toBe(text);
+    expect(await simple.explain()).toMatchObject({
+      because: "queue_paused",
+      text: `It has been due since ${now}, but its queue "quick" is paused since ${pausedAt.toISOString()} until somebody resumes the queue`,
+    });
+    expect((await other.explain()).because).toBe("waiting");
+  });
 });

@@ -24,7 +24,11 @@ const fileOf = (page: Page) => join(folder, page.name.replace(/\.md$/, ".mts"));
 for (const page of pages) writeFileSync(fileOf(page), programOf(page));
 
 test("the guides are among the pages that are run", () => {
-  expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(["class-style.md", "resumable-steps.md"]));
+  const guides = [
+    ...["quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
+    ...["testing", "deploying", "operating", "telemetry", "coming-from"],
+  ];
+  expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(guides.map((guide) => `${guide}.md`)));
 });
 
 test("code that no test would run is refused", () => {

@@ -2,7 +2,7 @@ import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.j
 import type { GraphDefinition } from "../../define/graph/graph.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { loadWorkflows } from "../load.js";
+import { loadDefinitions } from "../load.js";
 import { didYouMean } from "../nearest.js";
 
 export const graph = command({
@@ -15,8 +15,9 @@ export const graph = command({
 
   run: async ({ args, options, out }) => {
     const [file] = args as [string];
-    const workflows = chosen(await loadWorkflows([file]), options.workflow, file);
+    const workflows = chosen((await loadDefinitions([file])).workflows, options.workflow, file);
     const drawn = workflows.filter(({ declared }) => declared !== null);
+    if (workflows.length === 0) throw new CliError(`${file} exports jobs only; the graphs that use them are drawn by pawl dag export.`);
     if (drawn.length === 0) {
       const names = workflows.map(({ name }) => `"${name}"`).join(", ");
       throw new CliError(`${names} cannot be drawn: the steps of a function are known only as it runs.`);

@@ -1,17 +1,27 @@
+import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { settingsOf } from "../config.js";
 import { checkExists, loggerFor, migrations, openBareStore } from "../database.js";
+import { migrationSql } from "../migration-sql.js";
 
 export const migrate = command({
   name: "migrate",
   about: "Bring the tables up to date",
   args: [],
-  options: { status: { type: "boolean", about: "Only show what is pending" } },
-  example: "pawl migrate --status",
+  options: {
+    status: { type: "boolean", about: "Only show what is pending" },
+    sql: { type: "boolean", about: "Only print the SQL of all migrations; nobody is connected to" },
+  },
+  example: "pawl migrate --sql --url postgres: > pawl.sql",
 
   run: async (call) => {
     const { out, options } = call;
     const settings = await settingsOf(call);
+    if (options.sql === true) {
+      if (options.status === true) throw new CliError("Give --sql or --status, not both.");
+      const files = migrationSql(settings.url, settings.schema);
+      return out.print(files, () => files.map(({ sql }) => sql.trimEnd()));
+    }
     if (options.status === true) checkExists(settings.url);
     const store = await openBareStore(settings, loggerFor(out).debug);
     try {

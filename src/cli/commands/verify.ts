@@ -1,5 +1,6 @@
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
+import { count } from "../counting.js";
 import { withPawl } from "../database.js";
 import { findRun } from "../find-run.js";
 import { jsonOf } from "../json.js";
@@ -37,5 +38,3 @@ const columns = [
   { title: "the log says" },
   { title: "the table says" },
 ] as const;
-
-const count = (number: number, noun: string) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

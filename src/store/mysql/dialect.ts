@@ -11,4 +11,7 @@ export const mysqlDialect = (clock: Clock): Dialect => ({
   contains: (column, placeholder) => `LOCATE(CAST(${placeholder} AS BINARY), ${column}) > 0`,
   now: () => nowOf(clock),
   onDuplicate: () => "ON DUPLICATE KEY UPDATE",
+  isParked: "t.state = 0 AND t.rank_no = 0",
+  // DELETE takes no index hint; in the order of a key, with a limit, it uses the key all the same.
+  deletedBy: (key) => `ORDER BY ${key} LIMIT 1000000000`,
 });

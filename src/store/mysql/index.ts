@@ -2,6 +2,7 @@
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep } from "../sql/upkeep.js";
 import type {
   Batch,
   BeatResult,
@@ -28,7 +29,7 @@ import { loadDriver, parseUrl } from "./driver.js";
 import { send } from "./mail.js";
 import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
-import { sql } from "./sql.js";
+import { sql, type Value } from "./sql.js";
 import { begin, startIn } from "./transactions.js";
 import { beat, enlist, retire } from "./workers.js";
 
@@ -55,12 +56,25 @@ class MysqlStore extends SqlReads implements Store {
   /** The server has no way to tell. */
   readonly hearsOthers = false;
   readonly description: string;
+  readonly upkeep: SqlUpkeep;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
 
   constructor(db: Database, description: string, clock: Clock) {
-    super(db, mysqlDialect(clock));
+    const dialect = mysqlDialect(clock);
+    super(db, dialect);
+    this.upkeep = new SqlUpkeep(
+      {
+        query: (text, values) => db.query(text, values),
+        atomically: (writes) =>
+          db.transaction(async (transaction) => {
+            await transaction.commit(writes.map(({ text, values }) => sql(text, values as readonly Value[])));
+          }),
+        tell: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
     this.#db = db;
     this.description = description;
     this.#clock = clock;

@@ -12,6 +12,7 @@
  * pawl_cursors     Where resumable steps are: one overwritten row per (run, node).
  * pawl_workers     Who lives. `epoch` grows with every life; writes are fenced by (id, epoch, live).
  * pawl_workflows   Names that somebody registered.
+ * pawl_queues      The queues that are paused, since when and why. Those that are not have no row.
  * pawl_migrations  Which of the migrations below are applied.
  *
  * pawl_step_executions is a view for people, computed from the logs (step-executions.ts).
@@ -136,6 +137,11 @@ export const migrations: readonly Migration[] = [
         signature LONGTEXT NULL,
         graph LONGTEXT NULL,
         created_at BIGINT NOT NULL
+      ) ${table}`,
+      `CREATE TABLE IF NOT EXISTS pawl_queues (
+        name VARBINARY(255) NOT NULL PRIMARY KEY,
+        paused_at BIGINT NOT NULL,
+        reason LONGTEXT NULL
       ) ${table}`,
       stepExecutionsView,
     ],

@@ -45,15 +45,18 @@ export async function beat(
   now: () => string,
 ): Promise<BeatResult & { readonly freed: boolean }> {
   // Renewing twice does no harm, so this is tried again like a read when the answer is lost.
-  const [renewed, silent, mailed] = await db.read([
+  const [renewed, silent, mailed, paused] = await db.read([
     sql(`UPDATE pawl_workers SET beat_at = ${serverNow} WHERE ${mine}`, [workerId, epoch]),
     sql(`SELECT id FROM pawl_workers WHERE ${isSilent}`),
     ownedBy(workerId, " AND mail > 0"),
+    sql("SELECT name FROM pawl_queues ORDER BY name"),
   ]);
-  if (renewed?.affected !== 1) return { alive: false, mail: [], reaped: [], freed: false };
+  if (renewed?.affected !== 1) return { alive: false, mail: [], reaped: [], pausedQueues: [], freed: false };
   const mail = mailed?.rows.map((row) => row.run_id as string) ?? [];
-  if (silent?.rows.length === 0) return { alive: true, mail, reaped: [], freed: false };
-  return { alive: true, mail, ...(await reap(db, now())) };
+  const pausedQueues = paused?.rows.map((row) => row.name as string) ?? [];
+  const news = { alive: true, mail, pausedQueues };
+  if (silent?.rows.length === 0) return { ...news, reaped: [], freed: false };
+  return { ...news, ...(await reap(db, now())) };
 }
 
 /**

@@ -13,4 +13,6 @@ export const postgresDialect = (tables: Tables, virtual: (() => number) | undefi
   contains: (column, placeholder) => `strpos(${column}, ${placeholder}) > 0`,
   now: (bind) => (virtual === undefined ? realNow : `${bind(Math.floor(virtual()))}::bigint`),
   onDuplicate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  isParked: "t.state = 0 AND t.due_at IS NOT NULL",
+  deletedBy: () => "",
 });

@@ -3,6 +3,7 @@ import type { SqlRow } from "../sql/dialect.js";
 import type { MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { realNow } from "./clock.js";
 import type { Database } from "./database.js";
+import { createMigrations } from "./schema.js";
 import { quoteName, type Tables } from "./tables.js";
 
 export function migrationPort(db: Database, tables: Tables): MigrationPort {
@@ -21,9 +22,7 @@ export function migrationPort(db: Database, tables: Tables): MigrationPort {
         // Asked first: IF NOT EXISTS wants the right to create one even when it is there.
         const [schema] = await run({ text: "SELECT to_regnamespace($1) AS oid", values: [quoteName(tables.schema)] });
         if (schema?.oid === null) await run({ text: `CREATE SCHEMA ${quoteName(tables.schema)}` });
-        await run({
-          text: `CREATE TABLE IF NOT EXISTS ${tables.migrations} (at bigint NOT NULL, version integer PRIMARY KEY, name text NOT NULL)`,
-        });
+        await run({ text: createMigrations(tables) });
         // Another process may have been here while this one waited for the lock.
         if ((await applied(run)).includes(migration.version)) return;
         for (const statement of migration.statements) await run({ text: statement });

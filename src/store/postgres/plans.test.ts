@@ -127,13 +127,15 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
+const small: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
+
 /**
- * What grows with a table or with the square of a batch: scans of our large tables that are no searches (the workers are
- * few, and every commit begins with one of them), and loops that compare each row with each.
+ * What grows with a table or with the square of a batch: scans of our large tables that are no searches (workers and paused
+ * queues are few, and every commit begins with a worker), and loops that compare each row with each.
  */
 function* troubles(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
-  const reads = type.endsWith("Scan") && table !== undefined && table !== "pawl_workers";
+  const reads = type.endsWith("Scan") && table !== undefined && !small.has(table);
   if (reads && plan["Index Cond"] === undefined) yield `${type} of ${table}`;
   if (plan["Join Filter"] !== undefined) yield `${type} with ${plan["Join Filter"]}`;
   for (const inner of plan.Plans ?? []) yield* troubles(inner);

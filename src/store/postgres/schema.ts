@@ -15,6 +15,7 @@
  * - `pawl_inbox`: messages to a run that its owner has not yet written into the log. Ids are taken under the lock of the
  *   task's row, so they grow in the order of commit within a run.
  * - `pawl_cursors`: one overwritten row per (run, node) for steps that go through many items.
+ * - `pawl_queues`: the queues that are paused, since when and why. Those that are not have no row.
  * - `pawl_migrations`: which of the migrations below are applied.
  * - `pawl_step_executions`: a view for people, computed from the logs (step-executions.ts).
  *
@@ -30,6 +31,10 @@ export function migrationsOf(tables: Tables): readonly Migration[] {
   return [{ version: 1, name: "tables", statements: [...firstTables(tables), ...stepExecutionsView(tables)] }];
 }
 
+/** Not a migration: it must be there before the first one can be recorded. */
+export const createMigrations = (t: Tables): string =>
+  `CREATE TABLE IF NOT EXISTS ${t.migrations} (at bigint NOT NULL, version integer PRIMARY KEY, name text NOT NULL)`;
+
 /** A queue's tables die and are born all day. Vacuum by count, not by share: 20 % of a big table would be too late. */
 const busy =
   "autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0";
@@ -42,6 +47,12 @@ const firstTables = (t: Tables): readonly string[] => [
     version text COLLATE "C" NOT NULL,
     signature text,
     graph text
+  )`,
+
+  `CREATE TABLE ${t.queues} (
+    paused_at bigint NOT NULL,
+    name text COLLATE "C" PRIMARY KEY,
+    reason text
   )`,
 
   // Locked by every commit and updated at every beat: room for new versions on the same page.

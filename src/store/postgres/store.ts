@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep, type UpkeepPort } from "../sql/upkeep.js";
 import type {
   Batch,
   BeatResult,
@@ -57,6 +58,7 @@ export interface Opened {
 
 export class PostgresStore implements Store {
   readonly description: string;
+  readonly upkeep: SqlUpkeep;
   readonly #opened: Opened;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -81,10 +83,9 @@ export class PostgresStore implements Store {
     this.#db = db;
     this.#write = (query) => db.write(query);
     this.#clock = sqlClock(options.clock);
-    this.#reads = new SqlReads(
-      { query: (text, values) => db.read({ text, values }) },
-      postgresDialect(tables, options.clock),
-    );
+    const dialect = postgresDialect(tables, options.clock);
+    this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
+    this.upkeep = new SqlUpkeep(this.#upkeepPort(), dialect);
     this.#committer = new Committer(tables, this.#clock);
     this.#claimer = new Claimer(tables, this.#clock, new ScanBounds());
     this.#channel = channelOf(tables.schema);
@@ -97,6 +98,20 @@ export class PostgresStore implements Store {
   }
 
   readonly #trouble = (what: string, error: unknown): void => this.#opened.options.onTrouble?.(what, error);
+
+  /** Whatever it does may be done twice, so it is tried again like a read. */
+  #upkeepPort(): UpkeepPort {
+    return {
+      query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
+      atomically: (writes) =>
+        this.#operations.run(() =>
+          this.#db.transaction(async (client) => {
+            for (const write of writes) await client.query(write);
+          }),
+        ),
+      tell: (hints) => this.#tell(hints),
+    };
+  }
 
   migrate(): Promise<void> {
     const { tables } = this.#opened;

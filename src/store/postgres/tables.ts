@@ -17,6 +17,7 @@ export function tablesIn(schema: string): Tables {
     cursors: table("cursors"),
     workers: table("workers"),
     workflows: table("workflows"),
+    queues: table("queues"),
     migrations: table("migrations"),
   };
 }

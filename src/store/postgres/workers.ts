@@ -48,18 +48,20 @@ export class Workers {
 
   /** One statement when all is well; reaping is the exception. */
   async beat(run: Run, fence: Fence): Promise<BeatResult> {
-    const { workers, tasks } = this.#tables;
+    const { workers, tasks, queues } = this.#tables;
     const [row] = await run({
       name: "pawl_beat",
       text: `WITH me AS (UPDATE ${workers} SET beat_at = ${realNow} WHERE id = $1::text AND epoch = $2::bigint AND live RETURNING id)
         SELECT ARRAY(SELECT run_id FROM ${tasks} WHERE owner = $1::text AND epoch = $2::bigint AND owner IS NOT NULL AND mail > 0) AS mail,
-          EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.beat_at + w.lease_ms < ${realNow}) AS silent
+          EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.beat_at + w.lease_ms < ${realNow}) AS silent,
+          ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused
         FROM me`,
       values: [fence.workerId, fence.epoch],
     });
-    if (row === undefined) return { alive: false, mail: [], reaped: [] };
+    if (row === undefined) return { alive: false, mail: [], reaped: [], pausedQueues: [] };
     const reaped = row.silent === true ? await this.#reap(fence.workerId) : [];
-    return { alive: true, mail: row.mail as readonly string[], reaped };
+    const pausedQueues = row.paused as readonly string[];
+    return { alive: true, mail: row.mail as readonly string[], reaped, pausedQueues };
   }
 
   async retire(fence: Fence): Promise<void> {

@@ -25,9 +25,22 @@ export interface Dialect {
   now(bind: Bind): string;
   /** What follows VALUES (…) to update the row that has this key already: "ON CONFLICT (name) DO UPDATE SET". */
   onDuplicate(key: string): string;
+  /** Of a task `t`: it is parked, in the words of the index that has the parked ones by workflow, version and time. */
+  readonly isParked: string;
+  /** What follows a DELETE so that it finds its rows by this key; "" where that needs no saying. */
+  deletedBy(key: string): string;
 }
 
-export type TableName = "runs" | "tasks" | "events" | "inbox" | "cursors" | "workers" | "workflows" | "migrations";
+export type TableName =
+  | "runs"
+  | "tasks"
+  | "events"
+  | "inbox"
+  | "cursors"
+  | "workers"
+  | "workflows"
+  | "queues"
+  | "migrations";
 
 /** A statement under construction. */
 export interface Statement {

@@ -28,6 +28,7 @@ import {
   runColumns,
   taskState,
   taskStateOf,
+  workflowColumns,
 } from "./records.js";
 
 /** Lists longer than this are read in parts: databases limit the number of bound values (SQLite 32,766). */
@@ -194,9 +195,8 @@ export class SqlReads implements ReadSide {
 
   async workflow(name: string): Promise<WorkflowRecord | null> {
     const { bind, values } = statement(this.#dialect);
-    const columns = "w.name, w.queue, w.version, w.signature, w.graph, w.created_at";
     const from = `${this.#dialect.table("workflows")} w`;
-    const rows = await this.#db.query(`SELECT ${columns} FROM ${from} WHERE w.name = ${bind(name)}`, values);
+    const rows = await this.#db.query(`SELECT ${workflowColumns} FROM ${from} WHERE w.name = ${bind(name)}`, values);
     return rows[0] === undefined ? null : decodeWorkflow(rows[0]);
   }
 

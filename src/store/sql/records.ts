@@ -96,6 +96,9 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
   };
 }
 
+/** From `workflows w`. */
+export const workflowColumns = "w.name, w.queue, w.version, w.signature, w.graph, w.created_at";
+
 export function decodeWorkflow(row: SqlRow): WorkflowRecord {
   return {
     name: row.name as string,
@@ -113,5 +116,5 @@ export const encodeTags = (tags: readonly string[]): string | null => (tags.leng
 const noTags: readonly string[] = [];
 export const decodeTags = (text: string | null): readonly string[] => (text === null ? noTags : JSON.parse(text));
 
-const isOwned = (state: unknown) => state !== null && state !== undefined && Number(state) === taskState.owned;
-const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));
+export const isOwned = (state: unknown) => state !== null && state !== undefined && Number(state) === taskState.owned;
+export const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));

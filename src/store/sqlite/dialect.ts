@@ -14,4 +14,6 @@ export const sqliteDialect = (clock: () => number): Dialect => ({
   // The machine's clock is the database's: they are one process.
   now: (bind) => bind(clock()),
   onDuplicate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  isParked: "t.state = 0 AND t.due_at IS NOT NULL",
+  deletedBy: () => "",
 });

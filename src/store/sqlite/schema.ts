@@ -12,6 +12,7 @@
  * - pawl_cursors: where a resumable step is, one row per (run, node), overwritten at each checkpoint.
  * - pawl_workers: who is alive, and with which epoch; every write of a worker is checked against its row.
  * - pawl_workflows: what clients need to know of a workflow to start it by name.
+ * - pawl_queues: the queues that are paused, since when and why. Those that are not have no row.
  * - pawl_migrations: which of the migrations below are done.
  * - pawl_step_executions: a view for people, computed from the logs (step-executions.ts).
  *
@@ -109,6 +110,11 @@ const tables = [
     signature TEXT,
     graph TEXT,
     created_at INTEGER NOT NULL
+  )`,
+  `CREATE TABLE pawl_queues (
+    name TEXT NOT NULL PRIMARY KEY,
+    paused_at INTEGER NOT NULL,
+    reason TEXT
   )`,
 ];
 

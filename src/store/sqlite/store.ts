@@ -2,6 +2,7 @@
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep } from "../sql/upkeep.js";
 import type {
   Batch,
   BeatResult,
@@ -35,6 +36,7 @@ import { beat, enlist, reap, retire } from "./workers.js";
 
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
+  readonly upkeep: SqlUpkeep;
   readonly #access: Access;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -54,6 +56,18 @@ export class SqliteStore extends SqlReads implements Store {
     const dialect = sqliteDialect(clock);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
     this.#registry = new SqlReads({ query: (sql, values) => access.write((db) => db.query(sql, values)) }, dialect);
+    this.upkeep = new SqlUpkeep(
+      {
+        query: (sql, values) =>
+          isRead(sql) ? access.read((db) => db.query(sql, values)) : access.writeEach((db) => db.query(sql, values)),
+        atomically: (writes) =>
+          access.write((db) => {
+            for (const { text, values } of writes) db.query(text, values);
+          }),
+        tell: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
     this.description = access.location.description;
     this.#access = access;
     this.#options = options;
@@ -120,10 +134,10 @@ export class SqliteStore extends SqlReads implements Store {
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
-    const { alive, mail, someSilent } = await this.#access.writeEach((db) => beat(db, fence));
+    const { someSilent, ...news } = await this.#access.writeEach((db) => beat(db, fence));
     const reaped = someSilent ? await this.#access.write((db) => reap(db, this.#clock())) : [];
     if (reaped.length > 0) this.#tellToLook();
-    return { alive, mail, reaped };
+    return { ...news, reaped };
   }
 
   async retire(fence: Fence): Promise<void> {
@@ -190,3 +204,5 @@ export class SqliteStore extends SqlReads implements Store {
     await this.#access.close();
   }
 }
+
+const isRead = (sql: string) => sql.startsWith("SELECT");

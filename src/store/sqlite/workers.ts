@@ -1,6 +1,6 @@
 /** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always. */
 import { taskState } from "../sql/records.js";
-import type { Fence, WorkerInfo } from "../store.js";
+import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
@@ -20,10 +20,11 @@ const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
   WHERE owner = ?`;
 
-/** Both in one statement: an idle worker asks all day. */
-const selectNews = `SELECT 0 AS silent, run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND mail > 0
-  UNION ALL SELECT 1, NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND beat_at + lease_ms < ?)
-  ORDER BY run_id`;
+/** All in one statement: an idle worker asks all day. */
+const selectNews = `SELECT 'mail' AS kind, run_id AS about FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND mail > 0
+  UNION ALL SELECT 'silent', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND beat_at + lease_ms < ?)
+  UNION ALL SELECT 'paused', name FROM pawl_queues
+  ORDER BY about`;
 
 /** Inside a transaction this holds until its end: whoever marks a worker dead needs the same write lock. */
 export function holds(db: Connection, { workerId, epoch }: Fence): boolean {
@@ -49,11 +50,11 @@ export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted
 }
 
 /** Two statements, each by itself; only a death, which is rare, needs a transaction (`reap`). */
-export function beat(db: Connection, fence: Fence): { alive: boolean; mail: string[]; someSilent: boolean } {
-  if (!renew(db, fence)) return { alive: false, mail: [], someSilent: false };
+export function beat(db: Connection, fence: Fence): Omit<BeatResult, "reaped"> & { readonly someSilent: boolean } {
+  if (!renew(db, fence)) return { alive: false, mail: [], pausedQueues: [], someSilent: false };
   const news = db.all(selectNews, fence.workerId, Date.now());
-  const mail = news.filter((row) => row.silent === 0).map((row) => row.run_id as string);
-  return { alive: true, mail, someSilent: news.length > mail.length };
+  const about = (kind: string) => news.filter((row) => row.kind === kind).map((row) => row.about as string);
+  return { alive: true, mail: about("mail"), pausedQueues: about("paused"), someSilent: about("silent").length > 0 };
 }
 
 export function reap(db: Connection, at: number): string[] {

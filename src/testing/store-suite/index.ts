@@ -28,6 +28,7 @@ import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
+import { upkeepTests } from "./upkeep.js";
 import { watchTests } from "./watch.js";
 import { workerTests } from "./workers.js";
 
@@ -46,6 +47,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   workers: workerTests,
   queries: queryTests,
   "the registry": registryTests,
+  upkeep: upkeepTests,
   hints: watchTests,
   transactions: transactionTests,
   "the clock": clockTests,

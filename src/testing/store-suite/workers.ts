@@ -150,7 +150,7 @@ export function workerTests(fixture: Fixture): void {
     for (let round = 0; round < 2; round += 1) {
       expect(await store.commit(write)).toEqual({ kind: "fenced" });
       expect(await store.claim({ fence: stale, routes: [], limit: 1, limitPerRoute: 1 })).toEqual({ kind: "fenced" });
-      expect(await store.beat(stale)).toEqual({ alive: false, mail: [], reaped: [] });
+      expect(await store.beat(stale)).toEqual({ alive: false, mail: [], reaped: [], pausedQueues: [] });
       await store.retire(stale);
       if (round === 0) await store.enlist({ ...info, leaseMs: 60_000 });
     }
@@ -164,7 +164,7 @@ export function workerTests(fixture: Fixture): void {
     await fixture.store.retire(dead);
     const silent = await fixture.worker({ leaseMs: shortLeaseMs });
     await delay(pastLeaseMs);
-    expect(await fixture.store.beat(dead)).toEqual({ alive: false, mail: [], reaped: [] });
+    expect(await fixture.store.beat(dead)).toEqual({ alive: false, mail: [], reaped: [], pausedQueues: [] });
     expect(await record(silent)).toMatchObject({ live: true });
   });
 

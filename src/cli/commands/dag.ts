@@ -1,0 +1,55 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { CliError, sentenceOf } from "../cli-error.js";
+import { type Call, command } from "../command.js";
+import { withPawl } from "../database.js";
+import { findRun } from "../find-run.js";
+
+const actions: Readonly<Record<string, (call: Call) => Promise<void>>> = { export: exportTo, import: importFrom };
+
+export const dag = command({
+  name: "dag",
+  about: "Export the graph that a run goes by as JSON, or import it after editing",
+  args: ["<export|import>", "<run>", "[file]"],
+  options: {},
+  example: "pawl dag export 019a8c3f graph.json",
+  takesFiles: true,
+
+  run: async (call) => {
+    const [action] = call.args as [string];
+    const act = Object.hasOwn(actions, action) ? actions[action] : undefined;
+    if (act === undefined) throw new CliError(`A graph can be exported or imported: pawl dag export|import, not "${action}".`);
+    await act(call);
+  },
+});
+
+/** Without a file, to standard output. */
+function exportTo(call: Call): Promise<void> {
+  const [, text, file] = call.args as [string, string, string | undefined];
+  const { out } = call;
+  return withPawl(call, async (pawl) => {
+    const run = pawl.run(await findRun(pawl, text));
+    const json = await run.exportDag();
+    if (file === undefined) return out.print(JSON.parse(json), () => json);
+    writeFileSync(file, `${json}\n`);
+    out.print({ runId: run.id, file }, () => `Wrote the graph of run ${run.id} to ${file}.`);
+  });
+}
+
+/** Without a file, or with "-", from standard input. */
+function importFrom(call: Call): Promise<void> {
+  const [, text, file = "-"] = call.args as [string, string, string | undefined];
+  const json = read(file);
+  return withPawl(call, async (pawl) => {
+    const run = pawl.run(await findRun(pawl, text));
+    await run.importDag(json);
+    call.out.print(await run.get(), () => `Run ${run.id} goes by this graph from now on; pawl resume lets it go on.`);
+  });
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${sentenceOf(error)}`);
+  }
+}

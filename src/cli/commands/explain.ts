@@ -1,0 +1,19 @@
+import { command } from "../command.js";
+import { withRun } from "../find-run.js";
+import { printable } from "../table.js";
+import { withShortTimes } from "../times.js";
+
+export const explain = command({
+  name: "explain",
+  about: "Say in one plain answer why a run is not moving",
+  args: ["<run>"],
+  options: {},
+  example: "pawl explain 019a8c3f",
+
+  run: (call) =>
+    withRun(call, async (run) => {
+      const { out } = call;
+      const explanation = await run.explain();
+      out.print(explanation, () => withShortTimes(printable(explanation.text), out.now()));
+    }),
+});

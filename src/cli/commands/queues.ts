@@ -1,0 +1,58 @@
+import type { QueueInfo } from "../../client/queues.js";
+import { CliError } from "../cli-error.js";
+import { command } from "../command.js";
+import { withPawl } from "../database.js";
+import { table } from "../table.js";
+import { lasting, relative } from "../times.js";
+
+export const queues = command({
+  name: "queues",
+  about: "List the queues: what waits in them; pause and resume them",
+  args: [],
+  options: {
+    pause: { type: "string", value: "<name>", about: "Take no more runs from this queue; what is running finishes" },
+    reason: { type: "string", value: "<text>", about: "With --pause: why, for whoever looks at it" },
+    resume: { type: "string", value: "<name>", about: "Take runs from this queue again" },
+  },
+  example: 'pawl queues --pause mail --reason "the mail server is down"',
+
+  run: async (call) => {
+    const { out, options } = call;
+    const { pause, resume, reason } = options;
+    if (pause !== undefined && resume !== undefined) throw new CliError("Give --pause or --resume, not both.");
+    if (reason !== undefined && pause === undefined) throw new CliError("--reason goes with --pause <queue>.");
+    const found = await withPawl(call, async (pawl) => {
+      if (pause !== undefined) await pawl.pauseQueue(pause, reason);
+      if (resume !== undefined) await pawl.resumeQueue(resume);
+      return pawl.queues();
+    });
+    out.print(found, () => {
+      if (found.length === 0) return "No queues: no worker has ever been here.";
+      const rows = found.map((queue) => row(queue, out.now()));
+      return table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+    });
+  },
+});
+
+const columns = [
+  { title: "queue" },
+  { title: "due", align: "right", whole: true },
+  { title: "oldest", align: "right", whole: true },
+  { title: "running", align: "right", whole: true },
+  { title: "workers", align: "right", whole: true },
+  { title: "workflows" },
+  { title: "", spareFrom: 6 },
+] as const;
+
+function row({ name, depth, oldestAgeMs, executing, workers, workflows, paused }: QueueInfo, now: number) {
+  const why = paused === null ? "" : ["paused", relative(paused.at, now), paused.reason].filter(Boolean).join(" ");
+  return [
+    name,
+    String(depth),
+    oldestAgeMs === null ? "" : lasting(oldestAgeMs),
+    String(executing),
+    String(workers.length),
+    workflows.join(", "),
+    { text: why, colour: "yellow" as const },
+  ];
+}

@@ -1,0 +1,12 @@
+import { command } from "../command.js";
+import { tell } from "../run-command.js";
+
+export const reattempt = command({
+  name: "reattempt",
+  about: "Try a node of a run again, now; it must not have completed",
+  args: ["<run>", "<node>"],
+  options: {},
+  example: "pawl reattempt 019a8c3f aggregate",
+
+  run: (call) => tell(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),
+});

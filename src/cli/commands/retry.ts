@@ -1,0 +1,17 @@
+import { command } from "../command.js";
+import { withRun } from "../find-run.js";
+
+export const retry = command({
+  name: "retry",
+  about: "Start a new run that goes on where one has failed",
+  args: ["<run>"],
+  options: {},
+  example: "pawl retry 019a8c3f",
+
+  run: (call) =>
+    withRun(call, async (failed) => {
+      const run = await failed.retry();
+      const info = await run.get();
+      call.out.print(info, () => `Run ${info.id} of ${info.workflow} goes on where run ${failed.id} has failed.`);
+    }),
+});

@@ -1,0 +1,48 @@
+/** Finds the command, runs it, and turns whatever goes wrong into one sentence and exit code 1. */
+import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { CliError, sentenceOf } from "./cli-error.js";
+import type { Call } from "./command.js";
+import { groups } from "./commands.js";
+import { helpFor, overview } from "./help-text.js";
+import { Output, type TextStream } from "./output.js";
+import { parse } from "./parse.js";
+import { printable } from "./table.js";
+
+export interface Surroundings extends Pick<Call, "env"> {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+}
+
+/** @returns the exit code */
+export async function runProgram(typed: readonly string[], { stdout, stderr, env }: Surroundings): Promise<number> {
+  try {
+    const { command, args, options, globals } = parse(typed, groups);
+    const out = new Output({
+      stdout,
+      stderr,
+      json: globals.json === true,
+      debug: globals.debug === true,
+      noColor: env.NO_COLOR,
+    });
+    if (globals.version === true) out.line(version());
+    else if (command === null) for (const line of overview(groups, out)) out.line(line);
+    else if (globals.help === true) for (const line of helpFor(command, out)) out.line(line);
+    else await command.run({ args, options, globals, out, env, groups });
+    return 0;
+  } catch (error) {
+    stderr.write(`${typed.includes("--debug") ? inspect(error) : inOneSentence(error)}\n`);
+    return 1;
+  }
+}
+
+function inOneSentence(error: unknown): string {
+  const sentence = printable(sentenceOf(error));
+  // What is neither ours nor said by the library may need its name to be understood.
+  return error instanceof CliError || sentence.includes(" ") ? sentence : `Something went wrong: ${sentence}`;
+}
+
+function version(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}

@@ -1,0 +1,95 @@
+/**
+ * What operators and housekeeping ask of a store: what is old, what waits, what is paused. Nothing in here is on the way
+ * of a run: it may take its time, and no index exists for its sake.
+ */
+import type { RunStatus, WorkflowRecord } from "./store.js";
+
+/** Where a run is in the order of age. */
+export interface Age {
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+export interface Root extends Age {
+  readonly finishedAt: number | null;
+}
+
+export interface RootsPage {
+  readonly bornBefore: number;
+  readonly workflow: string | null;
+  /** Only those that come after this one; null: from the oldest. */
+  readonly after: Age | null;
+  readonly limit: number;
+}
+
+/** Children come in the order of their parents' ids, then of their own. */
+export interface ChildKey {
+  readonly parentId: string;
+  readonly id: string;
+}
+
+export interface Child extends ChildKey {
+  readonly finishedAt: number | null;
+}
+
+/** What metrics are made of. */
+export interface RunSample {
+  readonly status: RunStatus;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly finishedAt: number | null;
+}
+
+/** Tasks that claims know by this route (see `Next`) and version. */
+export interface Backlog {
+  readonly route: string;
+  readonly version: string;
+  /** Those that nobody has: ready, or parked until a time that has come. */
+  readonly due: number;
+  readonly oldestDueAt: number;
+}
+
+export interface Executing {
+  readonly route: string;
+  readonly version: string;
+  readonly owned: number;
+}
+
+export interface PausedQueue {
+  readonly name: string;
+  readonly pausedAt: number;
+  readonly reason: string | null;
+}
+
+export interface Upkeep {
+  /** Runs without a parent, the oldest first (created_at, id). */
+  roots(page: RootsPage): Promise<readonly Root[]>;
+  children(
+    parentIds: readonly string[],
+    page: { readonly after: ChildKey | null; readonly limit: number },
+  ): Promise<readonly Child[]>;
+  /**
+   * Deletes those of the runs that have ended, with their events, cursors and what is left of their inboxes. All of them
+   * or none; their keys may be used again. Returns how many there were.
+   */
+  remove(runIds: readonly string[]): Promise<number>;
+  /** The ids of workers that count as live but were last heard of before this (real) instant. There should be none. */
+  silentWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
+  /** Deletes the rows of dead workers that were last heard of before this (real) instant and own nothing. Returns their names. */
+  forgetWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
+
+  /** Runs of a workflow that were born at this instant or later, the newest first. */
+  samples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
+  /** Counts what is due, by index: however many tasks sleep. Routes with nothing due are missing. */
+  backlog(): Promise<readonly Backlog[]>;
+  /** Counts what is owned. Reads all open tasks where no index tells the owned from the sleeping: every claim would pay for it. */
+  executing(): Promise<readonly Executing[]>;
+  /** All that were ever registered, by name. */
+  workflows(): Promise<readonly WorkflowRecord[]>;
+
+  /** By name. `BeatResult` tells workers the same. */
+  pausedQueues(): Promise<readonly PausedQueue[]>;
+  /** One that is paused stays so since then, with this reason. Whoever listens is told to look at everything. */
+  pauseQueue(name: string, reason: string | null): Promise<void>;
+  resumeQueue(name: string): Promise<void>;
+}

@@ -1,0 +1,81 @@
+/** Counters, histograms and gauges in the text format that Prometheus reads (version 0.0.4). */
+
+export type Labels = Readonly<Record<string, string>>;
+
+export const contentType = "text/plain; version=0.0.4; charset=utf-8";
+
+export class Counter {
+  readonly #head: string;
+  readonly #name: string;
+  readonly #values = new Map<string, number>();
+
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#head = headOf(name, help, "counter");
+  }
+
+  add(labels: Labels): void {
+    const key = textOf(labels);
+    this.#values.set(key, (this.#values.get(key) ?? 0) + 1);
+  }
+
+  render(): string {
+    return [this.#head, ...[...this.#values].map(([labels, value]) => `${this.#name}{${labels}} ${value}`)].join("\n");
+  }
+}
+
+interface Series {
+  /** How many fell into each bucket, the last one being without a bound; not added up. */
+  readonly counts: number[];
+  sum: number;
+}
+
+export class Histogram {
+  readonly #head: string;
+  readonly #name: string;
+  readonly #bounds: readonly number[];
+  readonly #series = new Map<string, Series>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.#name = name;
+    this.#bounds = bounds;
+    this.#head = headOf(name, help, "histogram");
+  }
+
+  record(labels: Labels, value: number): void {
+    const key = textOf(labels);
+    let series = this.#series.get(key);
+    if (series === undefined)
+      this.#series.set(key, (series = { counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 }));
+    const fits = this.#bounds.findIndex((bound) => value <= bound);
+    const at = fits < 0 ? this.#bounds.length : fits;
+    series.counts[at] = (series.counts[at] as number) + 1;
+    series.sum += value;
+  }
+
+  render(): string {
+    return [this.#head, ...[...this.#series].flatMap(([labels, series]) => this.#lines(labels, series))].join("\n");
+  }
+
+  #lines(labels: string, { counts, sum }: Series): string[] {
+    let below = 0;
+    const buckets = counts.map((count, index) => {
+      below += count;
+      return `${this.#name}_bucket{${labels},le="${this.#bounds[index] ?? "+Inf"}"} ${below}`;
+    });
+    return [...buckets, `${this.#name}_sum{${labels}} ${sum}`, `${this.#name}_count{${labels}} ${below}`];
+  }
+}
+
+export function renderGauge(name: string, help: string, values: readonly (readonly [Labels, number])[]): string {
+  return [headOf(name, help, "gauge"), ...values.map(([labels, value]) => `${name}{${textOf(labels)}} ${value}`)].join(
+    "\n",
+  );
+}
+
+const headOf = (name: string, help: string, type: string) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}`;
+
+const textOf = (labels: Labels): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}="${value.replace(/["\\\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`))}"`)
+    .join(",");

@@ -1,0 +1,63 @@
+/** Figures about runs for OpenTelemetry. */
+import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
+import { Guard, type Listening, type ListeningOptions } from "./listen.js";
+import { measure, secondsBuckets } from "./measure.js";
+import { type Measurable, queueGauges } from "./queue-gauges.js";
+
+export interface MeasureOptions extends ListeningOptions {
+  /** Default: the global one. */
+  readonly meterProvider?: MeterProvider;
+}
+
+/**
+ * Counts and times the runs and steps of this process, by workflow, until it is stopped; and watches the queues of the
+ * whole database.
+ *
+ * ```ts
+ * const measuring = measureRuns(pawl);
+ * …
+ * await measuring.stop();
+ * ```
+ */
+export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Listening {
+  const guard = new Guard("Measuring", options);
+  const meter = (options.meterProvider ?? metrics).getMeter("pawl");
+  const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...secondsBuckets] } };
+  const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code began." });
+  const ended = meter.createCounter("pawl.runs.ended", { description: "Runs that ended, by status." });
+  const runs = meter.createHistogram("pawl.run.duration", { description: "From first code to end.", ...seconds });
+  const steps = meter.createHistogram("pawl.step.duration", { description: "Step executions.", ...seconds });
+  const failures = meter.createCounter("pawl.step.failures", { description: "Step executions that threw." });
+  const gauges = queueGauges.map(({ name, help, unit, read }) => {
+    const options = { description: help, ...(unit === undefined ? {} : { unit }) };
+    return { gauge: meter.createObservableGauge(`pawl.queue.${name}`, options), read };
+  });
+  const observed = gauges.map(({ gauge }) => gauge);
+  const observe = async (result: BatchObservableResult) => {
+    try {
+      for (const queue of await pawl.queues())
+        for (const { gauge, read } of gauges) result.observe(gauge, read(queue), { queue: queue.name });
+    } catch (error) {
+      guard.complain(error);
+    }
+  };
+  meter.addBatchObservableCallback(observe, observed);
+
+  const listening = measure(
+    pawl,
+    {
+      runStarted: (workflow) => started.add(1, { workflow }),
+      runEnded: (workflow, status) => ended.add(1, { workflow, status }),
+      runTook: (workflow, status, took) => runs.record(took, { workflow, status }),
+      stepTook: (workflow, took) => steps.record(took, { workflow }),
+      stepFailed: (workflow, outcome) => failures.add(1, { workflow, outcome }),
+    },
+    guard,
+  );
+  return {
+    stop: () => {
+      meter.removeBatchObservableCallback(observe, observed);
+      return listening.stop();
+    },
+  };
+}

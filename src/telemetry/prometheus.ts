@@ -1,0 +1,101 @@
+/** `pawl/prometheus`: what happened to runs since the process began, for Prometheus to fetch. Needs nothing installed. */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
+import { Guard, type Listening, type ListeningOptions } from "./listen.js";
+import { measure, secondsBuckets } from "./measure.js";
+import { type Measurable, queueGauges } from "./queue-gauges.js";
+
+export type { RunSource } from "./known-runs.js";
+export type { Listening, ListeningOptions } from "./listen.js";
+export type { Measurable } from "./queue-gauges.js";
+
+/** Renders the figures, for a handler of your own server; `stop` ends the counting. */
+export interface PrometheusFigures extends Listening {
+  (): Promise<string>;
+}
+
+/**
+ * Counts from now on.
+ *
+ * ```ts
+ * const figures = prometheus(pawl);
+ * app.get("/metrics", async (_, reply) => reply.type("text/plain").send(await figures()));
+ * ```
+ */
+export function prometheus(pawl: Measurable, options: ListeningOptions = {}): PrometheusFigures {
+  const guard = new Guard("Measuring", options);
+  const started = new Counter("pawl_runs_started_total", "Runs whose code began.");
+  const ended = new Counter("pawl_runs_ended_total", "Runs that ended, by status.");
+  const runs = new Histogram("pawl_run_duration_seconds", "From first code to end.", secondsBuckets);
+  const steps = new Histogram("pawl_step_duration_seconds", "Step executions.", secondsBuckets);
+  const failures = new Counter("pawl_step_failures_total", "Step executions that threw.");
+  const { stop } = measure(
+    pawl,
+    {
+      runStarted: (workflow) => started.add({ workflow }),
+      runEnded: (workflow, status) => ended.add({ workflow, status }),
+      runTook: (workflow, status, seconds) => runs.record({ workflow, status }, seconds),
+      stepTook: (workflow, seconds) => steps.record({ workflow }, seconds),
+      stepFailed: (workflow, outcome) => failures.add({ workflow, outcome }),
+    },
+    guard,
+  );
+
+  const gauges = async (): Promise<string[]> => {
+    try {
+      const queues = await pawl.queues();
+      return queueGauges.map(({ name, help, unit, read }) =>
+        renderGauge(
+          `pawl_queue_${name}${unit === "s" ? "_seconds" : ""}`,
+          help,
+          queues.map((queue) => [{ queue: queue.name }, read(queue)]),
+        ),
+      );
+    } catch (error) {
+      // The database is away: what was counted here is still worth fetching.
+      guard.complain(error);
+      return [];
+    }
+  };
+  const render = async () => {
+    const current = await gauges();
+    const counted = [started, ended, runs, steps, failures].map((one) => one.render());
+    return `${[...counted, ...current].join("\n")}\n`;
+  };
+  return Object.assign(render, { stop });
+}
+
+export interface ServeOptions extends ListeningOptions {
+  /** 0: any that is free. */
+  readonly port: number;
+  /** Default: all interfaces, as Prometheus is seldom on the same machine. */
+  readonly host?: string;
+}
+
+/**
+ * Serves the figures at `/metrics`. The server does not keep its process alive; closing it ends the counting.
+ *
+ * ```ts
+ * const server = await servePrometheus(pawl, { port: 9464 });
+ * ```
+ */
+export async function servePrometheus(pawl: Measurable, options: ServeOptions): Promise<Server> {
+  const figures = prometheus(pawl, options);
+  const server = createServer(async (request, response) => {
+    if (request.url?.split("?")[0] !== "/metrics")
+      return void response.writeHead(404).end("The figures are at /metrics.\n");
+    if (request.method !== "GET" && request.method !== "HEAD") return void response.writeHead(405).end();
+    const text = await figures();
+    response.writeHead(200, { "content-type": contentType }).end(text);
+  });
+  server.on("close", () => void figures.stop());
+  try {
+    server.listen(options.port, options.host);
+    await once(server, "listening");
+  } catch (error) {
+    await figures.stop();
+    throw error;
+  }
+  return server.unref();
+}

@@ -1,0 +1,280 @@
+/** Upkeep: what is old is found and removed, what waits is counted, queues are paused. */
+import type { Age, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/store.js";
+import {
+  batch,
+  byId,
+  delay,
+  events,
+  finish,
+  letter,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  unique,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function upkeepTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  /** Ended runs, each with two events and a cursor. */
+  async function ended(runs: readonly NewRun[], fence?: Fence): Promise<void> {
+    const owner = fence ?? (await fixture.worker());
+    await fixture.startAll(
+      runs.map((run) => ({ ...run, due: { kind: "owned" as const } })),
+      owner,
+    );
+    const ends = runs.map(({ id }) =>
+      transition(id, { events: events(2), next: finish(), cursors: [{ node: "loop", cursor: "7" }] }),
+    );
+    await fixture.commit(batch(owner, ends));
+  }
+
+  test("roots come oldest first, in pages without gaps; children are none", async () => {
+    const { upkeep } = fixture.store;
+    const workflow = unique("roots");
+    const runs = newRuns(7, { workflow });
+    await ended(runs.slice(0, 3));
+    await delay(3);
+    await fixture.startAll(runs.slice(3));
+    await fixture.start({ workflow, parentId: runs[0]?.id as string, parentNode: "n" });
+    const now = (await fixture.store.now()) + 1;
+    const found: string[] = [];
+    for (let after: Age | null = null; ; ) {
+      const page = await upkeep.roots({ bornBefore: now, workflow, after, limit: 2 });
+      found.push(...page.map(({ id }) => id));
+      if (page.length < 2) break;
+      after = page[1] as Age;
+    }
+    expect(found).toEqual([...byId(runs.slice(0, 3)), ...byId(runs.slice(3))].map(({ id }) => id));
+    const all = await upkeep.roots({ bornBefore: now, workflow: null, after: null, limit: 1_000 });
+    expect(all.filter(({ id }) => found.includes(id)).map(({ id }) => id)).toEqual(found);
+    const first = all.find(({ id }) => id === runs[0]?.id);
+    expect(first?.finishedAt).toBe((await fixture.run(runs[0]?.id as string)).finishedAt);
+    expect(all.find(({ id }) => id === runs[5]?.id)?.finishedAt).toBeNull();
+    const born = (await fixture.run(runs[3]?.id as string)).createdAt;
+    const older = await upkeep.roots({ bornBefore: born, workflow, after: null, limit: 100 });
+    expect(older.map(({ id }) => id)).toEqual(byId(runs.slice(0, 3)).map(({ id }) => id));
+  });
+
+  test("children are found by their parents, in pages without gaps", async () => {
+    const { upkeep } = fixture.store;
+    const [one, two, other] = [await fixture.start(), await fixture.start(), await fixture.start()];
+    const childrenOf = (parent: NewRun, howMany: number) =>
+      newRuns(howMany, { parentId: parent.id, parentNode: "n", workflow: "child" });
+    const children = [...childrenOf(one, 4), ...childrenOf(two, 3)];
+    await ended(children.slice(1));
+    await fixture.startAll([children[0] as NewRun, ...childrenOf(other, 2)]);
+    const found: string[] = [];
+    for (let after: ChildKey | null = null; ; ) {
+      const page = await upkeep.children([two.id, one.id], { after, limit: 2 });
+      found.push(...page.map(({ id }) => id));
+      expect(page.filter(({ finishedAt }) => finishedAt === null).map(({ id }) => id)).toEqual(
+        page.filter(({ id }) => id === children[0]?.id).map(({ id }) => id),
+      );
+      if (page.length < 2) break;
+      after = page[1] as ChildKey;
+    }
+    const byParent = [one, two].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const expected = byParent.flatMap(({ id }) => byId(children.filter(({ parentId }) => parentId === id)));
+    expect(found).toEqual(expected.map(({ id }) => id));
+    expect(await upkeep.children([], { after: null, limit: 2 })).toEqual([]);
+    expect(await upkeep.children([unique("nobody")], { after: null, limit: 2 })).toEqual([]);
+  });
+
+  test("ended runs are removed with all that they had; the others stay as they are", async () => {
+    const { store } = fixture;
+    const workflow = unique("removed");
+    const [gone, stays] = newRuns(2, { workflow }) as [NewRun, NewRun];
+    const keyed = newRun({ workflow, startKey: "once" });
+    const fence = await fixture.worker();
+    await ended([gone, stays, keyed], fence);
+    const open = await fixture.start({ workflow, startKey: "open" });
+    await fixture.claimOne(fence, routesOf(open));
+    await fixture.move(fence, transition(open.id, { events: events(1), cursors: [{ node: "n", cursor: "1" }] }));
+    await store.send([letter(open.id, "m")]);
+    expect(await store.upkeep.remove([gone.id, keyed.id, open.id, unique("nobody")])).toBe(2);
+    expect(await store.runsById([gone.id, keyed.id])).toEqual([]);
+    expect(await fixture.log(gone.id)).toEqual([]);
+    expect(await store.cursors(gone.id)).toEqual([]);
+    expect(await fixture.log(stays.id)).toHaveLength(2);
+    expect(await store.cursors(stays.id)).toHaveLength(1);
+    expect(await fixture.log(open.id)).toHaveLength(1);
+    expect(await fixture.inbox(open.id)).toHaveLength(1);
+    expect(await store.cursors(open.id)).toHaveLength(1);
+    expect(await store.upkeep.remove([gone.id, keyed.id])).toBe(0);
+    expect(await store.upkeep.remove([])).toBe(0);
+    const again = await fixture.start({ workflow, startKey: "once", input: "2" });
+    expect((await fixture.run(again.id)).input).toBe("2");
+    const refused = await fixture.commit(batch(null, [], [newRun({ workflow, startKey: "open" })]));
+    expect(refused.refused).toHaveLength(1);
+  });
+
+  test("more runs than fit into one statement are removed", async () => {
+    const runs = newRuns(1_200);
+    await ended(runs);
+    expect(await fixture.store.upkeep.remove(runs.map(({ id }) => id))).toBe(1_200);
+    expect(await fixture.store.runsById(runs.map(({ id }) => id))).toEqual([]);
+  });
+
+  test("two that remove the same runs at once do no harm", async () => {
+    const runs = newRuns(100);
+    await ended(runs);
+    const ids = runs.map(({ id }) => id);
+    const other = await fixture.another();
+    await Promise.all([fixture.store.upkeep.remove(ids), other.upkeep.remove(ids.toReversed())]);
+    expect(await fixture.store.runsById(ids)).toEqual([]);
+  });
+
+  test("dead workers are forgotten when they have been silent for long, the living never", async () => {
+    const { store } = fixture;
+    const [dead, living] = [await fixture.worker(), await fixture.worker()];
+    await store.retire(dead);
+    const known = async () => (await store.workers()).map(({ id }) => id);
+    const beatAt = (await store.workers()).find(({ id }) => id === dead.workerId)?.beatAt as number;
+    await store.upkeep.forgetWorkers({ silentSince: beatAt });
+    for (const { workerId } of [dead, living]) expect(await known()).toContain(workerId);
+    expect(await store.upkeep.forgetWorkers({ silentSince: beatAt + 1_000_000 })).toContain(dead.workerId);
+    expect(await known()).toContain(living.workerId);
+    expect(await known()).not.toContain(dead.workerId);
+    expect(await store.upkeep.silentWorkers({ silentSince: beatAt + 1_000_000 })).toContain(living.workerId);
+    expect(await store.upkeep.silentWorkers({ silentSince: beatAt - 1_000_000 })).not.toContain(living.workerId);
+    expect((await store.beat(living)).alive).toBe(true);
+    expect((await store.beat(dead)).alive).toBe(false);
+  });
+
+  test("samples are the newest runs of a workflow, with their status", async () => {
+    const { store } = fixture;
+    const workflow = unique("sampled");
+    const fence = await fixture.worker();
+    const [old] = newRuns(1, { workflow }) as [NewRun];
+    await ended([old], fence);
+    await delay(3);
+    const since = await store.now();
+    const [failed, owned] = [
+      newRun({ workflow, due: { kind: "owned" } }),
+      newRun({ workflow, due: { kind: "owned" } }),
+    ];
+    const parked = newRun({ workflow, due: { kind: "owned" } });
+    await fixture.startAll([failed, owned, parked], fence);
+    await fixture.commit(
+      batch(fence, [
+        transition(failed.id, { next: finish("failed", { startedAt: since + 5 }) }),
+        transition(parked.id, { next: park("paused") }),
+      ]),
+    );
+    const pending = await fixture.start({ workflow });
+    await fixture.start();
+    const samples = await store.upkeep.samples(workflow, { since, limit: 100 });
+    expect(samples.map(({ status }) => status).toSorted()).toEqual(["failed", "paused", "pending", "running"]);
+    const ofFailed = samples.find(({ status }) => status === "failed") as RunSample;
+    const { createdAt, startedAt, finishedAt } = await fixture.run(failed.id);
+    expect(ofFailed).toEqual({ status: "failed", createdAt, startedAt, finishedAt });
+    expect(startedAt).toBe(since + 5);
+    expect(samples[0]?.createdAt).toBe((await fixture.run(pending.id)).createdAt);
+    expect(await store.upkeep.samples(workflow, { since: 0, limit: 100 })).toHaveLength(5);
+    expect(await store.upkeep.samples(workflow, { since: 0, limit: 2 })).toEqual(samples.slice(0, 2));
+    expect(await store.upkeep.samples(unique("none"), { since: 0, limit: 2 })).toEqual([]);
+  });
+
+  test("the backlog is what is ready or overdue, per route and version; what sleeps or is owned is not in it", async () => {
+    const { store } = fixture;
+    const [one, two] = [unique("backlog-a"), unique("backlog-b")];
+    const fence = await fixture.worker();
+    const now = await store.now();
+    await fixture.startAll([
+      newRun({ workflow: one, due: { kind: "at", ms: now - 60_000 } }),
+      newRun({ workflow: one }),
+      newRun({ workflow: one, version: "2", priority: 5 }),
+      newRun({ workflow: one, due: { kind: "in", ms: 1_000_000 } }),
+      newRun({ workflow: one, due: { kind: "held" } }),
+      newRun({ workflow: two, due: { kind: "in", ms: 1_000_000 } }),
+      newRun({ workflow: two, version: "late", due: { kind: "in", ms: 20 } }),
+      newRun({ workflow: two, version: "later", due: { kind: "in", ms: 1_000_000 } }),
+    ]);
+    const owned = newRuns(2, { workflow: two, due: { kind: "owned" } });
+    await fixture.startAll(owned, fence);
+    await fixture.move(
+      fence,
+      transition(owned[0]?.id as string, { next: park("waiting", { wakeIn: 0, route: `${two}\tq` }) }),
+    );
+    await delay(25);
+    const mine = <T extends { readonly route: string }>(all: readonly T[]) =>
+      all.filter(({ route }) => route.startsWith(one) || route.startsWith(two));
+    const backlog = mine(await store.upkeep.backlog());
+    expect(backlog.map(({ route, version, due }) => [route, version, due])).toEqual([
+      [one, "", 2],
+      [one, "2", 1],
+      [two, "late", 1],
+      [`${two}\tq`, "", 1],
+    ]);
+    expect(backlog[0]?.oldestDueAt).toBe(now - 60_000);
+    expect(backlog[2]?.oldestDueAt).toBeGreaterThanOrEqual(now + 20);
+    expect(mine(await store.upkeep.executing())).toEqual([{ route: two, version: "", owned: 1 }]);
+  });
+
+  test("all workflows are listed by name", async () => {
+    const names = [unique("list-b"), unique("list-a")];
+    await fixture.store.registerWorkflows(
+      names.map((name) => ({ name, queue: "q", version: null, signature: null, graph: null })),
+    );
+    const all = await fixture.store.upkeep.workflows();
+    const listed = all.map(({ name }) => name);
+    expect(listed).toEqual(listed.toSorted((a, b) => (a < b ? -1 : 1)));
+    for (const name of names) expect(all.find((one) => one.name === name)).toEqual(await fixture.store.workflow(name));
+  });
+
+  test("a queue is paused until it is resumed, and every beat says so", async () => {
+    const { store } = fixture;
+    const other = await fixture.another();
+    const fence = await fixture.worker();
+    const [mails, Mails] = [unique("mails"), unique("Mails")];
+    const paused = async () => (await other.upkeep.pausedQueues()).filter(({ name }) => [mails, Mails].includes(name));
+    expect(await paused()).toEqual([]);
+    const before = await store.now();
+    await store.upkeep.pauseQueue(mails, "the provider is down");
+    const [first] = await paused();
+    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down" });
+    expect(first?.pausedAt).toBeGreaterThanOrEqual(before);
+    await delay(3);
+    await other.upkeep.pauseQueue(mails, null);
+    await store.upkeep.pauseQueue(Mails, "ünï");
+    expect(await paused()).toMatchObject([
+      { name: Mails, reason: "ünï" },
+      { name: mails, pausedAt: first?.pausedAt, reason: null },
+    ]);
+    for (const name of [mails, Mails]) expect((await store.beat(fence)).pausedQueues).toContain(name);
+    await store.upkeep.resumeQueue(mails);
+    await store.upkeep.resumeQueue(mails);
+    expect((await paused()).map(({ name }) => name)).toEqual([Mails]);
+    expect((await store.beat(fence)).pausedQueues).not.toContain(mails);
+    await store.upkeep.resumeQueue(Mails);
+  });
+
+  test("whoever listens is told to look when a queue is paused or resumed", async () => {
+    const heard: Hint[] = [];
+    const { harness, store } = fixture;
+    const listener = harness.notifiesAcrossInstances ? await fixture.another() : store;
+    const unwatch = listener.watch((hint) => heard.push(hint));
+    const looks = () => heard.filter(({ kind }) => kind === "anything").length;
+    if (harness.notifiesAcrossInstances) await fixture.eventually("the listener is there", settled(looks));
+    const queue = unique("told");
+    for (const change of ["pauseQueue", "resumeQueue"] as const) {
+      const before = looks();
+      await store.upkeep[change](queue, null);
+      await fixture.eventually("it is told", () => looks() > before);
+    }
+    unwatch();
+  });
+
+  /** A listener that has just connected says so by a hint of its own; where it does not, nothing comes for a while. */
+  function settled(count: () => number): () => Promise<boolean> {
+    return async () => {
+      const before = count();
+      await delay(100);
+      return count() === before;
+    };
+  }
+}

@@ -1,0 +1,292 @@
+/** New code, or another graph, under runs of a class with tasks: what was done stays done, and what changed is told. */
+import { type RunHandle, Workflow, type WorkflowClass, workflow } from "pawl";
+import type { TestPawl } from "pawl/testing";
+import { beforeEach, describe, expect, test } from "vitest";
+import { errorOf, start, world } from "../function-style/support.js";
+import { attemptsOf, expectSound } from "./support.js";
+
+let ran: string[] = [];
+beforeEach(() => {
+  ran = [];
+});
+
+interface Made {
+  readonly after?: string | readonly string[] | null;
+  readonly wait?: string;
+}
+
+/** A class called "Parcel": names are steps, those with `after` are tasks. "name@" waits an hour first. */
+function parcel(nodes: Record<string, Made | null>, removed: readonly string[] = []): WorkflowClass<Workflow> {
+  return class Parcel extends Workflow {
+    static {
+      this.options({ name: "Parcel" });
+      this.removedSteps(removed);
+      for (const [given, made] of Object.entries(nodes)) {
+        const name = given.replace("@", "");
+        const wait = given.endsWith("@") ? { wait: "1 hour" } : {};
+        if (made === null) this.step(name, wait, () => void ran.push(name));
+        else this.task(name, { dependsOn: made.after ?? null, ...wait }, () => void ran.push(name));
+      }
+    }
+  };
+}
+
+const task = (...after: string[]): Made => ({ after });
+
+async function deployed(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+  const t = await start(from);
+  const run = await t.pawl.start(from);
+  await t.settle();
+  await t.deploy([to]);
+  await t.advance("1h");
+  return { t, run };
+}
+
+const changesOf = async (run: RunHandle<any, any>) =>
+  (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
+
+const shape = expect.any(String);
+
+describe("a deploy", () => {
+  test("of the same shape is not told", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, "weigh@": task("pack"), send: null }),
+      parcel({ pack: null, send: null, "weigh@": task("pack") }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(await changesOf(run)).toEqual([]);
+    expect(ran).toEqual(["pack", "send", "weigh"]);
+  });
+
+  test("that adds a task has it run, also when what comes after it is done", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, label: task("pack"), "send@": null }),
+      parcel({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
+    expect(await changesOf(run)).toEqual([{ shape, overtaken: ["weigh"] }]);
+  });
+
+  test("that removes a completed task goes on, and says that it has vanished", async () => {
+    const { t, run } = await deployed(
+      parcel({ pack: null, label: task("pack"), "send@": null }),
+      parcel({ pack: null, "send@": null, stamp: task("pack") }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
+    expect(await changesOf(run)).toEqual([{ shape, vanished: ["label"] }]);
+    expect((await run.nodes()).find(({ name }) => name === "label")).toMatchObject({ state: "removed" });
+    await expectSound(t);
+  });
+
+  test("that removes a task which waits holds the run; skip() passes over it", async () => {
+    const { t, run } = await deployed(
+      parcel({ pack: null, "label@": task("pack"), "send@": null }),
+      parcel({ pack: null, "send@": null, stamp: task("pack") }),
+    );
+    expect(await run.get()).toMatchObject({
+      status: "paused",
+      pauseReason: expect.stringContaining('has no step "label"'),
+    });
+    expect(ran).toEqual(["pack"]);
+    await run.skip();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
+  });
+
+  test("that brings it back lets the run be resumed", async () => {
+    const old = parcel({ pack: null, "label@": task("pack"), "send@": null });
+    const { t, run } = await deployed(old, parcel({ pack: null, "send@": null, stamp: task("pack") }));
+    await t.deploy([old]);
+    await run.resume();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+  });
+
+  test("that names it among the removed passes over it", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, "label@": task("pack"), "send@": null }),
+      parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
+  });
+
+  test("that rewires counts for what has not begun", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
+      parcel({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["pack", "label", "bill", "send"]);
+    expect(await changesOf(run)).toEqual([{ shape }]);
+  });
+
+  test("that gives a chain its first task: the run goes on where it was, and the task runs", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, "send@": null, close: null }),
+      parcel({ pack: null, "send@": null, close: null, weigh: task("pack") }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
+  });
+
+  test("that gives a run which was sent elsewhere its first task does not begin it anew", async () => {
+    const chain = parcel({ pack: null, "send@": null, "sign@": null, close: null });
+    const t = await start(chain);
+    const run = await t.pawl.start(chain);
+    await t.settle();
+    await run.pause();
+    await run.resumeAt("sign");
+    await t.deploy([parcel({ pack: null, "send@": null, "sign@": null, close: null, weigh: task("pack") })]);
+    await t.advance("1h");
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
+  });
+
+  test("that takes a chain's last task away: nothing that waits is forgotten", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, "send@": null, "label@": task("pack") }),
+      parcel({ pack: null, "send@": null, "label@": null }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+  });
+
+  test("that takes a chain's last task away: nothing that has not begun is forgotten", async () => {
+    const { run } = await deployed(
+      parcel({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
+      parcel({ pack: null, label: null, send: null, "rest@": null }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "rest", "send"]);
+  });
+});
+
+interface Dag {
+  nodes: Record<string, { name: string; job?: string; args?: unknown; depends_on: string[] }>;
+}
+
+describe("the graph of a class run", () => {
+  const Sending = parcel({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
+
+  /** Paused, with "pack" done and two that wait. */
+  async function paused(): Promise<{ t: TestPawl; run: RunHandle<any, any> }> {
+    const t = await start(Sending);
+    const run = await t.pawl.start(Sending);
+    await t.settle();
+    await run.pause();
+    return { t, run };
+  }
+
+  const edited = async (run: RunHandle<any, any>, edit: (dag: Dag) => void): Promise<string> => {
+    const dag = JSON.parse(await run.exportDag()) as Dag;
+    edit(dag);
+    return JSON.stringify(dag);
+  };
+
+  test("is exported by the names of its steps", async () => {
+    const { run } = await paused();
+    expect(JSON.parse(await run.exportDag())).toEqual({
+      version: 1,
+      signature: expect.stringMatching(/^[0-9a-f]{16}$/),
+      frozen_at: (await run.get()).createdAt.toISOString(),
+      nodes: {
+        pack: { name: "pack", depends_on: [] },
+        send: { name: "send", depends_on: ["pack"] },
+        label: { name: "label", depends_on: ["pack"] },
+        bill: { name: "bill", depends_on: ["label", "send"] },
+      },
+    });
+  });
+
+  test("once imported wins over the class: other dependencies hold, a node that is left out does not run", async () => {
+    const { t, run } = await paused();
+    await run.importDag(
+      await edited(run, ({ nodes }) => {
+        delete nodes.label;
+        nodes.bill = { name: "bill", depends_on: ["pack"] };
+        nodes.send = { name: "send", depends_on: ["bill"] };
+      }),
+    );
+    await run.resume();
+    await t.settle();
+    expect(ran).toEqual(["pack", "bill"]);
+    await t.advance("1h");
+    expect(await run.status()).toBe("completed");
+    expect(ran).toEqual(["pack", "bill", "send"]);
+    expect((await run.nodes()).map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "pack completed",
+      "send completed",
+      "bill completed",
+      expect.stringMatching(/^label (removed|canceled)$/),
+    ]);
+    await expectSound(t);
+  });
+
+  test("once imported does not change with the code any more", async () => {
+    const { t, run } = await paused();
+    await run.importDag(await run.exportDag());
+    await t.deploy([parcel({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
+    await run.resume();
+    await t.advance("1h");
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["bill", "label", "pack", "send"]);
+  });
+
+  test("is refused when it drops or rewires what has completed, names a step that nobody has, or goes in a circle", async () => {
+    const { run } = await paused();
+    const before = await run.history();
+    const refused: readonly [(dag: Dag) => void, RegExp][] = [
+      [({ nodes }) => delete nodes.pack, /pack/],
+      [({ nodes }) => (nodes.pack as { depends_on: string[] }).depends_on.push("stamp"), /stamp/],
+      [
+        ({ nodes }) => {
+          nodes.stamp = { name: "stamp", depends_on: [] };
+        },
+        /"stamp".*names no job/,
+      ],
+      [({ nodes }) => (nodes.label as { depends_on: string[] }).depends_on.push("bill"), /circle: /],
+    ];
+    for (const [edit, problem] of refused) {
+      const error = await errorOf(run.importDag(await edited(run, edit)));
+      expect(error).toMatchObject({ code: "GRAPH_ERROR", message: expect.stringMatching(problem) });
+    }
+    expect(await run.history()).toEqual(before);
+  });
+
+  test("can only be imported into a run that is paused", async () => {
+    const t = await start(Sending);
+    const run = await t.pawl.start(Sending);
+    await t.settle();
+    expect(await errorOf(run.importDag(await run.exportDag()))).toMatchObject({ code: "INVALID_STATE" });
+  });
+
+  test("a function has none", async () => {
+    const w = await world();
+    const run = await w.pawl.start(workflow("plain", async () => {}));
+    expect(await errorOf(run.exportDag())).toMatchObject({ code: "INVALID_STATE" });
+  });
+
+  test("of a pure chain can be imported, too, and makes it a graph", async () => {
+    const Chain = parcel({ pack: null, "label@": null, "send@": null });
+    const t = await start(Chain);
+    const run = await t.pawl.start(Chain);
+    await t.settle();
+    await run.pause();
+    await run.importDag(
+      await edited(run, ({ nodes }) => {
+        nodes.send = { name: "send", depends_on: ["pack"] };
+      }),
+    );
+    await run.resume();
+    await t.advance("1h");
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+  });
+});

@@ -1,0 +1,675 @@
+/** Steps and tasks side by side: what conditions, exceptions, flow control and operators do to one of them, and to the others. */
+import { PermanentError, type StepDeclarationOptions, type StepExecution, Workflow } from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded, refused } from "./support.js";
+
+type Any = Workflow<unknown, void, unknown>;
+type Body = (w: Any) => unknown;
+type Options = Omit<StepDeclarationOptions<any>, "skipIf" | "if"> & { skipIf?: () => boolean; if?: boolean };
+
+let ran: string[] = [];
+beforeEach(() => {
+  ran = [];
+});
+
+const note = (name: string, body: Body) => (w: Any) => {
+  ran.push(name);
+  return body(w);
+};
+const nothing: Body = () => {};
+
+/**
+ * begin → left → end, and begin → right → end. What left and right do is the test's business; "far" comes after left alone
+ * and shows whether that path goes on.
+ */
+function diamond(
+  left: Body | [Options, Body],
+  right: Body | [Options, Body] = nothing,
+  more: (it: any) => void = () => {},
+) {
+  const parts = (given: Body | [Options, Body]): [Options, Body] => (typeof given === "function" ? [{}, given] : given);
+  const [[leftOptions, leftBody], [rightOptions, rightBody]] = [parts(left), parts(right)];
+  return class Diamond extends Workflow<unknown, void, unknown> {
+    static {
+      this.options({ name: "Diamond" });
+      this.step("begin", note("begin", nothing));
+      this.task("left", { dependsOn: "begin", ...leftOptions }, note("left", leftBody));
+      this.task("right", { dependsOn: "begin", ...rightOptions }, note("right", rightBody));
+      this.task("far", { dependsOn: "left" }, note("far", nothing));
+      this.step("end", { dependsOn: ["left", "right"] }, note("end", nothing));
+      more(this);
+    }
+  };
+}
+
+const boom: Body = () => {
+  throw new Error("boom");
+};
+
+const statesOf = async (run: AnyRun) => (await run.nodes()).map(({ name, state }) => `${name} ${state}`).toSorted();
+
+describe("conditions", () => {
+  test("skipping one in the middle does not skip what comes after it", async () => {
+    const type = diamond([{ skipIf: () => true }, boom], [{ if: false }, boom]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await statesOf(run)).toEqual([
+      "begin completed",
+      "end completed",
+      "far completed",
+      "left skipped",
+      "right skipped",
+    ]);
+    expect(ran.toSorted()).toEqual(["begin", "end", "far"]);
+  });
+
+  test("are asked when it is about to run, and again at each attempt", async () => {
+    let asked = 0;
+    const type = diamond([
+      {
+        skipIf: () => ++asked === 3,
+        onException: "reattempt",
+        retry: { initial: "1s", jitter: false },
+      },
+      boom,
+    ]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect((await attemptsOf(run)).filter((line) => line.startsWith("left"))).toEqual([
+      "left 1 failed reattempted_by_exception",
+      "left 2 failed reattempted_by_exception",
+      "left 3 skipped skipped_by_condition",
+    ]);
+    expect(ran).toContain("far");
+  });
+
+  test("cancelIf cancels the run at whichever of them finds it true; what is in flight is canceled with it", async () => {
+    let isLate = false;
+    const waiting = gate();
+    const type = diamond(
+      () => {
+        isLate = true;
+      },
+      () => waiting.opened,
+      (it) => it.cancelIf(() => isLate),
+    );
+    const w = await world();
+    const worker = await w.worker([type]);
+    const run = await w.pawl.start(type);
+    const settled = worker.settle();
+    await until(async () => (await statesOf(run)).includes("left completed"));
+    waiting.open();
+    await settled;
+    await until(async () => (await run.status()) === "canceled");
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "A cancelIf condition is true." } });
+    expect(await attemptsOf(run)).toContain("far 1 canceled canceled_by_condition");
+    expect(ran).not.toContain("end");
+    await expectSound(w);
+  });
+});
+
+describe("the hero and the hooks", () => {
+  test("each task loads its hero and has its hooks, with its own name", async () => {
+    const told: string[] = [];
+    let loads = 0;
+    class Hooked extends Workflow<{ id: string }> {
+      static loadHero = (id: string) => {
+        loads += 1;
+        return { id };
+      };
+      static {
+        this.step("a", () => {});
+        this.task("t", { dependsOn: "a" }, (w) => told.push(`t for ${w.hero.id}`));
+        this.task("u", { dependsOn: "a", skipIf: () => true }, () => {});
+      }
+      override beforeStepExecution({ step, attempt }: StepExecution) {
+        told.push(`before ${step} ${attempt}`);
+      }
+      override afterStepExecution({ step }: StepExecution) {
+        told.push(`after ${step}`);
+      }
+    }
+    const t = await start(Hooked);
+    const run = await t.pawl.start(Hooked, undefined, { hero: { type: "User", id: "ada" } });
+    await t.speedrun(run);
+    expect(loads).toBe(3);
+    expect(told).toEqual(["before a 1", "after a", "before t 1", "t for ada", "after t"]);
+  });
+});
+
+describe("waits", () => {
+  test("each waits for itself, from the end of what it comes after; meanwhile the run is parked", async () => {
+    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "waiting" });
+    expect(await statesOf(run)).toContain("left scheduled");
+    await t.advance("1h");
+    expect(ran).toEqual(["begin", "right"]);
+    await t.advance("59m");
+    expect(ran).toEqual(["begin", "right"]);
+    await t.advance("1m");
+    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("bodies that wait for signals wait side by side, each for its own", async () => {
+    const type = diamond(
+      (w) => w.waitForSignal("left"),
+      async (w) => {
+        await w.sleep("nap", "1h");
+        return w.waitForSignal("right");
+      },
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await run.signal("right", 2);
+    await t.settle();
+    expect(await run.status()).toBe("waiting");
+    await run.signal("left", 1);
+    await t.settle();
+    expect(ran).toContain("far");
+    expect(ran).not.toContain("end");
+    await t.advance("1h");
+    expect(await run.status()).toBe("completed");
+    const outputs = (await run.history()).filter(({ node, type }) => type === "step.completed" && node !== null);
+    expect(Object.fromEntries(outputs.map(({ node, data }) => [node, data.output]))).toMatchObject({
+      left: 1,
+      right: 2,
+    });
+  });
+});
+
+forEachStore((kind) => {
+  const database = databaseFor(kind);
+
+  test("pause: one that is in flight finishes and is recorded, nothing begins; resume tries the failed one again", async () => {
+    const w = await database.world();
+    const waiting = gate();
+    let broken = true;
+    const type = diamond(
+      () => {
+        if (broken) throw new Error("the bank is closed");
+      },
+      async () => {
+        await waiting.opened;
+        return "worked";
+      },
+    );
+    const worker = await w.worker([type]);
+    const run = await w.pawl.start(type);
+    const settled = worker.settle();
+    await recorded(run, "run.paused left");
+    waiting.open();
+    await settled;
+    await until(async () => (await run.status()) === "paused");
+    expect(await run.get()).toMatchObject({
+      status: "paused",
+      pauseReason: 'Step "left" failed: the bank is closed',
+    });
+    expect(await statesOf(run)).toEqual([
+      "begin completed",
+      "end pending",
+      "far pending",
+      "left failed",
+      "right completed",
+    ]);
+    broken = false;
+    await run.resume();
+    await worker.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+    expect((await attemptsOf(run)).filter((line) => line.startsWith("left"))).toEqual([
+      "left 1 failed paused_by_exception",
+      "left 2 completed success",
+    ]);
+    await expectSound(w);
+  });
+});
+
+describe("exceptions", () => {
+  test("reattempt: the others go on meanwhile, and the run waits for the one", async () => {
+    const type = diamond([
+      { onException: "reattempt", retry: { initial: "1 minute", jitter: false } },
+      (w) => {
+        if (w.attempt < 3) throw new Error("busy");
+      },
+    ]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(await run.get()).toMatchObject({ status: "waiting" });
+    await t.advance("3 minutes");
+    expect(await run.status()).toBe("completed");
+    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+  });
+
+  test("skip: what comes after it goes on", async () => {
+    const type = diamond([{ onException: "skip" }, boom]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toContain("left 1 failed skipped_by_exception");
+    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+  });
+
+  test.each<[what: string, options: Options, body: Body]>([
+    ["fail", { onException: "fail" }, boom],
+    [
+      "a PermanentError",
+      {},
+      () => {
+        throw new PermanentError("boom");
+      },
+    ],
+  ])(
+    "%s: what is in flight finishes and is recorded, nothing new begins, then the run fails",
+    async (_what, options, body) => {
+      const waiting = gate();
+      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", nothing));
+      const type = diamond([options, body], () => waiting.opened, beside);
+      const w = await world();
+      const worker = await w.worker([type]);
+      const run = await w.pawl.start(type);
+      const settled = worker.settle();
+      await recorded(run, "step.failed left");
+      expect(await run.status()).toBe("running");
+      waiting.open();
+      await settled;
+      expect(await run.get()).toMatchObject({ status: "failed", error: { message: "boom" } });
+      expect(await attemptsOf(run)).toEqual([
+        "begin 1 completed success",
+        "left 1 failed failed_by_exception",
+        "right 1 completed success",
+      ]);
+      expect(ran).toEqual(["begin", "left", "right"]);
+      await expectSound(w);
+    },
+  );
+
+  test("cancel: the run ends at once; what is in flight is told, and counts no more", async () => {
+    const aborted = gate();
+    const type = diamond(
+      [{ onException: "cancel" }, boom],
+      (w) => new Promise(() => w.abortSignal.addEventListener("abort", () => aborted.open())),
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "boom" } });
+    await aborted.opened;
+    expect(ran).toEqual(["begin", "left", "right"]);
+    await expectSound(t);
+  });
+
+  test("two that fail at once pause the run once; resume tries both again", async () => {
+    let broken = true;
+    const fragile: Body = () => {
+      if (broken) throw new Error("down");
+    };
+    const type = diamond(fragile, fragile);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.status()).toBe("paused");
+    broken = false;
+    await run.resume();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect((await attemptsOf(run)).toSorted()).toEqual([
+      "begin 1 completed success",
+      "end 1 completed success",
+      "far 1 completed success",
+      "left 1 failed paused_by_exception",
+      "left 2 completed success",
+      "right 1 failed paused_by_exception",
+      "right 2 completed success",
+    ]);
+    await expectSound(t);
+  });
+
+  test("a signal for one that waits, sent while another has paused the run, is there after resume", async () => {
+    let broken = true;
+    const type = diamond(
+      () => {
+        if (broken) throw new Error("down");
+      },
+      (w) => w.waitForSignal("paid"),
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.status()).toBe("paused");
+    await run.signal("paid", 5);
+    await t.settle();
+    expect(await run.status()).toBe("paused");
+    broken = false;
+    await run.resume();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.filter((name) => name === "end")).toHaveLength(1);
+  });
+
+  test("the time limit of the run ends it, with all that waits", async () => {
+    const type = diamond(
+      (w) => w.waitForSignal("never"),
+      [{ wait: "2 days" }, nothing],
+      (it) => it.options({ timeout: "1 day" }),
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await run.get()).toMatchObject({ status: "failed", error: { name: "TimeoutError" } });
+    expect(ran).toEqual(["begin", "left"]);
+    await expectSound(t);
+  });
+
+  test("a worker's death between the pause of one and the end of another loses neither", async () => {
+    const w = await world();
+    const type = diamond(boom, () => new Promise(() => {}));
+    const mended = diamond(nothing, nothing);
+    const worker = await w.worker([type]);
+    const run = await w.pawl.start(type);
+    void worker.settle();
+    await recorded(run, "run.paused left");
+    await worker.kill();
+    ran = [];
+    const heir = await w.worker([mended]);
+    await heir.settle();
+    expect(await run.status()).toBe("paused");
+    expect(ran).toEqual([]);
+    await run.resume();
+    await heir.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.toSorted()).toEqual(["end", "far", "left", "right"]);
+    await expectSound(w);
+  });
+
+  test("a time limit is its own", async () => {
+    const type = diamond([{ timeout: "20ms", onException: "skip" }, () => new Promise(() => {})]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toContain("left 1 failed timed_out");
+    expect(await run.status()).toBe("completed");
+  });
+});
+
+describe("flow control", () => {
+  test("finish() ends the run with its output; what is in flight is given up, what has not begun does not", async () => {
+    const aborted = gate();
+    const type = diamond(
+      (w) => w.finish("enough"),
+      (w) => new Promise(() => w.abortSignal.addEventListener("abort", () => aborted.open())),
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await run.result()).toBe("enough");
+    await aborted.opened;
+    expect(ran).toEqual(["begin", "left", "right"]);
+    await expectSound(t);
+  });
+
+  test("skip() goes on with what comes after it", async () => {
+    const type = diamond((w) => w.skip());
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toContain("left 1 skipped skipped_by_flow_control");
+    expect(ran).toContain("far");
+    expect(ran).toContain("end");
+  });
+
+  test("pause() pauses the run at it; resume runs it again", async () => {
+    const type = diamond((w) => {
+      if (w.attempt === 1) w.pause("somebody look");
+    });
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "somebody look" });
+    await run.resume();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(ran.filter((name) => name === "left")).toHaveLength(2);
+  });
+
+  test("cancel() cancels the run", async () => {
+    const type = diamond((w) => w.cancel("not wanted"));
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "not wanted" } });
+    expect(ran).not.toContain("end");
+  });
+
+  test("reattempt() and suspend() come back to it while the others go on", async () => {
+    const type = diamond(
+      (w) => {
+        if (w.attempt < 3) w.reattempt({ wait: "1h" });
+      },
+      (w) => {
+        if (w.attempt < 2) w.suspend({ wait: "30m" });
+      },
+    );
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.speedrun(run);
+    expect((await attemptsOf(run)).toSorted()).toEqual([
+      "begin 1 completed success",
+      "end 1 completed success",
+      "far 1 completed success",
+      "left 1 completed reattempted",
+      "left 2 completed reattempted",
+      "left 3 completed success",
+      "right 1 completed continued",
+      "right 2 completed success",
+    ]);
+  });
+});
+
+describe("a resumable step beside tasks", () => {
+  const items = Array.from({ length: 10 }, (_, index) => index);
+  let seen: number[] = [];
+  class Mixed extends Workflow {
+    static {
+      this.step("begin", () => {});
+      this.resumableStep("loop", { maxIterations: 4 }, async (_w, iter) => {
+        await iter.over(items, (n) => void seen.push(n));
+      });
+      this.task("side", { dependsOn: "begin" }, (w) => w.sleep("nap", "1h"));
+      this.step("end", { alsoDependsOn: "side" }, () => {});
+    }
+  }
+  beforeEach(() => {
+    seen = [];
+  });
+
+  test("is interrupted and continued while they go on", async () => {
+    const t = await start(Mixed);
+    const run = await t.pawl.start(Mixed);
+    await t.settle();
+    expect(seen).toEqual(items);
+    expect(await run.status()).toBe("waiting");
+    await t.speedrun(run);
+    expect(await attemptsOf(run)).toEqual([
+      "begin 1 completed success",
+      "side 1 completed success",
+      "loop 1 completed continued",
+      "loop 2 completed continued",
+      "loop 3 completed success",
+      "end 1 completed success",
+    ]);
+  });
+
+  test("goes on from its cursor wherever its worker dies", async () => {
+    const t = await start(Mixed);
+    const repeats: number[] = [];
+    const report = await t.crashTest(Mixed, undefined, {
+      setup: () => {
+        repeats.push(seen.length - new Set(seen).size);
+        seen = [];
+      },
+    });
+    expect(report.status).toBe("completed");
+    expect(seen.length).toBeGreaterThanOrEqual(items.length);
+    expect(Math.max(...repeats)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("from outside", () => {
+  const broken = () => {
+    let isBroken = true;
+    return { body: () => (isBroken ? boom({} as Any) : undefined), mend: () => (isBroken = false) };
+  };
+
+  test("reattempt(node) tries the failed one again and goes on", async () => {
+    const { body, mend } = broken();
+    const type = diamond(body);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.status()).toBe("paused");
+    mend();
+    await run.reattempt("left");
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(await attemptsOf(run)).toContain("left 2 completed success");
+    await expectSound(t);
+  });
+
+  test("reattempt(node) brings one that waits for its time forward", async () => {
+    const type = diamond([{ wait: "7 days" }, nothing]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await run.reattempt("left");
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("reattempt(node) is refused for one that has completed, has not been tried, or was built upon; nothing changes", async () => {
+    const { body } = broken();
+    const type = diamond([{ onException: "skip" }, body], boom);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await statesOf(run)).toEqual([
+      "begin completed",
+      "end pending",
+      "far pending",
+      "left failed",
+      "right failed",
+    ]);
+    await refused(run, () => run.reattempt("begin"));
+    await refused(run, () => run.reattempt("end"));
+    expect(await errorOf(run.reattempt("nobody"))).toMatchObject({ code: "INVALID_INPUT" });
+    await run.skip();
+    await t.settle();
+    await refused(run, () => run.reattempt("left"));
+  });
+
+  test("reattempt(node) of one that was passed over is refused once something was built upon that", async () => {
+    const type = diamond((w) => w.skip(), boom);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    expect(await run.get()).toMatchObject({ status: "paused", pauseReason: 'Step "right" failed: boom' });
+    await run.resume({ output: "by hand" });
+    await t.settle();
+    await refused(run, () => run.reattempt("left"));
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("reattempt(node) is refused while it is executed", async () => {
+    const waiting = gate();
+    const type = diamond(() => waiting.opened);
+    const w = await world();
+    const worker = await w.worker([type]);
+    const run = await w.pawl.start(type);
+    const settled = worker.settle();
+    await until(async () => (await logOf(run)).includes("step.started left"));
+    await refused(run, () => run.reattempt("left"));
+    waiting.open();
+    await settled;
+    expect(await run.status()).toBe("completed");
+    expect(ran.filter((name) => name === "left")).toHaveLength(1);
+  });
+
+  test("skip() passes over the one at which the run is paused, and what comes after it goes on", async () => {
+    const type = diamond(boom);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await run.skip();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    expect(await attemptsOf(run)).toContain("left 2 skipped skipped_by_flow_control");
+    expect(ran).toContain("far");
+  });
+
+  test("resume({ output }) counts it as done with that output", async () => {
+    const type = diamond(boom);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await run.resume({ output: 42 });
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+    const done = (await run.history()).find(({ type: kind, node }) => kind === "step.completed" && node === "left");
+    expect(done?.data.output).toBe(42);
+    expect((await run.nodes()).find(({ name }) => name === "left")?.ancestryHash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test("resumeAt is for chains, and refused", async () => {
+    const type = diamond(boom);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await refused(run, () => run.resumeAt("begin"));
+  });
+
+  test("paused while two wait: both keep their times", async () => {
+    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+    const t = await start(type);
+    const run = await t.pawl.start(type);
+    await t.settle();
+    await run.pause();
+    await t.advance("90m");
+    expect(ran).toEqual(["begin"]);
+    await run.resume();
+    await t.settle();
+    expect(ran).toEqual(["begin", "right"]);
+    await t.advance("30m");
+    expect(await run.status()).toBe("completed");
+  });
+});
+
+test("onCrash: pause holds the run at the one that must not run twice; the other is repeated", async () => {
+  const type = diamond([{ onCrash: "pause" }, () => new Promise(() => {})], () => new Promise(() => {}));
+  const mended = diamond([{ onCrash: "pause" }, nothing], nothing);
+  const w = await world();
+  const worker = await w.worker([type]);
+  const run = await w.pawl.start(type);
+  void worker.settle();
+  await until(() => ran.includes("left") && ran.includes("right"));
+  await worker.kill();
+  ran = [];
+  const heir = await w.worker([mended]);
+  await heir.settle();
+  expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"left"') });
+  expect(ran).not.toContain("left");
+  await run.resume({ output: "it had gone through" });
+  await heir.settle();
+  expect(await run.status()).toBe("completed");
+  expect(ran.toSorted()).toEqual(["end", "far", "right"]);
+  await expectSound(w);
+});

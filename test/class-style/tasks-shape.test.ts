@@ -1,0 +1,424 @@
+/** Steps and tasks of a class: what each comes after, and what is refused before anything runs. */
+import {
+  discoverWorkflows,
+  GraphError,
+  InvalidInputError,
+  job,
+  type StepDeclarationOptions,
+  StepNotDefinedError,
+  Workflow,
+  type WorkflowClass,
+} from "pawl";
+import { describe, expect, test } from "vitest";
+
+type Declaring = typeof Workflow;
+
+/** A class that declares what the test says, in its order. */
+function declaring(declare: (it: Declaring) => void, Parent: Declaring = Workflow): WorkflowClass & Declaring {
+  class Shaped extends Parent {
+    static {
+      declare(this as unknown as Declaring);
+    }
+  }
+  return Shaped as unknown as WorkflowClass & Declaring;
+}
+
+/** "charge < check, stock" for each node: it comes after those. */
+function shapeOf(type: WorkflowClass): string[] {
+  const [definition] = discoverWorkflows({ type });
+  return (definition?.declared?.nodes ?? []).map(({ name, after }) =>
+    after.length === 0 ? name : `${name} < ${[...after].sort().join(", ")}`,
+  );
+}
+
+const kindOf = (type: WorkflowClass) => discoverWorkflows({ type })[0]?.declared?.kind;
+
+const nothing = () => {};
+
+function step(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.step(name, options, nothing);
+}
+
+function task(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.task(name, options, nothing);
+}
+
+describe("a chain", () => {
+  test("is each step after the one before it, and stays a chain", () => {
+    const type = declaring((it) => {
+      for (const name of ["validate", "process", "complete"]) step(it, name);
+    });
+    expect(shapeOf(type)).toEqual(["validate", "process < validate", "complete < process"]);
+    expect(kindOf(type)).toBe("chain");
+  });
+
+  test("that only says what it would be anyway stays one, too", () => {
+    const type = declaring((it) => {
+      step(it, "a", { dependsOn: null });
+      step(it, "b", { dependsOn: "a" });
+      step(it, "c", { alsoDependsOn: "b" });
+      step(it, "d", { dependsOn: ["c", "c"] });
+    });
+    expect(shapeOf(type)).toEqual(["a", "b < a", "c < b", "d < c"]);
+    expect(kindOf(type)).toBe("chain");
+  });
+
+  test("stays whole around what is inserted later: the one before is found out when all are there", () => {
+    const type = declaring((it) => {
+      step(it, "validate");
+      step(it, "process");
+      step(it, "audit", { afterStep: "validate" });
+      step(it, "open", { beforeStep: "validate" });
+      step(it, "sign", { beforeStep: "process" });
+      task(it, "report", { dependsOn: "process" });
+    });
+    expect(shapeOf(type)).toEqual([
+      "open",
+      "validate < open",
+      "audit < validate",
+      "sign < audit",
+      "process < sign",
+      "report < process",
+    ]);
+  });
+
+  test("goes on behind a step that says itself what it comes after", () => {
+    const type = declaring((it) => {
+      step(it, "a");
+      step(it, "b");
+      task(it, "t", { dependsOn: "a" });
+      step(it, "c", { dependsOn: "t" });
+      step(it, "d");
+    });
+    expect(shapeOf(type)).toEqual(["a", "b < a", "t < a", "c < t", "d < c"]);
+  });
+
+  test("an inserted step that says itself what it comes after is still who comes before the next", () => {
+    const type = declaring((it) => {
+      step(it, "a");
+      step(it, "c");
+      task(it, "t");
+      step(it, "b", { afterStep: "a", dependsOn: "t" });
+    });
+    expect(shapeOf(type)).toEqual(["a", "t", "b < t", "c < b"]);
+  });
+});
+
+describe("a task", () => {
+  test("comes after what it names, and after nothing if it names nothing", () => {
+    const type = declaring((it) => {
+      task(it, "free");
+      task(it, "alone", { dependsOn: null });
+      task(it, "none", { dependsOn: [] });
+      task(it, "one", { dependsOn: "free" });
+      task(it, "two", { dependsOn: ["one", "alone", "one"] });
+      task(it, "three", { dependsOn: "two", alsoDependsOn: ["none"] });
+    });
+    expect(shapeOf(type)).toEqual(["free", "alone", "none", "one < free", "two < alone, one", "three < none, two"]);
+    expect(kindOf(type)).toBe("graph");
+  });
+
+  test("is nobody's place in the chain: the step after it comes after the step before it", () => {
+    const type = declaring((it) => {
+      step(it, "a");
+      task(it, "t", { dependsOn: "a" });
+      step(it, "b");
+    });
+    expect(shapeOf(type)).toEqual(["a", "b < a", "t < a"]);
+  });
+
+  test("may name what is declared below it", () => {
+    const type = declaring((it) => {
+      task(it, "t", { dependsOn: "b" });
+      step(it, "a");
+      step(it, "b");
+    });
+    expect(shapeOf(type)).toEqual(["a", "b < a", "t < b"]);
+  });
+
+  test("does not count when steps without a name are numbered", () => {
+    const type = declaring((it) => {
+      it.step(() => {});
+      task(it, "t", { dependsOn: "step_1" });
+      it.step(() => {});
+      it.task("u", { dependsOn: "step_2" }, () => {});
+      it.step(() => {});
+    });
+    expect(shapeOf(type)).toEqual(["step_1", "step_2 < step_1", "t < step_1", "step_3 < step_2", "u < step_2"]);
+  });
+});
+
+describe("alsoDependsOn", () => {
+  test("adds to the step before it, also when that is found out late", () => {
+    const type = declaring((it) => {
+      step(it, "charge");
+      step(it, "ship", { alsoDependsOn: "fraud" });
+      step(it, "receipt", { afterStep: "charge" });
+      task(it, "fraud");
+    });
+    expect(shapeOf(type)).toEqual(["charge", "fraud", "receipt < charge", "ship < fraud, receipt"]);
+  });
+
+  test("adds to dependsOn, and naming somebody twice is naming them once", () => {
+    const type = declaring((it) => {
+      step(it, "a");
+      step(it, "b");
+      step(it, "c", { dependsOn: "a", alsoDependsOn: ["a", "b"] });
+    });
+    expect(shapeOf(type)).toEqual(["a", "b < a", "c < a, b"]);
+  });
+});
+
+test("a resumable step has its place, or says what it comes after, like any other", () => {
+  const type = declaring((it) => {
+    step(it, "a");
+    it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, nothing);
+    it.resumableStep("again", { alsoDependsOn: "t" }, nothing);
+    task(it, "t");
+  });
+  expect(shapeOf(type)).toEqual(["a", "t", "loop < t", "again < loop, t"]);
+});
+
+describe("a family", () => {
+  const parent = () =>
+    declaring((it) => {
+      step(it, "validate");
+      step(it, "charge");
+    });
+
+  test("a child's tasks and steps stand beside its parent's, and the parent keeps its own", () => {
+    const Parent = parent();
+    const child = declaring((it) => {
+      task(it, "fraud", { dependsOn: "validate" });
+      step(it, "ship", { alsoDependsOn: "fraud" });
+      step(it, "audit", { afterStep: "validate" });
+    }, Parent);
+    expect(shapeOf(child)).toEqual([
+      "validate",
+      "audit < validate",
+      "fraud < validate",
+      "charge < audit",
+      "ship < charge, fraud",
+    ]);
+    expect(shapeOf(Parent)).toEqual(["validate", "charge < validate"]);
+    expect([kindOf(child), kindOf(Parent)]).toEqual(["graph", "chain"]);
+  });
+
+  test("a child's steps may come after its parent's tasks", () => {
+    const Parent = declaring((it) => {
+      step(it, "a");
+      task(it, "t", { dependsOn: "a" });
+    });
+    const child = declaring((it) => step(it, "b", { dependsOn: "t" }), Parent);
+    expect(shapeOf(child)).toEqual(["a", "t < a", "b < t"]);
+  });
+
+  test("a parent that names what only its children have is for its children", () => {
+    const Parent = declaring((it) => step(it, "a", { dependsOn: "t" }));
+    expect(() => shapeOf(Parent)).toThrow(GraphError);
+    expect(shapeOf(declaring((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
+  });
+});
+
+describe("when the class is first used", () => {
+  const refused: readonly [what: string, declare: (it: Declaring) => void, problem: RegExp][] = [
+    [
+      "a task that comes after nobody there is",
+      (it) => task(it, "fraud", { dependsOn: "validat" }),
+      /"fraud" of workflow Shaped depends on "validat", which does not exist/,
+    ],
+    [
+      "a step that does",
+      (it) => step(it, "ship", { alsoDependsOn: ["fraud"] }),
+      /"ship" of workflow Shaped depends on "fraud", which does not exist/,
+    ],
+    [
+      "a circle of tasks",
+      (it) => {
+        step(it, "validate");
+        task(it, "a", { dependsOn: ["validate", "c"] });
+        task(it, "b", { dependsOn: "a" });
+        task(it, "c", { dependsOn: "b" });
+      },
+      /circle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
+    ],
+    [
+      "a circle through the chain",
+      (it) => {
+        step(it, "a", { alsoDependsOn: "b" });
+        step(it, "b");
+      },
+      /circle: (a → b → a|b → a → b)\./,
+    ],
+    ["a task that comes after itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
+  ];
+
+  test.each(refused)("%s is refused with a GraphError that names them", (_what, declare, problem) => {
+    const type = declaring(declare);
+    // Each time: nothing is half used.
+    for (let time = 0; time < 2; time += 1) {
+      expect(() => shapeOf(type)).toThrow(GraphError);
+      expect(() => shapeOf(type)).toThrow(problem);
+    }
+  });
+
+  test("a name is one step or one task, not two", () => {
+    const twice: ((it: Declaring) => void)[] = [
+      (it) => [task(it, "a"), task(it, "a")],
+      (it) => [step(it, "a"), task(it, "a")],
+      (it) => [task(it, "a"), step(it, "a")],
+      (it) => [it.step(() => {}), task(it, "step_1")],
+    ];
+    for (const declare of twice) {
+      expect(() => shapeOf(declaring(declare))).toThrow(InvalidInputError);
+      expect(() => shapeOf(declaring(declare))).toThrow(/two steps called "(a|step_1)"/);
+    }
+    const inherited = declaring(
+      (it) => task(it, "a"),
+      declaring((it) => step(it, "a")),
+    );
+    expect(() => shapeOf(inherited)).toThrow(/two steps called "a"/);
+  });
+
+  test("a task is no neighbour in the chain", () => {
+    const type = declaring((it) => {
+      task(it, "t");
+      step(it, "a", { afterStep: "t" });
+    });
+    expect(() => shapeOf(type)).toThrow(StepNotDefinedError);
+  });
+
+  test("a method that is not there is refused, and one that is hidden", () => {
+    const untyped = (name: string) => declaring((it) => (it as any).task(name));
+    expect(() => shapeOf(untyped("check"))).toThrow(StepNotDefinedError);
+    expect(() => shapeOf(untyped("sleep"))).toThrow(StepNotDefinedError);
+  });
+
+  test("a queue or priority of a single step is refused where steps run side by side", () => {
+    const withOne = (options: StepDeclarationOptions<any>) =>
+      declaring((it) => {
+        step(it, "a", options);
+        task(it, "t");
+      });
+    for (const options of [{ queue: "mail" }, { priority: 5 }]) {
+      expect(() => shapeOf(withOne(options))).toThrow(InvalidInputError);
+      expect(() => shapeOf(withOne(options))).toThrow(/"a".*queue or priority/);
+    }
+  });
+});
+
+describe("at once, where it is written", () => {
+  /** What JavaScript can write, whatever the compiler says. */
+  const anyhow = (write: (it: any) => void) => () => declaring((it) => write(it));
+  const noop = () => {};
+
+  test.each<[what: string, write: (it: any) => void, problem: RegExp]>([
+    [
+      "a task without a name",
+      (it) => it.task({ dependsOn: null }, () => {}),
+      /a task of workflow Shaped as task\(name, /,
+    ],
+    [
+      "a task that is only a function without one",
+      (it) => it.task(() => {}),
+      /a task of workflow Shaped as task\(name, /,
+    ],
+    ["a task with nothing", (it) => it.task(), /task\(name, options\?, function\)/],
+    ["a place in the chain", (it) => it.task("t", { beforeStep: "a" }, noop), /place in the chain/],
+    ["a place behind somebody", (it) => it.task("t", { afterStep: "a" }, noop), /place in the chain/],
+    ["dependencies that are not names", (it) => it.task("t", { dependsOn: 5 }, noop), /dependsOn of task "t"/],
+    ["a list with something else in it", (it) => it.task("t", { dependsOn: ["a", null] }, noop), /dependsOn/],
+    ["an empty name", (it) => it.task("t", { dependsOn: "" }, noop), /empty|name/],
+    ["null where there is nothing to replace", (it) => it.step("s", { alsoDependsOn: null }, noop), /alsoDependsOn/],
+    ["a slash in its name", (it) => it.task("a/b", noop), /contains "\/"/],
+    ["an option that does not exist", (it) => it.task("t", { dependson: "a" }, noop), /"dependson", which does not/],
+    ["what only resumable steps have", (it) => it.task("t", { maxRuntime: "1h" }, noop), /"maxRuntime"/],
+    ["a job and a function", (it) => it.task("t", { job: "J" }, noop), /a job and a function/],
+    ["a job that is none", (it) => it.task("t", { job: 5 }), /job of task "t"/],
+    ["a job that is a function", (it) => it.step("s", { job: noop }), /job of step "s"/],
+    ["a resumable step with a job", (it) => it.resumableStep("r", { job: "J" }), /resumable|job/],
+    ["args without a job", (it) => it.task("t", { args: { id: 1 } }, noop), /args.*job/],
+    ["args of a method", (it) => it.step("s", { args: 1 }), /args.*job/],
+  ])("%s is refused", (_what, write, problem) => {
+    expect(anyhow(write)).toThrow(InvalidInputError);
+    expect(anyhow(write)).toThrow(problem);
+  });
+
+  test("a task of a class in use is refused", () => {
+    const type = declaring((it) => task(it, "a"));
+    shapeOf(type);
+    expect(() => type.task("b", nothing)).toThrow(/in use already; call task/);
+  });
+
+  test("every right way to write a task", () => {
+    class Ways extends Workflow {
+      static {
+        this.task("function", () => {});
+        this.task("options", { dependsOn: "function" }, () => {});
+        this.task("method");
+        this.task("method_with_options", { dependsOn: ["method"] });
+        this.task("job", { job: "Send", args: { to: "ada" } });
+        this.task("job_itself", { job: job("Other", () => {}), dependsOn: "job" });
+        this.step("job_step", { job: "Send", args: () => 5 });
+      }
+      method() {}
+      method_with_options() {}
+    }
+    expect(shapeOf(Ways)).toEqual([
+      "job_step",
+      "function",
+      "method",
+      "job",
+      "options < function",
+      "method_with_options < method",
+      "job_itself < job",
+    ]);
+  });
+});
+
+/** Checked by `npm run check`, never called. */
+const onlyChecked = (_body: () => unknown) => {};
+
+test("what the compiler knows of tasks", () => {
+  onlyChecked(() => {
+    class Order extends Workflow<{ readonly name: string }> {
+      readonly limit = 5;
+      async check_fraud() {}
+      get risky() {
+        return true;
+      }
+    }
+    Order.task("check_fraud");
+    Order.task("check_fraud", { dependsOn: "validate", skipIf: "risky" });
+    // @ts-expect-error: there is no such method
+    Order.task("check_frod");
+    // @ts-expect-error: nor with options
+    Order.task("check_frod", { dependsOn: "validate" });
+    // @ts-expect-error: a number is not a method
+    Order.task("limit");
+    // @ts-expect-error: what every workflow has is not a task of this one
+    Order.task("sleep");
+    Order.task("anything", (w) => w.hero.name);
+    Order.task("anything", { dependsOn: ["a", "b"] }, (w) => w.hero.name);
+    // @ts-expect-error: nobody of that name
+    Order.task("anything", (w) => w.hero.nam);
+    // @ts-expect-error: a task has a name
+    Order.task({ dependsOn: "a" }, () => {});
+    // @ts-expect-error: a task has a name
+    Order.task(() => {});
+    // @ts-expect-error: names, not functions
+    Order.task("anything", { dependsOn: () => {} }, () => {});
+    // @ts-expect-error: no such option
+    Order.task("anything", { dependson: "a" }, () => {});
+    // @ts-expect-error: no such condition
+    Order.task("anything", { skipIf: "risk" }, () => {});
+    // @ts-expect-error: nobody gives a task an iterator
+    Order.task("anything", (_w, _iter) => {});
+    Order.task("by_name", { job: "CheckFraud", args: { id: 1 }, dependsOn: null });
+    Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}), args: { id: 1 } });
+    // @ts-expect-error: a function is not a job
+    Order.task("by_handle", { job: () => {} });
+    // @ts-expect-error: null replaces the step before; there is nothing to add
+    Order.step("anything", { alsoDependsOn: null }, () => {});
+  });
+});

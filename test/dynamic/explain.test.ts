@@ -1,0 +1,94 @@
+/** Where a graph is, for people: its nodes along the way, what it waits for, why it does not move. */
+import { job, PermanentError } from "pawl";
+import { expect, test } from "vitest";
+import { gate, until, world } from "../function-style/support.js";
+import { idOf, jobWorld, nodesOf } from "./support.js";
+
+test("a graph is pending, waits for its jobs, for a retry, for a person, and ends", async () => {
+  const [begun, goOn] = [gate(), gate()];
+  const slow = job("Slow", async () => {
+    begun.open();
+    await goOn.opened;
+  });
+  const told = { fails: true };
+  const flaky = job(
+    "Flaky",
+    (_args: void, { attempt }) => {
+      if (attempt === 1) throw new Error("not yet");
+      if (told.fails) throw new PermanentError("never");
+    },
+    { retry: { attempts: 3, initial: "1h", jitter: false } },
+  );
+  const w = await jobWorld("memory", flaky);
+  const jobs = await w.jobWorker(slow);
+  const run = await w.pawl.build("seen", (g) => {
+    g.node("slow", { job: slow });
+    g.node("flaky", { job: flaky });
+  });
+  await w.worker1.settle();
+  const working = jobs.settle();
+  await begun.opened;
+  expect((await run.get()).waitingFor).toEqual([{ kind: "jobs", open: 1, jobs: ["Slow"] }]);
+  expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Slow") });
+  expect(await nodesOf(run)).toEqual(["slow executing 1", "flaky pending 0"]);
+
+  goOn.open();
+  await working;
+  await w.worker1.settle();
+  const id = await idOf(run, "flaky");
+  expect((await run.get()).waitingFor).toEqual([{ kind: "retry", step: id, attempt: 2 }]);
+  expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("not yet") });
+  expect(await nodesOf(run)).toEqual(["slow completed 1", "flaky scheduled 2"]);
+
+  await w.toTheEnd();
+  const explanation = await run.explain();
+  expect(explanation).toMatchObject({ because: "paused", until: null });
+  expect(explanation.text).toContain('Node "flaky" failed: never');
+  expect((await run.nodes())[1]).toMatchObject({
+    state: "failed",
+    attempt: 2,
+    error: { message: "never" },
+    job: "Flaky",
+  });
+
+  told.fails = false;
+  await run.resume();
+  await w.toTheEnd();
+  expect(await run.explain()).toMatchObject({ because: "ended" });
+  expect((await run.nodes()).map(({ kind, after, state }) => [kind, after, state])).toEqual([
+    ["job", [], "completed"],
+    ["job", ["slow"], "completed"],
+  ]);
+  expect((await run.get()).waitingFor).toEqual([]);
+});
+
+test("a graph that nobody can execute says that it needs a worker with jobs", async () => {
+  const { pawl } = await world();
+  const run = await pawl.build("alone", (g) => g.node("a", { job: "Any" }));
+  expect(await run.explain()).toMatchObject({
+    because: "no_worker",
+    text: expect.stringContaining("worker({ jobs })"),
+  });
+  expect((await run.get()).explanation).toContain("no live worker");
+});
+
+test("a node whose worker has gone is explained by the run of its attempt", async () => {
+  const w = await jobWorld("memory");
+  const gone = await w.jobWorker(job("Gone", () => new Promise(() => {})));
+  const run = await w.pawl.build("gone", (g) => g.node("a", { job: "Gone" }));
+  await w.worker1.settle();
+  await gone.kill();
+  expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Gone") });
+  const { runs } = await w.pawl.runs({ workflow: "job:Gone" });
+  await until(async () => (await w.pawl.run(runs[0]?.id as string).explain()).because === "no_worker");
+});
+
+test("timeline, executions and progress are those of any run", async () => {
+  const steps = job("Steps", (_args: void, { progress }) => progress(3, 10, "on the way"));
+  const w = await jobWorld("memory", steps);
+  const run = await w.pawl.build("seen", (g) => g.node("a", { job: steps }));
+  await w.toTheEnd();
+  expect(await run.timeline()).toHaveLength(1);
+  const [execution] = await run.executions();
+  expect(execution).toMatchObject({ attempt: 1, state: "completed", outcome: "success", continuesFrom: null });
+});

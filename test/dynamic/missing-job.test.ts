@@ -1,0 +1,110 @@
+/** A node whose job nobody has: the run is held and says what is missing, and there are two ways on. */
+import { GraphError, InvalidStateError, job } from "pawl";
+import { expect, test } from "vitest";
+import { errorOf } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+import { eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./support.js";
+
+const did: string[] = [];
+const jobCalled = (name: string) =>
+  job(name, (_args: unknown, { node }) => {
+    did.push(`${node.name} by ${name}`);
+  });
+
+forEachStore((kind) => {
+  test("a graph whose job has vanished is exported, edited, imported, resumed, and finishes", async () => {
+    did.length = 0;
+    const w = await jobWorld(kind, jobCalled("Here"), jobCalled("New"));
+    const run = await w.pawl.build("repair", (g) => {
+      g.node("first", { job: "Here" });
+      g.node("second", { job: "Vanished", args: { n: 1 } });
+      g.node("third", { job: "Here" });
+    });
+    const frozenAt = w.clock.now.toISOString();
+    await w.toTheEnd();
+    expect(await run.status()).toBe("paused");
+    const { text } = await run.explain();
+    for (const part of ["second", run.id, "Vanished", frozenAt, "importDag"]) expect(text).toContain(part);
+    const paused = (await run.history()).find(({ type }) => type === "run.paused");
+    expect(paused?.data).toMatchObject({ error: { name: "MissingJobError", code: "MISSING_JOB" } });
+    await run.importDag((await run.exportDag()).replace("Vanished", "New"));
+    expect(await run.status()).toBe("paused");
+    await run.resume();
+    await w.toTheEnd();
+    await run.result({ timeout: "20s" });
+    expect(did).toEqual(["first by Here", "second by New", "third by Here"]);
+    expect(await eventsOf(run)).toContain("dag.imported");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+test("restored by a deploy, the job is executed as soon as somebody resumes", async () => {
+  did.length = 0;
+  const t = await startJobs(jobCalled("Here"));
+  const run = await t.pawl.build("restore", (g) => {
+    g.node("a", { job: "Gone" });
+    g.node("b", { job: "Here", dependsOn: null });
+    g.node("c", { job: "Here", dependsOn: ["a", "b"] });
+  });
+  await t.settle();
+  expect(await run.status()).toBe("paused");
+  await run.resume();
+  await t.settle();
+  expect(await run.status()).toBe("paused");
+  await t.deploy([], [jobCalled("Here"), jobCalled("Gone")]);
+  expect(await run.status()).toBe("paused");
+  await run.resume();
+  await t.speedrun(run);
+  expect(did.sort()).toEqual(["a by Gone", "b by Here", "c by Here"]);
+});
+
+test("a job that only another live worker has is not missing", async () => {
+  did.length = 0;
+  const w = await jobWorld("memory", jobCalled("Here"));
+  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  const run = await w.pawl.build("elsewhere", (g) => {
+    g.node("a", { job: "Elsewhere" });
+    g.node("b", { job: "Here" });
+  });
+  for (let round = 0; round < 5; round += 1) for (const one of [w.worker1, other]) await one.settle();
+  expect(await run.status()).toBe("completed");
+  expect(did).toEqual(["a by Elsewhere", "b by Here"]);
+});
+
+test("a job of a worker that has died is missing", async () => {
+  const w = await jobWorld("memory", jobCalled("Here"));
+  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  await other.kill();
+  const run = await w.pawl.build("elsewhere", (g) => g.node("a", { job: "Elsewhere" }));
+  await w.toTheEnd();
+  expect(await run.status()).toBe("paused");
+});
+
+test("what is held because of a missing job is not stuck at another node: nothing else is passed over", async () => {
+  const flaky = job("Flaky", (_args: void, { attempt }) => {
+    if (attempt === 1) throw new Error("once more");
+  });
+  const w = await jobWorld("memory", flaky);
+  const run = await w.pawl.build("two", (g) => {
+    g.node("flaky", { job: flaky });
+    g.node("missing", { job: "Gone", dependsOn: null });
+  });
+  await w.toTheEnd();
+  expect(await nodesOf(run)).toEqual(["flaky scheduled 2", "missing pending 0"]);
+  expect(await errorOf(run.skip())).toBeInstanceOf(InvalidStateError);
+  expect(await errorOf(run.resume({ output: 5 }))).toBeInstanceOf(InvalidStateError);
+  const paused = (await run.history()).find(({ type }) => type === "run.paused");
+  expect(paused?.node).toBe(await idOf(run, "missing"));
+});
+
+test("a job that nobody ever had cannot be imported", async () => {
+  const w = await jobWorld("memory", jobCalled("Here"));
+  const run = await w.pawl.build("typo", (g) => g.node("a", { job: "Gone" }));
+  await w.toTheEnd();
+  const before = await run.history();
+  const error = await errorOf(run.importDag((await run.exportDag()).replace("Gone", "Heer")));
+  expect(error).toBeInstanceOf(GraphError);
+  expect(error).toMatchObject({ nodes: ["a"] });
+  expect(error.message).toContain('"Heer"');
+  expect(await run.history()).toEqual(before);
+});

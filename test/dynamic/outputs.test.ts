@@ -1,0 +1,76 @@
+/** What jobs are given and what they return: it comes through as it was, and is told about in full. */
+import { job } from "pawl";
+import { expect, test } from "vitest";
+import { forEachStore } from "../stores/harness.js";
+import { idOf, jobWorld, nodesOf } from "./support.js";
+
+const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]]), "\u0000 ' \" 🚀", -0, { $pawl: "x" }];
+
+forEachStore((kind) => {
+  test("arguments and outputs may be whatever a payload may be", async () => {
+    const got: unknown[] = [];
+    const echo = job("Echo", (args: { value: unknown }, { node }) => {
+      got[Number(node.name.slice(1))] = args.value;
+      return args.value;
+    });
+    const w = await jobWorld(kind, echo);
+    const run = await w.pawl.build("echo", (g) =>
+      g.fanOut(values, { name: (_value, n) => `n${n}`, job: echo, args: (value) => ({ value }) }),
+    );
+    await w.toTheEnd();
+    await run.result({ timeout: "20s" });
+    expect(got).toEqual(values);
+    const outputs = new Map(
+      (await run.history()).map(({ node, data }) => [node, (data as { output?: unknown })?.output]),
+    );
+    expect((await run.nodes()).map(({ id }) => outputs.get(id))).toEqual(values);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("many large outputs at once are too much for one message, and come through", async () => {
+    const large = job("Large", (_args: void, { node }) => `${node.name} ${"x".repeat(900_000)}`);
+    const w = await jobWorld(kind, large);
+    const names = Array.from({ length: 24 }, (_, n) => `n${n}`);
+    const run = await w.pawl.build("large", (g) => g.fanOut(names, { name: (name) => name, job: large }));
+    await w.toTheEnd();
+    expect(await run.status()).toBe("completed");
+    expect(await nodesOf(run)).toEqual(names.map((name) => `${name} completed 1`));
+  });
+});
+
+test("a job knows its run, its node and its attempt, and has one key for all attempts", async () => {
+  const seen: unknown[] = [];
+  const told = job(
+    "Told",
+    (args: { n: number }, { run, node, attempt, idempotencyKey }) => {
+      seen.push([args.n, run.id, node, attempt, idempotencyKey]);
+      if (attempt === 1) throw new Error("once more");
+    },
+    { retry: { initial: 1 } },
+  );
+  const w = await jobWorld("memory", told);
+  const run = await w.pawl.build("told", (g) => g.node("only", { job: told, args: { n: 5 } }));
+  await w.toTheEnd();
+  const id = await idOf(run, "only");
+  const node = { id, name: "only" };
+  expect(seen).toEqual([
+    [5, run.id, node, 1, `${run.id}:${id}`],
+    [5, run.id, node, 2, `${run.id}:${id}`],
+  ]);
+});
+
+test("a job may be a workflow: its steps, sleeps and signals are those of its own run", async () => {
+  const did: string[] = [];
+  const story = job("Story", async (_args: void, { ctx }) => {
+    await ctx.step("one", () => void did.push("one"));
+    await ctx.sleep("night", "8h");
+    return ctx.step("two", () => did.push("two"));
+  });
+  const w = await jobWorld("memory", story);
+  const run = await w.pawl.build("story", (g) => g.node("only", { job: story }));
+  await w.worker1.settle();
+  expect(did).toEqual(["one"]);
+  await w.toTheEnd();
+  expect(did).toEqual(["one", "two"]);
+  expect(await run.status()).toBe("completed");
+});

@@ -1,0 +1,121 @@
+/** A whole graph is paused or canceled while its nodes are in flight on other workers. */
+import { job, RunCanceledError } from "pawl";
+import { expect, test } from "vitest";
+import { errorOf, gate, until } from "../function-style/support.js";
+import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+
+/** Two nodes in flight at a worker that does not coordinate, two more behind them. */
+async function inFlight(kind: StoreKind) {
+  const goOn = gate();
+  const begun: string[] = [];
+  const aborted: string[] = [];
+  const slow = job("Slow", async (_args: void, { node, abortSignal }) => {
+    begun.push(node.name);
+    // Each by itself: one that is told to stop must not let the other one go.
+    const told = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
+    await Promise.race([goOn.opened, told.then(() => aborted.push(node.name))]);
+  });
+  const w = await jobWorld(kind);
+  const jobs = await w.jobWorker(slow);
+  const run = await w.pawl.build("slow", (g) => {
+    g.fanOut(["a", "b"], { name: (name) => name, job: slow });
+    g.fanOut(["c", "d"], { name: (name) => name, job: slow });
+  });
+  await w.worker1.settle();
+  const working = jobs.settle();
+  await until(() => begun.length === 2);
+  const toTheEnd = async () => {
+    await working;
+    for (let round = 0; round < 4; round += 1) {
+      await w.toTheEnd();
+      await w.toTheEnd(jobs);
+    }
+  };
+  return { w, run, goOn, begun, aborted, toTheEnd };
+}
+
+forEachStore((kind) => {
+  test("a pause lets what is in flight finish and begins nothing; resumed, the rest is done", async () => {
+    const { w, run, goOn, begun, toTheEnd } = await inFlight(kind);
+    await run.pause("lunch");
+    goOn.open();
+    await toTheEnd();
+    expect(begun.sort()).toEqual(["a", "b"]);
+    expect(await run.status()).toBe("paused");
+    expect(await nodesOf(run)).toEqual(["a completed 1", "b completed 1", "c pending 0", "d pending 0"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+    await run.resume();
+    await toTheEnd();
+    expect(await run.status()).toBe("completed");
+    expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("cancel cancels what is in flight, tells it, and nothing begins any more", async () => {
+    const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
+    await run.cancel("changed our mind");
+    await toTheEnd();
+    const error = await errorOf(run.result({ timeout: "20s" }));
+    expect(error).toBeInstanceOf(RunCanceledError);
+    expect(error.reason).toBe("changed our mind");
+    expect(aborted.sort()).toEqual(["a", "b"]);
+    expect(begun.sort()).toEqual(["a", "b"]);
+    expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
+    expect(await nodesOf(run)).toEqual(["a canceled 1", "b canceled 1", "c pending 0", "d pending 0"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+test("pause and resume at once change nothing", async () => {
+  const { run, goOn, begun, toTheEnd } = await inFlight("memory");
+  for (let times = 0; times < 3; times += 1) {
+    await run.pause();
+    await run.resume();
+  }
+  goOn.open();
+  await toTheEnd();
+  expect(await run.status()).toBe("completed");
+  expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+});
+
+test("a graph that is paused with nodes in flight can be canceled", async () => {
+  const { w, run, toTheEnd } = await inFlight("memory");
+  await run.pause();
+  await run.cancel();
+  await toTheEnd();
+  expect(await run.status()).toBe("canceled");
+  expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
+});
+
+test("one that waits for its next attempt only is canceled at once", async () => {
+  const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1 day" } });
+  const w = await jobWorld("memory", flaky);
+  const run = await w.pawl.build("flaky", (g) => g.node("a", { job: flaky }));
+  await w.worker1.settle();
+  await run.cancel();
+  expect(await run.status()).toBe("canceled");
+  expect((await run.executions()).map(({ attempt, state }) => `${attempt} ${state}`)).toEqual([
+    "1 failed",
+    "2 canceled",
+  ]);
+  await w.toTheEnd();
+  expect(await nodeRunsOf(w, "Flaky")).toHaveLength(1);
+});
+
+test("a graph of many nodes that is canceled before any has begun leaves nothing behind", async () => {
+  let begun = 0;
+  const count = job("Count", () => {
+    begun += 1;
+  });
+  const w = await jobWorld("memory");
+  const jobs = await w.jobWorker(count);
+  const names = Array.from({ length: 1_200 }, (_, n) => `n${n}`);
+  const run = await w.pawl.build("many", (g) => g.fanOut(names, { name: (name) => name, job: count }), { delay: 1 });
+  await run.cancel();
+  w.clock.moveTo(w.clock.read() + 10);
+  await w.toTheEnd();
+  await w.toTheEnd(jobs);
+  expect(begun).toBe(0);
+  expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
+});

@@ -1,0 +1,181 @@
+/** Trying a node again: when it is allowed, when it is refused, and that a refusal changes nothing. */
+import { InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
+import { expect, test } from "vitest";
+import { errorOf, gate, until } from "../function-style/support.js";
+import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./support.js";
+
+/** A → B and A → C, where C fails as long as it is told to. */
+async function halfDone(kind: StoreKind) {
+  const told = { fails: true };
+  const fine = job("Fine", (_args: void, { node }) => node.name);
+  const fragile = job("Fragile", (_args: void, { attempt }) => {
+    if (told.fails) throw new PermanentError(`broken ${attempt}`);
+  });
+  const w = await jobWorld(kind, fine, fragile);
+  const run = await w.pawl.build("half", (g) => {
+    const a = g.node("A", { job: fine });
+    g.node("B", { job: fine, dependsOn: a });
+    g.node("C", { job: fragile, dependsOn: a });
+    g.node("D", { job: fine });
+  });
+  await w.toTheEnd();
+  return { w, run, told };
+}
+
+/** The refusal; and that neither the log nor the tables know of it. */
+async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Error> {
+  const before = [await run.history(), await run.get()];
+  const error = await errorOf(command());
+  expect([await run.history(), await run.get()]).toEqual(before);
+  return error;
+}
+
+forEachStore((kind) => {
+  test("what others were built upon stands: a node is not tried again once one after it has completed", async () => {
+    const { w, run } = await halfDone(kind);
+    const error = await refusalOf(run, () => run.reattempt("A"));
+    expect(error).toBeInstanceOf(InvalidStateError);
+    expect(error.message).toContain("has completed");
+    const other = await refusalOf(run, () => run.reattempt("B"));
+    expect(other).toBeInstanceOf(InvalidStateError);
+    expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C failed 1", "D pending 0"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("by its name or by its id, as often as it fails, and each attempt stays on record", async () => {
+    const { w, run, told } = await halfDone(kind);
+    await run.reattempt(await idOf(run, "C"));
+    await w.toTheEnd();
+    expect(await nodesOf(run)).toContain("C failed 2");
+    expect(await run.status()).toBe("paused");
+    told.fails = false;
+    await run.reattempt("C");
+    await w.toTheEnd();
+    await run.result({ timeout: "20s" });
+    const c = await idOf(run, "C");
+    const attempts = (await run.executions()).filter(({ step }) => step === c);
+    expect(attempts.map(({ attempt, state, error }) => [attempt, state, error?.message])).toEqual([
+      [1, "failed", "broken 1"],
+      [2, "failed", "broken 2"],
+      [3, "completed", undefined],
+    ]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+test("a node that nobody has tried, or that does not exist, cannot be tried again", async () => {
+  const { run } = await halfDone("memory");
+  expect(await refusalOf(run, () => run.reattempt("D"))).toBeInstanceOf(InvalidStateError);
+  expect(await refusalOf(run, () => run.reattempt("E"))).toBeInstanceOf(InvalidInputError);
+  expect(await refusalOf(run, () => run.reattempt("n_00000000"))).toBeInstanceOf(InvalidInputError);
+  expect(await refusalOf(run, () => run.reattempt("__proto__"))).toBeInstanceOf(InvalidInputError);
+  expect(await refusalOf(run, () => run.reattempt(""))).toBeInstanceOf(InvalidInputError);
+  expect(await refusalOf(run, () => run.reattempt(5 as never))).toBeInstanceOf(InvalidInputError);
+});
+
+test("one that is being executed is left alone", async () => {
+  const [begun, goOn] = [gate(), gate()];
+  const slow = job("Slow", async () => {
+    begun.open();
+    await goOn.opened;
+  });
+  const w = await jobWorld("memory", slow);
+  const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
+  const settled = w.worker1.settle();
+  await begun.opened;
+  const error = await errorOf(run.reattempt("only"));
+  expect(error).toBeInstanceOf(InvalidStateError);
+  expect(error.message).toContain("is being executed");
+  goOn.open();
+  await settled;
+  expect(await run.status()).toBe("completed");
+  expect(await eventsOf(run)).not.toContain("node.reopened only 1");
+});
+
+test("one that waits for its next attempt is tried at once, and the retries of its job begin anew", async () => {
+  let attempts = 0;
+  const patient = job(
+    "Patient",
+    (_args: void, { attempt }) => {
+      attempts = attempt;
+      if (attempt < 5) throw new Error("not yet");
+    },
+    { retry: { attempts: 3, initial: "1 day", factor: 1, jitter: false } },
+  );
+  const w = await jobWorld("memory", patient);
+  const run = await w.pawl.build("patient", (g) => g.node("only", { job: patient }));
+  await w.worker1.settle();
+  expect(attempts).toBe(1);
+  const before = w.clock.read();
+  await run.reattempt("only");
+  await w.worker1.settle();
+  expect([attempts, w.clock.read()]).toEqual([2, before]);
+  await w.toTheEnd();
+  expect(await run.status()).toBe("paused");
+  expect(attempts).toBe(4);
+  await run.reattempt("only");
+  await w.toTheEnd();
+  expect(await run.status()).toBe("completed");
+  expect((await w.pawl.verify()).differences).toEqual([]);
+});
+
+/** Whether the run is owned at the moment when the command comes is a matter of chance: often enough, it is both. */
+test.each([...Array<number>(20).fill(5), 600])(
+  "in a graph of %i nodes that goes on beside it, it is tried at once, and the run is not held for it",
+  async (count) => {
+    const [begun, goOn] = [gate(), gate()];
+    const told = { fails: true };
+    const slow = job("Slow", async () => {
+      begun.open();
+      await goOn.opened;
+    });
+    const fine = job("Fine", () => {});
+    const fragile = job("Fragile", () => {
+      if (told.fails) throw new PermanentError("broken");
+    });
+    const w = await jobWorld("memory");
+    const jobs = await w.jobWorker(slow, fine, fragile);
+    const run = await w.pawl.build(
+      "beside",
+      (g) => {
+        g.node("slow", { job: slow, dependsOn: null });
+        g.fanOut(Array(count).keys(), { name: (n) => `n${n}`, job: fine, dependsOn: null });
+        const bad = g.node("bad", { job: fragile, dependsOn: null });
+        g.node("after_bad", { job: fine, dependsOn: bad });
+      },
+      { onNodeFailure: "continue" },
+    );
+    const settled = [w.worker1.settle(), jobs.settle()];
+    await begun.opened;
+    await until(async () => (await nodesOf(run)).includes("bad failed 1"));
+    told.fails = false;
+    await run.reattempt("bad");
+    await until(async () => (await nodesOf(run)).includes("after_bad completed 1"));
+    goOn.open();
+    await Promise.all(settled);
+    for (const one of [w.worker1, jobs, w.worker1]) await w.toTheEnd(one);
+    expect(await run.status()).toBe("completed");
+    expect(await nodesOf(run)).toContain("bad completed 2");
+    expect(await eventsOf(run)).not.toContain("run.paused bad");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  },
+);
+
+test("a completed run takes no reattempt", async () => {
+  const { w, run, told } = await halfDone("memory");
+  told.fails = false;
+  await run.resume();
+  await w.toTheEnd();
+  expect(await refusalOf(run, () => run.reattempt("C"))).toBeInstanceOf(InvalidStateError);
+});
+
+test("two reattempts at the same moment make one", async () => {
+  const { w, run, told } = await halfDone("memory");
+  told.fails = false;
+  const both = await Promise.allSettled([run.reattempt("C"), run.reattempt("C")]);
+  expect(both.some(({ status }) => status === "fulfilled")).toBe(true);
+  await w.toTheEnd();
+  expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C completed 2", "D completed 1"]);
+  expect((await w.pawl.verify()).differences).toEqual([]);
+});

@@ -1,0 +1,173 @@
+/** Housekeeping inside workers: what is old is deleted if that was asked for, and what is stuck is said once. */
+import { connect, InvalidInputError, type Logger, Pawl, type WorkerOptions, workflow } from "pawl";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { workerInfo } from "../../src/testing/store-suite/builders.js";
+import { StuckRuns } from "../../src/worker/stuck-runs.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { errorOf, silent, until, type World, world } from "./support.js";
+
+const day = 86_400_000;
+const echo = workflow("echo", async (_ctx, value: number) => value);
+
+/** A worker of a process that keeps runs for so long. */
+async function keeper(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
+  const pawl = new Pawl(w.store, silent, null, retention);
+  const worker = pawl.worker({ workflows: [echo], poll: Number.POSITIVE_INFINITY, housekeeping: 5, ...options });
+  onTestFinished(() => worker.stop());
+  return worker.start();
+}
+
+const told = () => {
+  const warnings: string[] = [];
+  const log: Logger = { ...silent, warn: (text) => warnings.push(String(text)) };
+  return { log, warnings };
+};
+
+forEachStore((kind) => {
+  test("workers delete what ended longer ago than the retention", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const { worker, settle } = await w.worker([echo]);
+    await w.pawl.startMany(echo, [1, 2, 3]);
+    await settle();
+    await worker.stop();
+    w.clock.moveTo(w.clock.read() + 29 * day);
+    const young = await w.pawl.start(echo, 4);
+    await keeper(w, "30 days");
+    await young.result();
+    w.clock.moveTo(w.clock.read() + 2 * day);
+    await until(async () => (await w.pawl.runs()).runs.length === 1);
+    expect(await young.status()).toBe("completed");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+describe("housekeeping", () => {
+  test("deletes nothing unless asked", async () => {
+    const w = await world();
+    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers");
+    await keeper(w, null);
+    const run = await w.pawl.start(echo, 1);
+    await run.result();
+    w.clock.moveTo(w.clock.read() + 1_000 * day);
+    await until(() => forget.mock.calls.length > 3);
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("is not done by a worker that is told so, and ends with its worker", async () => {
+    const [w, elsewhere] = [await world(), await world()];
+    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers");
+    await keeper(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
+    const often = await keeper(w, "1 day");
+    await until(() => forget.mock.calls.length > 1);
+    await often.stop();
+    const calls = forget.mock.calls.length;
+    const others = vi.spyOn(elsewhere.store.upkeep, "forgetWorkers");
+    await keeper(elsewhere, null);
+    await until(() => others.mock.calls.length > 3);
+    expect(forget.mock.calls.length).toBe(calls);
+  });
+
+  test("lets go of a long deletion when the worker stops", async () => {
+    const w = await world();
+    const { settle } = await w.worker([echo]);
+    await w.pawl.startMany(
+      echo,
+      Array.from({ length: 500 }, (_, n) => n),
+    );
+    await settle();
+    w.clock.moveTo(w.clock.read() + 2 * day);
+    const { upkeep } = w.store;
+    const { remove } = upkeep;
+    let stopping: Promise<void> | null = null;
+    const worker = new Pawl(w.store, silent, null, "1 day").worker({ workflows: [echo], housekeeping: 5 });
+    upkeep.remove = (ids) => {
+      stopping ??= worker.stop();
+      return remove.call(upkeep, ids);
+    };
+    await worker.start();
+    await until(() => stopping !== null);
+    await stopping;
+    expect((await w.pawl.runs({ limit: 1_000 })).runs).toHaveLength(300);
+  });
+
+  test("a failure is told, and it is tried again", async () => {
+    const w = await world();
+    const { log, warnings } = told();
+    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers").mockRejectedValueOnce(new Error("down"));
+    const worker = await new Pawl(w.store, log).worker({ workflows: [echo], housekeeping: 5 }).start();
+    await until(() => forget.mock.calls.length > 2);
+    await worker.stop();
+    expect(warnings).toEqual(["Housekeeping failed (cleaning); it is tried again later."]);
+  });
+
+  test("forgets workers that died more than a day ago", async () => {
+    const w = await world();
+    const asked: number[] = [];
+    vi.spyOn(w.store.upkeep, "forgetWorkers").mockImplementation(async ({ silentSince }) => {
+      asked.push(silentSince);
+      return [];
+    });
+    const before = Date.now() - day;
+    await keeper(w, null);
+    await until(() => asked.length > 0);
+    expect(asked[0]).toBeGreaterThanOrEqual(before);
+    expect(asked[0]).toBeLessThanOrEqual(Date.now() - day);
+  });
+
+  test("refuses a retention that keeps nothing, before anything is opened", async () => {
+    for (const retention of ["0s", "59s", "soon", -1])
+      expect(await errorOf(connect("memory:", { retention }))).toBeInstanceOf(InvalidInputError);
+    await (await connect("memory:", { retention: "30 days" })).close();
+  });
+});
+
+describe("what is stuck", () => {
+  const minute = 60_000;
+
+  test("runs that are due for long without a live worker are told once, and again when it happens again", async () => {
+    const w = await world();
+    const { log, warnings } = told();
+    const stuck = new StuckRuns(w.store, log);
+    const since = new Date(w.clock.read()).toISOString();
+    await w.pawl.startMany(echo, [1, 2]);
+    await stuck.look();
+    w.clock.moveTo(w.clock.read() + 10 * minute);
+    await stuck.look();
+    expect(warnings).toEqual([]);
+    w.clock.moveTo(w.clock.read() + 1);
+    await stuck.look();
+    await stuck.look();
+    const warning = `2 run(s) of workflow "echo" are due, the first since ${since}, and no live worker takes them.`;
+    expect(warnings).toEqual([warning]);
+    const { worker, settle } = await w.worker([echo]);
+    await stuck.look();
+    await settle();
+    await worker.stop();
+    await w.pawl.start(echo, 3);
+    w.clock.moveTo(w.clock.read() + 11 * minute);
+    await stuck.look();
+    expect(warnings).toHaveLength(2);
+  });
+
+  test("runs of a worker that fell silent and that nobody frees are told once", async () => {
+    const w = await world();
+    const { log, warnings } = told();
+    const stuck = new StuckRuns(w.store, log);
+    const beatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
+    const { workers } = w.store;
+    const info = workerInfo({ name: "w1", leaseMs: 1_000 });
+    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, beatAt, owned: 3 }];
+    vi.spyOn(w.store.upkeep, "silentWorkers").mockImplementation(async ({ silentSince }) =>
+      beatAt < silentSince ? ["w1"] : [],
+    );
+    await stuck.look();
+    await stuck.look();
+    const last = new Date(beatAt).toISOString();
+    expect(warnings).toEqual([
+      `3 run(s) belong to worker "w1", which was last heard of at ${last}, and nobody has freed them.`,
+    ]);
+    w.store.workers = workers;
+  });
+});

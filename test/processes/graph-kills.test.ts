@@ -1,0 +1,161 @@
+/**
+ * A graph of ten thousand nodes, shared by several worker processes. First in peace; then while they are killed at random,
+ * the one that coordinates the graph among them. Everything completes, every node is recorded once, and the only nodes
+ * that were executed twice are those that a killed process had in hand.
+ */
+import { connect, type FrozenDag, type HistoryEvent, type Pawl, type RunHandle } from "pawl";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { checkEffects, checkHashes, checkLog } from "./graph-check.js";
+import { GraphProcess } from "./graph-process.js";
+import { ItemLedger } from "./item-ledger.js";
+import { killAllProcesses } from "./library-process.js";
+import { type RawSql, rawSql } from "./raw-sql.js";
+import { seeded } from "./seeded.js";
+import { until } from "./waiting.js";
+
+/** Side by side, and one more that comes after all of them. */
+const width = 10_000;
+const processes = 4;
+const concurrency = 20;
+/** Long enough that nobody is taken for dead who only waits for the processor. */
+const leaseMs = 3_000;
+const kills = 9;
+const timeoutMs = 300_000;
+
+forEachStore(
+  (kind) => {
+    let database: TestDatabase;
+    let ledger: ItemLedger;
+    let pawl: Pawl;
+    let sql: RawSql;
+
+    beforeEach(async () => {
+      ledger = new ItemLedger();
+      database = await testDatabase(kind);
+      pawl = await connect(database.url);
+      sql = await rawSql(database.url);
+    });
+
+    afterEach(async () => {
+      await killAllProcesses();
+      await sql?.close();
+      await pawl?.close();
+      await database?.drop();
+      ledger.remove();
+    });
+
+    const spawn = () => new GraphProcess({ url: database.url, ledger: ledger.file, lease: leaseMs, concurrency });
+
+    async function spawnAll(): Promise<GraphProcess[]> {
+      const workers = Array.from({ length: processes }, spawn);
+      await Promise.all(workers.map(({ ready }) => ready));
+      return workers;
+    }
+
+    const build = () =>
+      pawl.build("wide", (g) => {
+        g.fanOut(Array(width).keys(), { name: (n) => `part_${n}`, job: "Work", args: (number) => ({ number }) });
+        g.node("last", { job: "Work", args: { number: width } });
+      });
+
+    async function endAll(workers: readonly GraphProcess[]): Promise<void> {
+      for (const worker of workers) {
+        await worker.ready;
+        expect(await worker.terminate()).toEqual({ code: 0, signal: null });
+        expect(worker.output).toBe("");
+      }
+    }
+
+    async function expectSound(run: RunHandle<FrozenDag, void>): Promise<void> {
+      const { status, input: dag } = await run.get();
+      expect(status).toBe("completed");
+      expect(checkLog(await wholeHistory(run), dag)).toEqual([]);
+      const nodes = await run.nodes();
+      expect(nodes.length).toBe(width + 1);
+      expect(nodes.filter(({ state, attempt }) => state !== "completed" || attempt !== 1)).toEqual([]);
+      expect(checkHashes(nodes, dag)).toEqual([]);
+      // Each node is a run of its own, the graph is one more, and nothing is left to do.
+      expect(await pawl.verify()).toMatchObject({ runs: width + 2, differences: [] });
+      expect(await sql.query("SELECT DISTINCT status FROM pawl_runs")).toEqual([{ status: "completed" }]);
+      for (const table of ["pawl_tasks", "pawl_inbox"]) expect(await sql.query(`SELECT * FROM ${table}`)).toEqual([]);
+    }
+
+    /** Which of them has the graph's own run now; while it is parked or over: none. */
+    async function coordinatorAmong(
+      workers: readonly GraphProcess[],
+      runId: string,
+    ): Promise<GraphProcess | undefined> {
+      const ids = await Promise.all(workers.map(({ ready }) => ready));
+      const [task] = await sql.query(`SELECT owner FROM pawl_tasks WHERE run_id = '${runId}'`);
+      return workers[ids.indexOf(String(task?.owner))];
+    }
+
+    test("the nodes of a graph are shared by all worker processes, and each is executed once", {
+      timeout: timeoutMs,
+    }, async () => {
+      const workers = await spawnAll();
+      const run = await build();
+      await run.result();
+      await endAll(workers);
+
+      const done = ledger.items();
+      expect(checkEffects(done, width + 1, new Set())).toEqual({ problems: [], repeats: 0 });
+      const shares = workers.map(({ pid }) => done.filter((one) => one.pid === pid).length);
+      expect(Math.min(...shares)).toBeGreaterThanOrEqual(width / 10);
+      await expectSound(run);
+    });
+
+    test("a graph survives the random deaths of its workers: nothing is lost, nothing is recorded twice", {
+      timeout: timeoutMs,
+    }, async () => {
+      const workers = await spawnAll();
+      const run = await build();
+
+      const killed = new Set<number>();
+      const kill = async (worker: GraphProcess) => {
+        await worker.ready;
+        expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
+        killed.add(worker.pid);
+        workers[workers.indexOf(worker)] = spawn();
+      };
+      // The first dies while it hands the nodes out; every third of the others is the one that coordinates, if one does.
+      let first: GraphProcess | undefined;
+      await until(async () => (first = await coordinatorAmong(workers, run.id)) !== undefined);
+      await kill(first as unknown as GraphProcess);
+      for (const [index, { afterNodes, victim }] of plan(kind).entries()) {
+        await until(() => ledger.length >= afterNodes);
+        const coordinator = index % 3 === 0 ? await coordinatorAmong(workers, run.id) : undefined;
+        await kill(coordinator ?? (workers[victim] as GraphProcess));
+      }
+      await run.result();
+      await endAll(workers);
+
+      const { problems, repeats } = checkEffects(ledger.items(), width + 1, killed);
+      expect(problems).toEqual([]);
+      // A kill can only have caught what one worker does at a time; and if none caught anything, this tested nothing.
+      expect(repeats).toBeGreaterThan(0);
+      expect(repeats).toBeLessThanOrEqual(killed.size * concurrency);
+      const history = await wholeHistory(run);
+      expect(history.filter(({ type }) => type === "run.recovered").length).toBeGreaterThan(0);
+      await expectSound(run);
+    });
+  },
+  ["sqlite", "postgres"],
+);
+
+async function wholeHistory(run: RunHandle<FrozenDag, void>): Promise<HistoryEvent[]> {
+  const history: HistoryEvent[] = [];
+  for (;;) {
+    const page = await run.history({ after: history.length });
+    if (page.length === 0) return history;
+    history.push(...page);
+  }
+}
+
+/** Who is killed, and after how many executions of all: the same for the same store, whatever the speed of the machine. */
+function plan(kind: StoreKind): { readonly afterNodes: number; readonly victim: number }[] {
+  const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 13));
+  const moments = Array.from({ length: kills - 1 }, () => Math.floor(random() * width * 0.9));
+  return moments.sort((a, b) => a - b).map((afterNodes) => ({ afterNodes, victim: Math.floor(random() * processes) }));
+}

@@ -1,0 +1,20 @@
+/** Workers that execute the nodes of graphs and write what they do into a file, to be killed. */
+import { LibraryProcess } from "./library-process.js";
+
+/** See programs/graph-worker.mjs. */
+export interface GraphProcessOptions {
+  readonly url: string;
+  readonly ledger: string;
+  readonly lease: number;
+  readonly concurrency: number;
+}
+
+export class GraphProcess extends LibraryProcess {
+  /** Its worker's id, once it works. */
+  readonly ready: Promise<string>;
+
+  constructor(options: GraphProcessOptions) {
+    super("graph-worker", options);
+    this.ready = this.told(({ workerId }: { readonly workerId: string }) => workerId);
+  }
+}

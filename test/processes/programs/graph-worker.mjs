@@ -1,0 +1,31 @@
+// A worker in a process of its own that executes the nodes of graphs, for tests to kill. It is told everything in its one
+// argument.
+
+import { openSync, writeSync } from "node:fs";
+import { connect, job } from "pawl";
+
+const { url, ledger, lease, concurrency } = JSON.parse(process.argv[2]);
+const file = openSync(ledger, "a");
+
+const work = job("Work", async ({ number }, { node }) => {
+  // One write to a file that is only appended to: what has happened stays, whatever becomes of the process.
+  writeSync(file, `${String(process.pid).padStart(9)} ${String(number).padStart(9)}\n`);
+  // Time enough to be killed in.
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return node.id;
+});
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const pawl = await connect(url, { logger: silent });
+const worker = pawl.worker({ workflows: [], jobs: [work], lease, concurrency });
+
+process.on("SIGTERM", async () => {
+  await pawl.close();
+  // Nothing is left open now: the process must end by itself.
+  process.disconnect();
+});
+// Whoever started it is gone.
+process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
+
+await worker.start();
+process.send({ workerId: worker.id });

@@ -1,0 +1,80 @@
+/** What OpenTelemetry is told of runs is what a person would have counted. */
+import {
+  AggregationTemporality,
+  type DataPoint,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider,
+  type MetricData,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import { measureRuns } from "pawl/otel";
+import { expect, onTestFinished, test } from "vitest";
+import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+
+function measuring() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  // It is asked for by hand; of itself it would look once an hour.
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  onTestFinished(() => meterProvider.shutdown());
+  const collect = async () => {
+    exporter.reset();
+    await meterProvider.forceFlush();
+    const scopes = exporter.getMetrics().at(-1)?.scopeMetrics ?? [];
+    return new Map(scopes.flatMap(({ metrics }) => metrics).map((metric) => [metric.descriptor.name, metric]));
+  };
+  return { meterProvider, collect };
+}
+
+/** By the values of the attributes: { "ship completed": 2 }. */
+function figuresOf<Value>(metric: MetricData | undefined, read: (value: Value) => number) {
+  const points = (metric?.dataPoints ?? []) as unknown as readonly DataPoint<Value>[];
+  return Object.fromEntries(
+    points.map(({ attributes, value }) => [Object.values(attributes).join(" "), read(value)] as const),
+  );
+}
+
+const number = (value: number) => value;
+const count = ({ count: times }: Histogram) => times;
+
+test("counters and histograms match a count made by hand", async () => {
+  const { meterProvider, collect } = measuring();
+  const { stop } = await aDay((pawl) => measureRuns(pawl, { meterProvider }));
+  const told = await collect();
+  await stop();
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
+  expect(figuresOf(told.get("pawl.runs.ended"), number)).toEqual(byHand.ended);
+  expect(figuresOf(told.get("pawl.run.duration"), count)).toEqual(byHand.runsTook);
+  expect(figuresOf(told.get("pawl.step.duration"), count)).toEqual(byHand.executions);
+  expect(figuresOf(told.get("pawl.step.failures"), number)).toEqual(byHand.failures);
+  const sums = figuresOf(told.get("pawl.run.duration"), ({ sum }: Histogram) => sum ?? 0);
+  // Two drives of two hours, and not as many milliseconds.
+  expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
+  expect(sums["ship completed"]).toBeLessThan(2 * 7_300);
+});
+
+test("queues are watched as they are in the database, and not once it is stopped", async () => {
+  const { meterProvider, collect } = measuring();
+  const { pawl, looked } = await aQueue();
+  const { stop } = measureRuns(pawl, { meterProvider });
+  const told = await collect();
+  for (const [name, value] of Object.entries(queueByHand))
+    expect(figuresOf(told.get(`pawl.queue.${name}`), number)).toEqual({ idle: 0, post: value });
+  expect(told.get("pawl.queue.oldest_age")?.descriptor.unit).toBe("s");
+  await stop();
+  await collect();
+  expect(looked()).toBe(1);
+});
+
+test("a database that is away is told of once, and the counters are still exported", async () => {
+  const { meterProvider, collect } = measuring();
+  const warnings: unknown[][] = [];
+  const away = () => Promise.reject(new Error("the database is away"));
+  const logger = { warn: (...args: unknown[]) => void warnings.push(args) };
+  await aDay((pawl) => measureRuns({ run: (id) => pawl.run(id), queues: away }, { meterProvider, logger }));
+  await collect();
+  const told = await collect();
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
+  expect(warnings).toHaveLength(1);
+});

@@ -1,0 +1,16 @@
+import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
+
+export interface PlainSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | null;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  /** The message of its status, if that is an error. */
+  readonly error: string | null;
+  readonly exceptions: readonly string[];
+}
+
+export function plainSpan(span: ReadableSpan): PlainSpan;

@@ -1,0 +1,139 @@
+/** What Prometheus fetches can be read by it, and is what a person would have counted. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { workflow } from "pawl";
+import { prometheus, servePrometheus } from "pawl/prometheus";
+import { expect, onTestFinished, test } from "vitest";
+import { silent, world } from "../function-style/support.js";
+import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const metricName = "[a-zA-Z_:][a-zA-Z0-9_:]*";
+const labelPair = '[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\\\\n]|\\\\["\\\\n])*"';
+const sampleLine = new RegExp(`^(${metricName})(?:\\{(${labelPair}(?:,${labelPair})*)\\})? (\\S+)$`);
+
+/** As strict as the specification: each line is a sample, or says something of the samples that follow it. */
+function parse(text: string): { types: Map<string, string>; samples: Sample[] } {
+  expect(text.endsWith("\n")).toBe(true);
+  const types = new Map<string, string>();
+  const samples: Sample[] = [];
+  let family = "";
+  for (const line of text.slice(0, -1).split("\n")) {
+    const type = new RegExp(`^# TYPE (${metricName}) (counter|gauge|histogram)$`).exec(line);
+    if (type !== null) {
+      family = type[1] as string;
+      expect(types.has(family)).toBe(false);
+      types.set(family, type[2] as string);
+      continue;
+    }
+    if (new RegExp(`^# HELP ${metricName} .+$`).test(line)) continue;
+    const [, name = "", labels = "", value] = sampleLine.exec(line) ?? expect.fail(`not a sample: ${line}`);
+    expect(name.replace(/_(bucket|sum|count)$/, types.get(family) === "histogram" ? "" : "$&")).toBe(family);
+    expect(Number.isFinite(Number(value))).toBe(true);
+    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(
+      ([, key, text]) => [key as string, JSON.parse(`"${text}"`) as string] as const,
+    );
+    samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
+  }
+  return { types, samples };
+}
+
+const figuresOf = (samples: readonly Sample[], name: string) =>
+  Object.fromEntries(
+    samples
+      .filter((sample) => sample.name === name)
+      .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const),
+  );
+
+test("the text parses, and its figures match a count made by hand", async () => {
+  let figures: ReturnType<typeof prometheus> | undefined;
+  const day = await aDay((pawl) => (figures = prometheus(pawl)));
+  const { types, samples } = parse(await (figures as NonNullable<typeof figures>)());
+  expect([...types]).toEqual([
+    ["pawl_runs_started_total", "counter"],
+    ["pawl_runs_ended_total", "counter"],
+    ["pawl_run_duration_seconds", "histogram"],
+    ["pawl_step_duration_seconds", "histogram"],
+    ["pawl_step_failures_total", "counter"],
+    ["pawl_queue_depth", "gauge"],
+    ["pawl_queue_oldest_age_seconds", "gauge"],
+    ["pawl_queue_executing", "gauge"],
+    ["pawl_queue_workers", "gauge"],
+    ["pawl_queue_paused", "gauge"],
+  ]);
+  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(byHand.started);
+  expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(byHand.ended);
+  expect(figuresOf(samples, "pawl_run_duration_seconds_count")).toEqual(byHand.runsTook);
+  expect(figuresOf(samples, "pawl_step_duration_seconds_count")).toEqual(byHand.executions);
+  expect(figuresOf(samples, "pawl_step_failures_total")).toEqual(byHand.failures);
+  expect(figuresOf(samples, "pawl_queue_workers")).toEqual({ pack: 1, ship: 1 });
+  await day.stop();
+});
+
+test("buckets add up: two drives of two hours are below six hours, and not below one", async () => {
+  let figures: ReturnType<typeof prometheus> | undefined;
+  await aDay((pawl) => (figures = prometheus(pawl)));
+  const { samples } = parse(await (figures as NonNullable<typeof figures>)());
+  const buckets = samples.filter(
+    ({ name, labels: { workflow: of, status } }) =>
+      name === "pawl_run_duration_seconds_bucket" && of === "ship" && status === "completed",
+  );
+  const below = Object.fromEntries(buckets.map(({ labels, value }) => [labels.le, value]));
+  expect(below).toMatchObject({ "0.005": 0, "3600": 0, "21600": 2, "604800": 2, "+Inf": 2 });
+  const values = buckets.map(({ value }) => value);
+  expect(values).toEqual([...values].sort((a, b) => a - b));
+  const sums = figuresOf(samples, "pawl_run_duration_seconds_sum");
+  expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
+});
+
+test("queues are as they are in the database", async () => {
+  const { pawl } = await aQueue();
+  const figures = prometheus(pawl);
+  onTestFinished(figures.stop);
+  const { samples } = parse(await figures());
+  for (const [name, value] of Object.entries(queueByHand)) {
+    const full = `pawl_queue_${name}${name === "oldest_age" ? "_seconds" : ""}`;
+    expect(figuresOf(samples, full)).toEqual({ idle: 0, post: value });
+  }
+});
+
+test("names with quotes, backslashes and line breaks are written so that they come back", async () => {
+  const odd = workflow('a "b" \\c', () => 1);
+  const w = await world();
+  const figures = prometheus(w.pawl);
+  onTestFinished(figures.stop);
+  const { settle } = await w.worker([odd]);
+  await w.pawl.start(odd);
+  await settle();
+  const { samples } = parse(await figures());
+  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual({ [odd.name]: 1 });
+});
+
+test("it is served at /metrics and nowhere else; a database that is away takes only the gauges", async () => {
+  const w = await world();
+  const away = () => Promise.reject(new Error("the database is away"));
+  const options = { port: 0, host: "127.0.0.1", logger: silent };
+  const server = await servePrometheus({ run: (id) => w.pawl.run(id), queues: away }, options);
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const answer = await fetch(`${url}/metrics?now`);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  const { types } = parse(await answer.text());
+  expect(types.get("pawl_runs_started_total")).toBe("counter");
+  expect(types.has("pawl_queue_depth")).toBe(false);
+  expect((await fetch(url)).status).toBe(404);
+  expect((await fetch(`${url}//`)).status).toBe(404);
+  expect((await fetch(`${url}/metrics`, { method: "POST" })).status).toBe(405);
+
+  await expect(servePrometheus(w.pawl, { ...options, port: Number(new URL(url).port) })).rejects.toThrow("EADDRINUSE");
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
+});
