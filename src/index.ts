@@ -66,6 +66,6 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/stepping.js";
-export type { RunStatus, WorkerRecord } from "./store/store.js";
+export type { RunStatus, Store, StoreOptions, WorkerRecord } from "./store/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

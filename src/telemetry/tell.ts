@@ -4,6 +4,7 @@
  * Nobody listens as a rule; then a transition costs three comparisons.
  */
 import { channel } from "node:diagnostics_channel";
+import { endingOf } from "../core/ending.js";
 import type { NewEvent } from "../core/event.js";
 import { frozenVersion } from "../core/route.js";
 import type { Logger } from "../define/context.js";
@@ -62,11 +63,8 @@ export function tellOfCommit(log: Logger, birth: Birth, { events, after, at, nex
   for (const { type, node, attempt, outcome, data } of events)
     tellOfEvent(log, { ...run, seq: ++seq, type, node, attempt, outcome, data, at });
   if (next.kind === "keep") return;
-  if (next.kind === "finish") {
-    const { status, output, error } = next;
-    const data = status === "completed" ? `{"output":${output}}` : error === null ? null : `{"error":${error}}`;
-    tellOfEvent(log, { ...run, seq: ++seq, type: `run.${status}`, node: null, attempt: null, outcome: null, data, at });
-  }
+  const ending = next.kind === "finish" ? endingOf({ ...next, finishedAt: at }, seq) : null;
+  if (ending !== null) tellOfEvent(log, { ...run, ...ending });
   tellOfStatus(log, { ...run, status: next.status, at });
 }
 
