@@ -31,7 +31,10 @@ function section(name, purpose, file) {
   const parts = ["function", "class", "const", "interface", "type"].flatMap((kind) => {
     const ofKind = found.filter((one) => one.kind === kind).sort((a, b) => a.as.localeCompare(b.as, "en"));
     if (ofKind.length === 0) return [];
-    return [`### ${titles[kind]}\n`, ...ofKind.map((one) => `#### ${one.as}\n\n${one.doc}\`\`\`dts\n${one.text}\n\`\`\`\n`)];
+    return [
+      `### ${titles[kind]}\n`,
+      ...ofKind.map((one) => `#### ${one.as}\n\n${one.doc}\`\`\`dts\n${one.text}\n\`\`\`\n`),
+    ];
   });
   return `## \`${name}\`\n\n${purpose}\n\n${parts.join("\n")}`;
 }
@@ -50,7 +53,8 @@ function* exportsOf(file, seen = new Set()) {
       yield* through(resolve(file, from), name, as);
     }
   }
-  for (const [, from] of text.matchAll(/^export (?:type )?\* from "([^"]+)";/gm)) yield* exportsOf(resolve(file, from), seen);
+  for (const [, from] of text.matchAll(/^export (?:type )?\* from "([^"]+)";/gm))
+    yield* exportsOf(resolve(file, from), seen);
   for (const [, , name] of text.matchAll(declarations)) yield { file, name, as: name };
 }
 
@@ -70,7 +74,10 @@ const declarations = /^export (?:declare )?(?:abstract )?(function|class|const|i
 /** The text of a declaration (of a function, all its overloads), and its comment as prose. */
 function declarationOf(file, name) {
   const text = readFileSync(file, "utf8");
-  const pattern = new RegExp(`^export (?:declare )?(?:abstract )?(function|class|const|interface|type) ${name}\\b`, "gm");
+  const pattern = new RegExp(
+    `^export (?:declare )?(?:abstract )?(function|class|const|interface|type) ${name}\\b`,
+    "gm",
+  );
   const found = [...text.matchAll(pattern)];
   const [, kind] = found[0];
   const blocks = found.map(({ index }) => text.slice(index, endOf(text, index, kind)));
@@ -121,7 +128,11 @@ function commentBefore(text, index) {
     .split("\n")
     .map((line) => line.replace(/^\s*\* ?/, ""));
   // Examples belong to the guides, where they are executed.
-  const prose = lines.join("\n").replace(/```[\s\S]*?```/g, "").replace(/@example[\s\S]*$/, "").trim();
+  const prose = lines
+    .join("\n")
+    .replace(/```[\s\S]*?```/g, "")
+    .replace(/@example[\s\S]*$/, "")
+    .trim();
   return prose === "" ? "" : `${prose}\n\n`;
 }
 

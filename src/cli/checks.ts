@@ -5,7 +5,7 @@ import { heardOf, isHeardOf, serves } from "../store/serving.js";
 import type { Store, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
 import type { Settings } from "./config.js";
-import { migrations, missingFile } from "./database.js";
+import { migrations, missingFile, withoutPassword } from "./database.js";
 import { lasting } from "./times.js";
 
 export interface Check {
@@ -54,9 +54,6 @@ function checkSettings({ url, urlFrom, configFile }: Settings): Check {
   const file = configFile === null ? "no configuration file" : configFile;
   return ok("settings", `${withoutPassword(url)} (${from}); ${file}`);
 }
-
-const withoutPassword = (url: string) =>
-  url.replace(/(:\/\/[^:/@]*):[^@]*@/, "$1:…@").replace(/(authToken=)[^&]*/, "$1…");
 
 const drivers: Readonly<Record<string, string>> = {
   sqlite: isBuiltin("node:sqlite") ? "node:sqlite" : "better-sqlite3",

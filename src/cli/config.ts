@@ -35,7 +35,7 @@ export interface Settings {
   readonly configFile: string | null;
 }
 
-const fileNames = ["pawl.config.ts", "pawl.config.js", "pawl.config.mjs", "pawl.config.json"];
+export const configNames = ["pawl.config.ts", "pawl.config.js", "pawl.config.mjs", "pawl.config.json"];
 const defaultUrl = "sqlite:./pawl.db";
 
 export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">): Promise<Settings> {
@@ -47,6 +47,9 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
     ["default", defaultUrl],
   ] as const;
   const [urlFrom, url] = sources.find(([, value]) => value !== undefined && value !== "") ?? ["default", defaultUrl];
+  // `url: process.env.DATABASE_URL`, and nobody has set it: the default would be a surprise.
+  if (urlFrom === "default" && Object.hasOwn(config, "url"))
+    throw new CliError(`"url" in ${configFile} is empty; is the environment variable set that it comes from?`);
   return {
     url: url as string,
     urlFrom: urlFrom as string,
@@ -57,7 +60,7 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
 }
 
 async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
-  const file = fileNames.find((name) => existsSync(name));
+  const file = configNames.find((name) => existsSync(name));
   if (file === undefined) return { config: {}, file: null };
   const content = file.endsWith(".json") ? readJson(file) : ((await loadModule(file)) as { default?: unknown }).default;
   return { config: check(content, file), file };

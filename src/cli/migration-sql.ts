@@ -65,6 +65,7 @@ function unindented(statement: string): string {
 /** The whole of it, for `pawl migrate --sql`. */
 export function migrationSql(url: string, schema: string | undefined): MigrationFile[] {
   const kind = kindOf(url);
-  if (kind === null) throw new CliError(`There is no SQL for "${schemeOf(url)}:"; there is for postgres, mysql and sqlite.`);
+  if (kind === null)
+    throw new CliError(`There is no SQL for "${schemeOf(url)}:"; there is for postgres, mysql and sqlite.`);
   return migrationFiles(kind, schema);
 }

@@ -1,5 +1,8 @@
-/** The command line as people run it: the built program, in a folder of its own, in processes of its own. */
-import { type ChildProcess, spawn } from "node:child_process";
+/**
+ * The command line as people run it: the built program, in a folder of its own. `pawl` runs commands in one process that
+ * goes on (host.mjs says why), `begin` each in a process of its own.
+ */
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -24,6 +27,49 @@ export interface CallOptions {
 
 const running = new Set<CliProcess>();
 
+/** Variables of the machine that would say which database is meant. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const { PAWL_URL: _, DATABASE_URL: __, ...inherited } = process.env;
+  return { ...inherited, TZ: "UTC" };
+}
+
+function checkBuilt(): void {
+  if (!existsSync(program))
+    throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
+}
+
+/** The process that answers one command after the other; it ends with the one that started it. */
+class Host {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
+  #calls = 0;
+
+  constructor() {
+    checkBuilt();
+    this.#child = fork(fileURLToPath(new URL("host.mjs", import.meta.url)), { env: cleanEnvironment() });
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.on("message", ({ id, answer }: { id: number; answer: Answer }) => {
+      this.#waiting.get(id)?.resolve(answer);
+      this.#waiting.delete(id);
+    });
+    this.#child.once("exit", (code) => {
+      for (const { reject } of this.#waiting.values()) reject(new Error(`The host of commands ended with ${code}.`));
+    });
+  }
+
+  run(cwd: string, args: readonly string[], env: CallOptions["env"] = {}): Promise<Answer> {
+    this.#calls += 1;
+    const id = this.#calls;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#child.send({ id, cwd, args, env });
+    });
+  }
+}
+
+let host: Host | null = null;
+
 /** A command that goes on until it is stopped, or that is waited for. */
 export class CliProcess {
   readonly exited: Promise<Answer>;
@@ -32,12 +78,10 @@ export class CliProcess {
   readonly #listeners = new Set<() => void>();
 
   constructor(cwd: string, args: readonly string[], options: CallOptions = {}) {
-    if (!existsSync(program))
-      throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
-    const { PAWL_URL: _, ...inherited } = process.env;
+    checkBuilt();
     this.#child = spawn(process.execPath, [options.program ?? program, ...args], {
       cwd,
-      env: { ...inherited, TZ: "UTC", ...options.env },
+      env: { ...cleanEnvironment(), ...options.env },
       stdio: "pipe",
     });
     this.#child.stdin?.end(options.input ?? "");
@@ -112,11 +156,14 @@ export class Folder {
   }
 
   pawl(...args: readonly string[]): Promise<Answer> {
-    return this.begin(args).exited;
+    return this.pawlWith({}, ...args);
   }
 
+  /** With standard input or another program, it takes a process of its own. */
   pawlWith(options: CallOptions, ...args: readonly string[]): Promise<Answer> {
-    return this.begin(args, options).exited;
+    if (options.input !== undefined || options.program !== undefined) return this.begin(args, options).exited;
+    host ??= new Host();
+    return host.run(this.path, args, options.env);
   }
 
   /** What a command that must succeed prints. */

@@ -84,7 +84,7 @@ test("bash completes commands, options, statuses and files", async () => {
     const { stdout } = await promisify(execFile)("bash", ["-c", code, script, ...words], { cwd: folder.path });
     return stdout.trim().split("\n");
   };
-  expect(await ask("pawl", "re")).toEqual(["resume"]);
+  expect(await ask("pawl", "res")).toEqual(["resume"]);
   expect(await ask("pawl", "")).toEqual(expect.arrayContaining([...names, "--json"]));
   expect(await ask("pawl", "runs", "--sta")).toEqual(["--status"]);
   expect(await ask("pawl", "runs", "--status", "p")).toEqual(["pending", "paused"]);

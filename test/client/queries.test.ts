@@ -1,4 +1,4 @@
-import { PermanentError, workflow } from "pawl";
+import { type ExecutionInfo, type HistoryEvent, PermanentError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errorOf, start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
@@ -221,8 +221,8 @@ test("an execution begins when it began, also if that was recorded late", async 
   const { settle } = await w.worker([slow]);
   const run = await w.pawl.start(slow);
   await settle();
-  const completed = (await run.history()).find(({ type }) => type === "step.completed");
-  const [execution] = await run.executions();
-  const took = (execution?.finishedAt as Date).getTime() - (execution?.startedAt as Date).getTime();
-  expect(took).toBe((completed?.data as { ms: number }).ms);
+  const completed = (await run.history()).find(({ type }) => type === "step.completed") as HistoryEvent;
+  const [execution] = (await run.executions()) as [ExecutionInfo];
+  const took = Number(execution.finishedAt) - Number(execution.startedAt);
+  expect(took).toBe((completed.data as { ms: number }).ms);
 });

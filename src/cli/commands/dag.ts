@@ -17,7 +17,8 @@ export const dag = command({
   run: async (call) => {
     const [action] = call.args as [string];
     const act = Object.hasOwn(actions, action) ? actions[action] : undefined;
-    if (act === undefined) throw new CliError(`A graph can be exported or imported: pawl dag export|import, not "${action}".`);
+    if (act === undefined)
+      throw new CliError(`A graph can be exported or imported: pawl dag export|import, not "${action}".`);
     await act(call);
   },
 });

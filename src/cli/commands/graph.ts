@@ -17,7 +17,8 @@ export const graph = command({
     const [file] = args as [string];
     const workflows = chosen((await loadDefinitions([file])).workflows, options.workflow, file);
     const drawn = workflows.filter(({ declared }) => declared !== null);
-    if (workflows.length === 0) throw new CliError(`${file} exports jobs only; the graphs that use them are drawn by pawl dag export.`);
+    if (workflows.length === 0)
+      throw new CliError(`${file} exports jobs only; the graphs that use them are drawn by pawl dag export.`);
     if (drawn.length === 0) {
       const names = workflows.map(({ name }) => `"${name}"`).join(", ");
       throw new CliError(`${names} cannot be drawn: the steps of a function are known only as it runs.`);

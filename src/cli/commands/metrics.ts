@@ -11,7 +11,9 @@ export const metrics = command({
   name: "metrics",
   about: "Show how workflows are doing: success, durations, what waits",
   args: ["[workflow]"],
-  options: { since: { type: "string", value: "<time>", about: 'Of runs started since a date, or "2h" ago; default 1 day' } },
+  options: {
+    since: { type: "string", value: "<time>", about: 'Of runs started since a date, or "2h" ago; default 1 day' },
+  },
   example: "pawl metrics order --since 2h",
 
   run: async (call) => {
@@ -62,24 +64,38 @@ function row({ workflow, runs, successRate, durations, queue }: WorkflowMetrics)
   ];
 }
 
-function details({ workflow, since, truncated, runs, successRate, durations, waits, queue, workers }: WorkflowMetrics, now: number) {
+function details(
+  { workflow, since, truncated, runs, successRate, durations, waits, queue, workers }: WorkflowMetrics,
+  now: number,
+) {
   const { total, active: _, ...byStatus } = runs;
-  const statuses = Object.entries(byStatus).flatMap(([status, number]) => (number === 0 ? [] : [`${number.toLocaleString("en")} ${status}`]));
+  const statuses = Object.entries(byStatus).flatMap(([status, number]) =>
+    number === 0 ? [] : [`${number.toLocaleString("en")} ${status}`],
+  );
   const live = workers.filter((worker) => worker.live);
   const facts: [string, string][] = [
-    ["runs", [`${count(total, "run")} since ${relative(since, now)}${truncated ? ", the newest" : ""}`, ...statuses].join(", ")],
+    [
+      "runs",
+      [`${count(total, "run")} since ${relative(since, now)}${truncated ? ", the newest" : ""}`, ...statuses].join(
+        ", ",
+      ),
+    ],
     ["success", percent(successRate) || "nothing has ended"],
     ["took", distribution(durations)],
     ["waited", distribution(waits)],
     ["queue", queueLine(queue, now)],
-    ["workers", live.length === 0 ? "none is live" : live.map(({ name, executing }) => `${name} (${executing})`).join(", ")],
+    [
+      "workers",
+      live.length === 0 ? "none is live" : live.map(({ name, executing }) => `${name} (${executing})`).join(", "),
+    ],
   ];
   return [workflow, ...facts.map(([name, text]) => `  ${name.padEnd(8)}  ${text}`)];
 }
 
 function queueLine({ name, depth, oldestAgeMs, executing, paused }: WorkflowMetrics["queue"], now: number): string {
   const oldest = oldestAgeMs === null ? "" : `, the oldest for ${lasting(oldestAgeMs)}`;
-  const why = paused === null ? "" : `; paused ${relative(paused.at, now)}${paused.reason === null ? "" : `: ${paused.reason}`}`;
+  const why =
+    paused === null ? "" : `; paused ${relative(paused.at, now)}${paused.reason === null ? "" : `: ${paused.reason}`}`;
   return `${name}: ${depth} due${oldest}, ${executing} running${why}`;
 }
 

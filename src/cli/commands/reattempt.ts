@@ -8,5 +8,6 @@ export const reattempt = command({
   options: {},
   example: "pawl reattempt 019a8c3f aggregate",
 
-  run: (call) => tell(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),
+  run: (call) =>
+    tell(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),
 });

@@ -58,7 +58,8 @@ export function findDatabase(project: Project, env: Env, given: string | undefin
 
 function asFound(named: Named, project: Project): FoundDatabase {
   const { from, variable = null, envFile = null } = named;
-  if (named.url === null) return { kind: named.kind as DatabaseKind, url: null, from, variable: usualVariable, envFile };
+  if (named.url === null)
+    return { kind: named.kind as DatabaseKind, url: null, from, variable: usualVariable, envFile };
   const url = inPawlsWords(named.url, named.base ?? ".", project);
   const kind = kindOf(url);
   if (kind === null)
@@ -66,7 +67,9 @@ function asFound(named: Named, project: Project): FoundDatabase {
       `${from} names a database that Pawl does not know ("${schemeOf(named.url)}:"); give another: pawl init --url sqlite:./pawl.db`,
     );
   // What is in the variable is not what Pawl takes: it is written down instead.
-  return url === named.url ? { kind, url, from, variable, envFile } : { kind, url, from, variable: null, envFile: null };
+  return url === named.url
+    ? { kind, url, from, variable, envFile }
+    : { kind, url, from, variable: null, envFile: null };
 }
 
 /** `file:` means SQLite to most tools; for Pawl it is libSQL, whose driver may not be there. */
@@ -95,7 +98,9 @@ function inPrisma(project: Project, look: (variable: string) => Named | null): N
 
 /** Drizzle's and Knex's, as far as the address stands there in so many words. */
 function inToolConfig(project: Project, look: (variable: string) => Named | null): Named | null {
-  const names = ["drizzle.config", "knexfile"].flatMap((name) => ["ts", "js", "mjs", "cjs"].map((end) => `${name}.${end}`));
+  const names = ["drizzle.config", "knexfile"].flatMap((name) =>
+    ["ts", "js", "mjs", "cjs"].map((end) => `${name}.${end}`),
+  );
   const file = names.find((name) => project.read(name) !== null);
   if (file === undefined) return null;
   const text = project.read(file) ?? "";

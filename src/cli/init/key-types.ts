@@ -38,7 +38,8 @@ export function usualKeyType(keys: readonly TypedKey[]): KeyType | null {
 }
 
 /** Those that workflows are most often about, then any with the usual kind of key. */
-const likelyHeroes = /^(app_?)?(users?|accounts?|customers?|members?|people|orders?|subscriptions?|invoices?|projects?)$/i;
+const likelyHeroes =
+  /^(app_?)?(users?|accounts?|customers?|members?|people|orders?|subscriptions?|invoices?|projects?)$/i;
 
 export function heroTable(keys: readonly TypedKey[]): TypedKey | null {
   const usual = usualKeyType(keys);

@@ -36,11 +36,14 @@ export function projectIn(folder: string): Project {
   return {
     folder,
     // Where there is nothing yet, the better choice.
-    isTypeScript: json === null || names.has("typescript") || names.has("tsx") || existsSync(join(folder, "tsconfig.json")),
+    isTypeScript:
+      json === null || names.has("typescript") || names.has("tsx") || existsSync(join(folder, "tsconfig.json")),
     hasNodeTypes: names.has("@types/node"),
     dependencies: names,
     dotEnv: new Map(
-      envFiles.toReversed().flatMap((file) => parseEnv(read(file) ?? "").map(([name, value]) => [name, { value, file }])),
+      envFiles
+        .toReversed()
+        .flatMap((file) => parseEnv(read(file) ?? "").map(([name, value]) => [name, { value, file }])),
     ),
     read,
   };

@@ -1,10 +1,11 @@
 /** The tables of an application and the types of their keys, as the database tells them. Nothing is changed, and no file is made. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { loadDriver as loadMysql, parseUrl } from "../../store/mysql/driver.js";
 import { connectionConfig } from "../../store/postgres/database.js";
 import { loadPg } from "../../store/postgres/driver.js";
 import { loadDriver as loadSqlite } from "../../store/sqlite/driver.js";
 import { locate } from "../../store/sqlite/open.js";
-import { missingFile } from "../database.js";
 import type { DatabaseKind } from "../migration-sql.js";
 
 export interface KeyColumn {
@@ -80,8 +81,11 @@ async function readMysql(url: string): Promise<ReadTables> {
 }
 
 async function readSqlite(url: string): Promise<ReadTables> {
-  const { file } = locate(url.replace(/^(libsql|file):/i, "sqlite:"));
-  if (file === null || missingFile(url) !== null) return { keys: [], schema: null };
+  const path = url.replace(/^\w+:/, "");
+  // It is made when the first worker comes.
+  if (!existsSync(dirname(path))) return { keys: [], schema: null };
+  const { file } = locate(`sqlite:${path}`);
+  if (file === null || !existsSync(file)) return { keys: [], schema: null };
   const database = (await loadSqlite()).open(file);
   try {
     const rows = database

@@ -1,5 +1,6 @@
 /** The first workflow of an application: about a row of one of its tables, or, where there is none, about nobody. */
 import type { DatabaseKind } from "../migration-sql.js";
+import { printable } from "../table.js";
 import type { KeyType, TypedKey } from "./key-types.js";
 import { typeNameOf } from "./names.js";
 
@@ -41,7 +42,9 @@ export const hello = workflow("hello", async (ctx, { name }${isTypeScript ? ": {
 }
 
 /** Ids of heroes are text; rows have something else. */
-const conversions: Readonly<Record<KeyType, { readonly type: string; readonly convert: string; readonly example: string }>> = {
+const conversions: Readonly<
+  Record<KeyType, { readonly type: string; readonly convert: string; readonly example: string }>
+> = {
   bigint: { type: "bigint", convert: "({ id: BigInt(id) })", example: "42" },
   integer: { type: "number", convert: "({ id: Number(id) })", example: "42" },
   uuid: { type: "string", convert: "({ id })", example: "0198c2f4-6d3e-7b1a-9c55-3f2a1b0c9d8e" },
@@ -50,12 +53,13 @@ const conversions: Readonly<Record<KeyType, { readonly type: string; readonly co
 
 function aboutRow(table: HeroTable, isTypeScript: boolean): FirstWorkflow {
   const hero = typeNameOf(table.table);
+  const shown = inComment(table.table);
   const name = `${hero}FollowUp`;
   const { type, convert, example } = conversions[table.key];
   const start = `npx pawl start ${name} --hero ${hero}:${example}`;
   const types = isTypeScript
     ? `
-/** Whom a run is about. Ids are text for Pawl; in ${table.table} they are ${table.type}. Add what your steps need. */
+/** Whom a run is about. Ids are text for Pawl; in ${shown} they are ${inComment(table.type)}. Add what your steps need. */
 interface ${hero} {
   readonly id: ${type};
 }
@@ -64,7 +68,7 @@ interface ${hero} {
   return {
     start,
     text: `/**
- * A first workflow, about one row of ${table.table}. It is yours: change it.
+ * A first workflow, about one row of ${shown}. It is yours: change it.
  *
  *   npx pawl worker    serves it
  *   ${start}
@@ -96,18 +100,25 @@ export class ${name} extends Workflow${isTypeScript ? `<${hero}>` : ""} {
   };
 }
 
+/** Tables may have any name. */
+const inComment = (name: string) => printable(name).replaceAll("*/", "* /");
+
 /** As each driver takes it and answers. */
 function query({ database, schema, table, column }: HeroTable): string {
   const quote = quotes[database];
-  const from = [schema, table].filter((part) => part !== undefined).map(quote).join(".");
+  const from = [schema, table]
+    .filter((part) => part !== undefined)
+    .map(quote)
+    .join(".");
   const where = `${quote(column)} = ${database === "postgres" ? "$1" : "?"}`;
   const answer = { postgres: "{ rows }", mysql: "[rows]", sqlite: "rows" }[database];
-  const sql = JSON.stringify(`SELECT 1 FROM ${from} WHERE ${where}`);
+  const text = `SELECT 1 FROM ${from} WHERE ${where}`;
+  const sql = /['\\]/.test(text) ? JSON.stringify(text) : `'${text}'`;
   return `const ${answer} = await tx.query(${sql}, [w.hero.id]);`;
 }
 
 export const quotes: Readonly<Record<DatabaseKind, (name: string) => string>> = {
   postgres: (name) => `"${name.replaceAll('"', '""')}"`,
   sqlite: (name) => `"${name.replaceAll('"', '""')}"`,
-  mysql: (name) => `\`${name.replaceAll("\`", "\`\`")}\``,
+  mysql: (name) => `\`${name.replaceAll("`", "``")}\``,
 };

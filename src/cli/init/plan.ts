@@ -1,0 +1,106 @@
+/** What `pawl init` finds in an application and would write into it. Nothing is written here. */
+import { isBuiltin } from "node:module";
+import { isAbsolute, join } from "node:path";
+import { sentenceOf } from "../cli-error.js";
+import type { DatabaseKind } from "../migration-sql.js";
+import { type FoundDatabase, findDatabase } from "./find-url.js";
+import { heroTable, type KeyType, type TypedKey, typedKeys, usualKeyType } from "./key-types.js";
+import { type Project, projectIn } from "./project.js";
+import { type ReadTables, readTables } from "./read-tables.js";
+import { configFile } from "./write-config.js";
+import { type PlannedFile, plannedMigrations } from "./write-migrations.js";
+import { firstWorkflow, type HeroTable } from "./write-workflow.js";
+
+export interface InitPlan {
+  readonly found: FoundDatabase;
+  /** Its tables with a key that Pawl can name; null: they could not be looked at, `trouble` says why. */
+  readonly keys: readonly TypedKey[] | null;
+  readonly trouble: string | null;
+  readonly keyType: KeyType | null;
+  readonly hero: TypedKey | null;
+  readonly files: readonly PlannedFile[];
+  /** Commands, in the order in which they are to be run. */
+  readonly next: readonly string[];
+}
+
+export interface InitOptions {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly url: string | undefined;
+  readonly schema: string | undefined;
+}
+
+export async function planInit({ folder, env, url, schema: given }: InitOptions): Promise<InitPlan> {
+  const project = projectIn(folder);
+  const found = findDatabase(project, env, url);
+  const schema = given ?? schemaIn(found);
+  const { tables, trouble } = await look(found, folder, schema);
+  const keys = tables === null ? null : typedKeys(tables.keys);
+  const table = heroTable(keys ?? []);
+  const hero: HeroTable | null = table === null ? null : { ...table, database: found.kind, schema };
+  const ending = project.isTypeScript ? "ts" : "mjs";
+  const workflow = firstWorkflow(hero, project.isTypeScript);
+  const config = configFile(project, { found, schema, workflows: `workflows/first.${ending}` });
+  return {
+    found,
+    keys,
+    trouble,
+    keyType: usualKeyType(keys ?? []),
+    hero: table,
+    files: [
+      { path: config.name, text: config.text },
+      { path: `workflows/first.${ending}`, text: workflow.text },
+      ...plannedMigrations(folder, found.kind, schema ?? tables?.schema ?? undefined, hero),
+    ],
+    next: [
+      ...(config.variable === null || (found.variable === config.variable && found.url !== null)
+        ? []
+        : [`export ${config.variable}=${example(found.kind)}`]),
+      ...installs(project, found.kind),
+      "npx pawl worker",
+      workflow.start,
+    ],
+  };
+}
+
+/** Prisma puts it into the URL, where the drivers pass over it. */
+function schemaIn({ kind, url }: FoundDatabase): string | undefined {
+  if (kind !== "postgres" || url === null || !URL.canParse(url)) return undefined;
+  const named = new URL(url).searchParams.get("schema");
+  return named === null || named === "public" ? undefined : named;
+}
+
+async function look(
+  { kind, url }: FoundDatabase,
+  folder: string,
+  schema: string | undefined,
+): Promise<{ readonly tables: ReadTables | null; readonly trouble: string | null }> {
+  if (url === null) return { tables: null, trouble: "its address is not known yet" };
+  try {
+    return { tables: await readTables(kind, kind === "sqlite" ? fileIn(folder, url) : url, schema), trouble: null };
+  } catch (error) {
+    return { tables: null, trouble: sentenceOf(error) };
+  }
+}
+
+/** Paths are relative to where the application runs. */
+function fileIn(folder: string, url: string): string {
+  const [, scheme, path] = /^(\w+):(.*)$/.exec(url) as unknown as [string, string, string];
+  return path.startsWith(":") || path.startsWith("//") || isAbsolute(path) ? url : `${scheme}:${join(folder, path)}`;
+}
+
+const example = (kind: DatabaseKind) =>
+  ({ postgres: "postgres://user@localhost/app", mysql: "mysql://user@localhost/app", sqlite: "sqlite:./pawl.db" })[
+    kind
+  ];
+
+const drivers: Readonly<Record<DatabaseKind, string | null>> = {
+  postgres: "pg",
+  mysql: "mysql2",
+  sqlite: isBuiltin("node:sqlite") ? null : "better-sqlite3",
+};
+
+function installs({ dependencies }: Project, kind: DatabaseKind): string[] {
+  const needed = ["pawl", drivers[kind]].filter((name) => name !== null && !dependencies.has(name));
+  return needed.length === 0 ? [] : [`npm install ${needed.join(" ")}`];
+}

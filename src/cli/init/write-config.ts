@@ -1,0 +1,52 @@
+/** The configuration file of an application. Passwords are not written down: they stay in the environment. */
+import { configNames } from "../config.js";
+import { type FoundDatabase, usualVariable } from "./find-url.js";
+import type { Project } from "./project.js";
+
+export interface ConfigFile {
+  readonly name: string;
+  readonly text: string;
+  /** The variable that it reads the URL from, if it does. */
+  readonly variable: string | null;
+}
+
+export interface ConfigPlan {
+  readonly found: FoundDatabase;
+  readonly schema: string | undefined;
+  /** The file to serve. */
+  readonly workflows: string;
+}
+
+export function configFile(project: Project, { found, schema, workflows }: ConfigPlan): ConfigFile {
+  const variable = found.url !== null && !hasPassword(found.url) ? found.variable : (found.variable ?? usualVariable);
+  // `process` is unknown to a compiler that has no types of Node.
+  const isTypeScript = project.isTypeScript && (variable === null || project.hasNodeTypes);
+  const envFile = variable === null ? null : found.envFile;
+  const url = variable === null ? JSON.stringify(found.url) : `process.env.${variable}`;
+  const lines = [
+    ...(envFile === null ? [] : ['import { existsSync } from "node:fs";', ""]),
+    "// Where the database is and what workers serve. `npx pawl doctor` looks whether it is all in order.",
+    ...(envFile === null
+      ? []
+      : [
+          "// What the environment says goes before what the file says.",
+          `if (existsSync(${JSON.stringify(envFile)})) process.loadEnvFile(${JSON.stringify(envFile)});`,
+          "",
+        ]),
+    "export default {",
+    `  url: ${url},`,
+    ...(schema === undefined ? [] : [`  schema: ${JSON.stringify(schema)},`]),
+    `  workflows: [${JSON.stringify(`./${workflows}`)}],`,
+    "  // Workers bring the tables up to date. False: only `npx pawl migrate` does, or your own tool with migrations/.",
+    "  migrate: true,",
+    "};",
+  ];
+  const other = configNames.find((name) => project.read(name) !== null);
+  const name = isTypeScript ? "pawl.config.ts" : "pawl.config.mjs";
+  // Of two, one would be passed over. The one that is there may say more than this one would.
+  if (other !== undefined && other !== name)
+    return { name: other, text: project.read(other) as string, variable: null };
+  return { name, text: `${lines.join("\n")}\n`, variable };
+}
+
+const hasPassword = (url: string) => /:\/\/[^/@]*:[^/@]+@|[?&](password|authToken)=/i.test(url);

@@ -1,0 +1,66 @@
+/** The migrations as files, numbered after those that the application has. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type DatabaseKind, migrationFiles } from "../migration-sql.js";
+import { snakeCase, typeNameOf } from "./names.js";
+import { type HeroTable, quotes } from "./write-workflow.js";
+
+export interface PlannedFile {
+  /** Relative to the application's folder. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const folder = "migrations";
+const usualDigits = 4;
+
+export function plannedMigrations(
+  root: string,
+  kind: DatabaseKind,
+  schema: string | undefined,
+  hero: HeroTable | null,
+): PlannedFile[] {
+  const files = migrationFiles(kind, schema).map(({ name, sql }) => ({ name: `pawl_${name}`, text: sql }));
+  const all = hero === null ? files : [...files, heroRuns(hero, schema)];
+  const existing = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
+  let last = lastNumber(existing);
+  return all.map(({ name, text }) => {
+    const known = existing.find((file) => file.replace(/^\d+[_-]/, "") === `${name}.sql`);
+    if (known !== undefined) return { path: `${folder}/${known}`, text };
+    last = next(last);
+    return { path: `${folder}/${last}_${name}.sql`, text };
+  });
+}
+
+/** As many digits as the application's own have: counters and dates alike. */
+function lastNumber(files: readonly string[]): string {
+  const numbers = files.flatMap((file) => /^(\d+)[_-].*\.sql$/.exec(file)?.[1] ?? []);
+  return numbers.reduce((best, one) => (BigInt(one) > BigInt(best) ? one : best), "0".repeat(usualDigits));
+}
+
+const next = (number: string) => String(BigInt(number) + 1n).padStart(number.length, "0");
+
+/** Runs beside the rows that they are about, by keys of the rows' own type; from a row, the index on heroes is used. */
+function heroRuns(hero: HeroTable, schema: string | undefined) {
+  const type = typeNameOf(hero.table);
+  const quote = quotes[hero.database];
+  const inSchema = (table: string) =>
+    [schema, table]
+      .filter((part) => part !== undefined)
+      .map(quote)
+      .join(".");
+  const name = `pawl_${snakeCase(type)}_runs`;
+  const key = `h.${quote(hero.column)}`;
+  const asText: Readonly<Record<DatabaseKind, string>> = {
+    postgres: `${key}::text`,
+    sqlite: `CAST(${key} AS TEXT)`,
+    mysql: `CAST(CAST(${key} AS CHAR) AS BINARY)`,
+  };
+  const text = `-- The runs about each row of ${hero.table.replace(/\s+/g, " ")}, for queries of your own. Pawl does not need it.
+CREATE VIEW ${inSchema(name)} AS
+SELECT ${key} AS ${quote(`${snakeCase(type)}_id`)}, r.id AS run_id, r.workflow, r.status, r.created_at, r.finished_at
+FROM ${inSchema(hero.table)} h
+JOIN ${inSchema("pawl_runs")} r ON r.hero_type = '${type}' AND r.hero_id = ${asText[hero.database]};
+`;
+  return { name, text };
+}

@@ -1,0 +1,26 @@
+// Runs commands of the built program one after the other in one process: a process of its own for each takes a quarter of
+// a second, most of it for loading. Whatever is about processes (signals, standard input, exit codes) is tested with real ones.
+import { runProgram } from "../../dist/cli/program.js";
+
+const inherited = { ...process.env };
+let last = Promise.resolve();
+
+process.on("message", (call) => {
+  last = last.then(() => answer(call));
+});
+process.on("disconnect", () => process.exit());
+process.send("ready");
+
+async function answer({ id, cwd, args, env }) {
+  const said = { stdout: "", stderr: "" };
+  const stream = (name) => ({
+    write: (text) => {
+      said[name] += text;
+    },
+  });
+  process.chdir(cwd);
+  for (const name of Object.keys(process.env)) if (!(name in inherited)) delete process.env[name];
+  Object.assign(process.env, inherited, env);
+  const code = await runProgram(args, { stdout: stream("stdout"), stderr: stream("stderr"), env: { ...process.env } });
+  process.send({ id, answer: { code, ...said } });
+}

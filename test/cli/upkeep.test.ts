@@ -1,0 +1,180 @@
+/** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: for whoever is on call. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "pawl";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../processes/waiting.js";
+import { double, needsFile } from "./fixtures/jobs.js";
+import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { type Folder, newFolder } from "./support.js";
+
+const jobsFile = fileURLToPath(new URL("fixtures/jobs.ts", import.meta.url));
+const unknown = "01980000-0000-7000-8000-000000000000";
+
+let stocked: Stocked;
+beforeAll(async () => {
+  stocked = await stockedFolder();
+});
+afterAll(() => stocked.folder.remove());
+
+test("explain says why a run is not moving", async () => {
+  const { folder, ids } = stocked;
+  expect(await folder.text("explain", ids.order)).toMatch(
+    /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.\n$/,
+  );
+  expect(await folder.json("explain", ids.held)).toMatchObject({
+    because: "paused",
+    text: expect.stringContaining("somebody has to look"),
+    since: expect.stringMatching(/^\d{4}-.*Z$/),
+    until: null,
+  });
+  expect(await folder.complaint("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
+});
+
+test("retry starts a run that goes on where another has failed", async () => {
+  const { folder, ids } = stocked;
+  const text = await folder.text("retry", ids.declined);
+  const [, id] = /^Run (\S+) of declined goes on where run (\S+) has failed\.\n$/.exec(text) ?? [];
+  expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "waiting" });
+  const again = await folder.json("retry", ids.declined);
+  expect(again).toMatchObject({ workflow: "declined", status: "waiting" });
+  expect([ids.declined, id]).not.toContain(again.id);
+  for (const one of [id as string, again.id]) await folder.text("cancel", one);
+  expect(await folder.complaint("retry", ids.echo)).toBe(
+    `Run ${ids.echo} is completed; only a run that has failed can be retried.`,
+  );
+});
+
+test("metrics tells how each workflow is doing, and one in detail", async () => {
+  const { folder } = stocked;
+  const lines = (await folder.text("metrics")).trimEnd().split("\n");
+  expect(lines[0]).toMatch(/^workflow +runs +failed +success +p50 +p95 +due +oldest$/);
+  expect(lines.find((line) => line.startsWith("flaky "))).toMatch(/^flaky +1 +0 +100% +\S+ +\S+ +0$/);
+  expect(lines.find((line) => line.startsWith("endless "))).toMatch(/^endless +0 +0 +0$/);
+  const all = await folder.json("metrics");
+  expect(all.map(({ workflow }: { workflow: string }) => workflow)).toContain("sorting");
+
+  const detail = await folder.text("metrics", "held", "--since", "1h");
+  expect(detail).toMatch(/^held\n {2}runs {6}1 run since 1h ago, 1 paused\n {2}success {3}nothing has ended\n/);
+  expect(detail).toMatch(/^ {2}took {6}nothing to measure\n {2}waited {4}mean /m);
+  expect(detail).toMatch(/^ {2}queue {5}held: 0 due, 0 running\n {2}workers {3}none is live\n$/m);
+  expect(await folder.json("metrics", "echo")).toMatchObject({
+    workflow: "echo",
+    truncated: false,
+    runs: { total: 2, completed: 1, pending: 1, active: 1, failed: 0 },
+    successRate: 1,
+    queue: { name: "echo", depth: 0, paused: null },
+  });
+});
+
+test.each([
+  [["metrics", "nobody_has_this"], /nobody_has_this/],
+  [["metrics", "--since", "soon"], '--since takes a date (2025-11-16) or how long ago ("2h"), not "soon".'],
+  [["queues", "--pause", "nobody"], /^There is no queue "nobody"; there are .*"echo"/],
+  [["queues", "--pause", "echo", "--resume", "echo"], "Give --pause or --resume, not both."],
+  [["queues", "--reason", "why not"], "--reason goes with --pause <queue>."],
+  [["prune"], "How old? Nothing is deleted without: pawl prune --older-than 30d"],
+  [["prune", "--older-than", "a while"], /"a while" is not a duration/],
+  [["prune", "--older-than", "1h", "--limit", "few"], '--limit takes a whole number, not "few".'],
+  [["dag", "delete", unknown], 'A graph can be exported or imported: pawl dag export|import, not "delete".'],
+  [["dag", "import", unknown, "missing.json"], /^missing\.json cannot be read: ENOENT/],
+  [["reattempt", unknown], "<node> is missing. Usage: pawl reattempt <run> <node>"],
+])("%j is refused in one sentence", async (args, sentence) => {
+  const complaint = await stocked.folder.complaint(...args);
+  if (typeof sentence === "string") expect(complaint).toBe(sentence);
+  else expect(complaint).toMatch(sentence);
+});
+
+test("queues lists what waits, pauses and resumes", async () => {
+  const { folder } = stocked;
+  const paused = await folder.text("queues", "--pause", "echo", "--reason", "too loud");
+  expect(paused).toMatch(/^queue +due +oldest +running +workers +workflows\b/);
+  expect(paused).toMatch(/^echo +0 +0 +0 +echo +paused now too loud$/m);
+  const { id } = await folder.json("start", "echo", "1");
+  await whileWorking(folder, async (pawl) => {
+    expect((await folder.json("explain", id)).because).toBe("queue_paused");
+    const queues = await folder.json("queues", "--resume", "echo");
+    expect(queues.find(({ name }: { name: string }) => name === "echo")).toMatchObject({
+      workflows: ["echo"],
+      workers: [expect.any(String)],
+      paused: null,
+    });
+    expect(await pawl.run(id).result()).toBe(1);
+  });
+});
+
+test("prune deletes what ended long enough ago", async () => {
+  const { folder, ids } = await stockedFolder();
+  try {
+    expect(await folder.text("prune", "--older-than", "30d")).toBe("Nothing to delete.\n");
+    expect(await folder.json("prune", "--older-than", "0ms", "--workflow", "flaky")).toEqual({ runs: 1, trees: 1 });
+    expect(await folder.complaint("show", ids.flaky)).toContain("does not exist");
+    expect(await folder.text("prune", "--older-than", "0ms", "--limit", "1")).toBe("Deleted 1 run.\n");
+    expect(await folder.text("prune", "--older-than", "0ms")).toBe("Deleted 1 run.\n");
+    expect((await folder.json("runs")).runs).toHaveLength(4);
+  } finally {
+    await folder.remove();
+  }
+});
+
+/** A run of a graph that is stuck: what it needs is not there. */
+async function stuckGraph(folder: Folder) {
+  const pawl = await connect(folder.url, { logger: silent });
+  const worker = await pawl.worker({ workflows: [], jobs: [double, needsFile] }).start();
+  const file = join(folder.path, "needed");
+  const run = await pawl.build("import", (g) => {
+    const first = g.node("first", { job: double, args: { n: 21 } });
+    g.node("second", { job: needsFile, args: { file }, dependsOn: [first] });
+  });
+  await until(async () => (await run.status()) === "paused");
+  await worker.stop();
+  await pawl.close();
+  return { id: run.id, file };
+}
+
+test("dag exports the graph of a run, and imports it when it was edited", async () => {
+  const folder = newFolder();
+  const { id } = await stuckGraph(folder);
+  const graph = await folder.json("dag", "export", id);
+  expect(Object.values(graph.nodes).map(({ name, job }: any) => `${name} ${job}`)).toEqual([
+    "first Double",
+    "second NeedsFile",
+  ]);
+  expect(JSON.parse(await folder.text("dag", "export", id))).toEqual(graph);
+  expect(await folder.text("dag", "export", id, "graph.json")).toBe(`Wrote the graph of run ${id} to graph.json.\n`);
+  expect(JSON.parse(readFileSync(join(folder.path, "graph.json"), "utf8"))).toEqual(graph);
+
+  const [, second] = Object.keys(graph.nodes) as [string, string];
+  graph.nodes[second] = { ...graph.nodes[second], job: "Double", args: { n: 4 } };
+  folder.write("graph.json", JSON.stringify(graph));
+  expect(await folder.text("dag", "import", id, "graph.json")).toBe(
+    `Run ${id} goes by this graph from now on; pawl resume lets it go on.\n`,
+  );
+  const again = await folder.pawlWith({ input: JSON.stringify(graph) }, "dag", "import", id, "--json");
+  expect(JSON.parse(again.stdout)).toMatchObject({ id, status: "paused" });
+  folder.write("graph.json", "{}");
+  expect(await folder.complaint("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
+
+  await folder.text("resume", id);
+  const worker = folder.begin(["worker", jobsFile, "--json"]);
+  await worker.until(`"runId":"${id}"`);
+  const { stdout } = await worker.stop();
+  expect(JSON.parse(stdout.split("\n")[0] as string)).toMatchObject({ workflows: [], jobs: ["Double", "NeedsFile"] });
+  expect(await folder.json("show", id)).toMatchObject({ status: "completed", output: 8 });
+});
+
+test("reattempt tries a node again, by a worker that serves jobs", async () => {
+  const folder = newFolder();
+  const { id, file } = await stuckGraph(folder);
+  expect(await folder.complaint("reattempt", id, "nowhere")).toBe(`Run ${id} has no node "nowhere".`);
+  expect(await folder.complaint("reattempt", id, "first")).toMatch(/completed/);
+  folder.write("needed", "");
+  expect(file).toBe(join(folder.path, "needed"));
+  expect(await folder.text("reattempt", id, "second")).toMatch(new RegExp(`^Run ${id} of import is \\w+\\.\\n$`));
+  const worker = folder.begin(["worker", jobsFile]);
+  await worker.until(`import ${id}`);
+  expect((await worker.stop()).stdout).toMatch(/ serves job Double, job NeedsFile on /);
+  expect(await folder.json("show", id)).toMatchObject({ status: "completed" });
+  expect(await folder.complaint("reattempt", id, "second", "--json")).toContain("completed");
+});
