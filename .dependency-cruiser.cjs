@@ -30,8 +30,16 @@ module.exports = {
     },
     only("define", [core], "An authoring style only makes definitions; it knows neither stores nor workers."),
     only("store", [core], "A store keeps rows and has no opinion about workflows."),
-    only("worker", [core, define, storeInterface, telemetry], "A worker sees a store only through its interface, and no client."),
-    only("client", [core, define, storeInterface, telemetry], "A client sees a store only through its interface, and no worker."),
+    only(
+      "worker",
+      [core, define, storeInterface, telemetry],
+      "A worker sees a store only through its interface, and no client.",
+    ),
+    only(
+      "client",
+      [core, define, storeInterface, telemetry],
+      "A client sees a store only through its interface, and no worker.",
+    ),
     only("telemetry", [core, define, storeInterface], "Telemetry listens; it knows neither workers nor clients."),
     {
       name: "shells-are-leaves",

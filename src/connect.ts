@@ -1,9 +1,11 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
+import * as crypto from "node:crypto";
 import { Client } from "./client/client.js";
 import { newId } from "./client/new-id.js";
 import { prune } from "./client/prune.js";
 import { type Duration, parseDuration } from "./core/duration.js";
 import { InvalidInputError, MigrationError } from "./core/errors.js";
+import { lendSha256 } from "./core/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Store, StoreOptions } from "./store/store.js";
@@ -137,3 +139,9 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
       );
   }
 }
+
+/** In one call since Node 20.12; a third of the time that the same takes in JavaScript. */
+const { hash } = crypto as { readonly hash?: (algorithm: string, data: string) => string };
+lendSha256((text) =>
+  hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : hash("sha256", text),
+);

@@ -470,6 +470,10 @@ export class MemoryStore implements Store {
     return this.tasks(mine.map((task) => task.run.id));
   }
 
+  async mailed(fence: Fence): Promise<readonly string[]> {
+    return (await this.owned(fence)).flatMap((task) => (task.mail > 0 ? [task.runId] : []));
+  }
+
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     return (this.#events.get(runId) ?? []).slice(page.after, page.after + page.limit);
   }

@@ -375,6 +375,8 @@ export interface Store {
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
   /** The tasks that this fence owns: for a worker that did not hear what became of a claim or a commit. */
   owned(fence: Fence): Promise<readonly TaskRecord[]>;
+  /** Those of them that have undrained mail, as `beat` reports them; but this only looks. */
+  mailed(fence: Fence): Promise<readonly string[]>;
   /** A page of one log, in order, from the event after number `after`. */
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
   /** Whole logs, for replay. Runs without events may be missing from the map. */

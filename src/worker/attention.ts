@@ -118,8 +118,8 @@ export class Attention {
   #beginDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
-    // A copy: whoever begins may have to wait again.
-    for (const [key, begin] of [...retries]) {
+    const due: (() => void)[] = [];
+    for (const [key, begin] of retries) {
       if (!this.#turn.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
@@ -130,8 +130,10 @@ export class Attention {
       if (again !== null && (again.dueAt ?? 0) > now) continue;
       retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
-      if (again !== null) begin(again);
+      if (again !== null) due.push(() => begin(again));
     }
+    // Not before all were looked at: whoever begins may have to wait again.
+    for (const begin of due) begin();
   }
 
   /** While code runs on, the run is not parked: its timers are ours to watch. */

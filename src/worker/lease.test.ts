@@ -1,48 +1,49 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { BeatResult, Store } from "../store/store.js";
+import type { Store } from "../store/store.js";
 import { Lease } from "./lease.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const upkeep = { pausedQueues: async () => [] };
 
-test("a beat that is asked for while one is under way follows it: that one may have looked too early", async () => {
-  const answers: ((result: BeatResult) => void)[] = [];
-  const store = { beat: () => new Promise<BeatResult>((resolve) => answers.push(resolve)) } as unknown as Store;
-  const mailed: string[] = [];
-  const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, {
+test("a look that is asked for while one is under way follows it: that one may have been too early", async () => {
+  const answers: ((mailed: readonly string[]) => void)[] = [];
+  const mailed = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
+  const heard: string[] = [];
+  const lease = new Lease({ mailed, upkeep } as unknown as Store, { workerId: "w", epoch: 1 }, 3_600_000, silent, {
     onLost: () => {},
-    onMail: (runIds) => mailed.push(...runIds),
+    onMail: (runIds) => heard.push(...runIds),
     onPausedQueues: () => {},
   });
   onTestFinished(() => lease.stop());
-  const first = lease.beatNow();
+  const first = lease.lookNow();
   // Mail has come since the first one looked.
-  void lease.beatNow();
-  void lease.beatNow();
+  void lease.lookNow();
+  void lease.lookNow();
   expect(answers).toHaveLength(1);
-  answers[0]?.({ alive: true, mail: [], reaped: [], pausedQueues: [] });
+  answers[0]?.([]);
   await expect.poll(() => answers.length).toBe(2);
-  answers[1]?.({ alive: true, mail: ["run"], reaped: [], pausedQueues: [] });
+  answers[1]?.(["run"]);
   await first;
-  expect(mailed).toEqual(["run"]);
+  expect(heard).toEqual(["run"]);
   expect(answers).toHaveLength(2);
 });
 
-test("none that is asked for is lost, at whatever moment of the one before", async () => {
+test("none that is asked for is lost, at whatever moment of the one before, and none of them writes", async () => {
   for (let moments = 0; moments < 10; moments += 1) {
-    let beats = 0;
-    const store = {
-      beat: async () => {
-        beats += 1;
-        return { alive: true, mail: [], reaped: [], pausedQueues: [] };
-      },
-    } as unknown as Store;
+    let looks = 0;
+    const mailed = async () => {
+      looks += 1;
+      return [];
+    };
     const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
+    // A beat would be a TypeError here.
+    const store = { mailed, upkeep } as unknown as Store;
     const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events);
-    void lease.beatNow();
+    void lease.lookNow();
     for (let moment = 0; moment < moments; moment += 1) await undefined;
-    void lease.beatNow();
+    void lease.lookNow();
     await new Promise((resolve) => setImmediate(resolve));
     lease.stop();
-    expect(beats, `asked after ${moments} moments`).toBe(2);
+    expect(looks, `asked after ${moments} moments`).toBe(2);
   }
 });

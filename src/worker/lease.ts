@@ -15,7 +15,8 @@ export class Lease {
   readonly #log: Logger;
   readonly #events: LeaseEvents;
   readonly #timer: NodeJS.Timeout;
-  #beating: Promise<void> | null = null;
+  #beating = false;
+  #looking: Promise<void> | null = null;
   #again = false;
   #stopped = false;
 
@@ -25,29 +26,46 @@ export class Lease {
     this.#log = log;
     this.#events = events;
     // Three beats to a lease: one may be lost, and one late.
-    this.#timer = setInterval(() => void this.beatNow(), Math.max(10, leaseMs / 3)).unref();
+    this.#timer = setInterval(() => void this.#beat(), Math.max(10, leaseMs / 3)).unref();
   }
 
-  /** A beat that is under way may have looked too early: then another one follows. */
-  beatNow(): Promise<void> {
-    if (this.#beating !== null) {
+  /**
+   * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
+   * somebody wrote, workers that answered it with a beat would wake each other up for ever.
+   */
+  lookNow(): Promise<void> {
+    if (this.#looking !== null) {
+      // A look that is under way may have been too early: then another one follows.
       this.#again = true;
-      return this.#beating;
+      return this.#looking;
     }
-    this.#beating = this.#beatUntilQuiet();
-    return this.#beating;
+    this.#looking = this.#lookUntilQuiet();
+    return this.#looking;
   }
 
-  async #beatUntilQuiet(): Promise<void> {
+  async #lookUntilQuiet(): Promise<void> {
     do {
       this.#again = false;
-      await this.#beat();
+      await this.#look();
     } while (this.#again && !this.#stopped);
     // At once: who asks a moment later must not be taken for one who asked in time.
-    this.#beating = null;
+    this.#looking = null;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const [mail, paused] = await Promise.all([this.#store.mailed(this.#fence), this.#store.upkeep.pausedQueues()]);
+      if (this.#stopped) return;
+      this.#events.onPausedQueues(paused.map(({ name }) => name));
+      if (mail.length > 0) this.#events.onMail(mail);
+    } catch (error) {
+      if (!this.#stopped) this.#log.warn("A look for news failed; the next heartbeat will tell.", error);
+    }
   }
 
   async #beat(): Promise<void> {
+    if (this.#beating) return;
+    this.#beating = true;
     try {
       const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
       if (this.#stopped) return;
@@ -57,6 +75,8 @@ export class Lease {
       if (mail.length > 0) this.#events.onMail(mail);
     } catch (error) {
       if (!this.#stopped) this.#log.warn("A heartbeat failed; the next one will tell.", error);
+    } finally {
+      this.#beating = false;
     }
   }
 

@@ -15,6 +15,7 @@ import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { mailToParent } from "../core/mail.js";
+import { frozenVersion, graphRoute } from "../core/route.js";
 import { fold, type Op, type RunState, scopeMark } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
@@ -96,6 +97,9 @@ export class Turn {
     this.run = opening.run;
     this.deliveries = opening.deliveries;
     this.#opening = opening;
+    // Before its nodes: all of them may be waiting for what it does next.
+    if (opening.run.version === frozenVersion)
+      this.#station = { route: graphRoute, priority: opening.run.priority + 1 };
     this.state = fold(opening.log);
     this.parentsOf = parentsIn(opening.run, this.state, definition);
     this.journal = new Journal({

@@ -363,7 +363,7 @@ export class Worker {
 
   #onHint(hint: Hint): void {
     if (hint.kind === "mail") this.#mailFor(hint.runIds);
-    if (hint.kind === "anything") void this.#lease?.beatNow();
+    if (hint.kind === "anything") void this.#lease?.lookNow();
     const concernsMe =
       hint.kind === "ready"
         ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#serves(name, null))

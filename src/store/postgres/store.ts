@@ -248,6 +248,10 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.owned(fence));
   }
 
+  mailed(fence: Fence): Promise<readonly string[]> {
+    return this.#operations.run(() => this.#reads.mailed(fence));
+  }
+
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     return this.#operations.run(() => this.#reads.log(runId, page));
   }

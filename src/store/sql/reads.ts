@@ -41,6 +41,7 @@ type ReadSide = Pick<
   | "runs"
   | "tasks"
   | "owned"
+  | "mailed"
   | "log"
   | "logs"
   | "inbox"
@@ -128,6 +129,13 @@ export class SqlReads implements ReadSide {
     const { bind, values } = statement(this.#dialect);
     const mine = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
     return (await this.#db.query(`${this.#selectTasks()} WHERE ${mine}`, values)).map(decodeTask);
+  }
+
+  async mailed({ workerId, epoch }: Fence): Promise<readonly string[]> {
+    const { bind, values } = statement(this.#dialect);
+    const mine = `t.owner = ${bind(workerId)} AND t.mail > 0 AND t.epoch = ${bind(epoch)}`;
+    const rows = await this.#db.query(`SELECT t.run_id FROM ${this.#dialect.table("tasks")} t WHERE ${mine}`, values);
+    return rows.map((row) => row.run_id as string);
   }
 
   #selectTasks(): string {

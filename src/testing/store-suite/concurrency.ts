@@ -243,7 +243,10 @@ export function concurrencyTests(fixture: Fixture): void {
     await Promise.all(calls);
     const logs = await fixture.store.logs(runs.map(({ id }) => id));
     expect([...logs.values()].flat()).toHaveLength(75);
-    expect((await fixture.store.beat(worker)).mail).toHaveLength(75);
+    const { mail } = await fixture.store.beat(worker);
+    expect(mail).toHaveLength(75);
+    expect([...(await fixture.store.mailed(worker))].sort()).toEqual([...mail].sort());
+    expect(await fixture.store.mailed({ ...worker, epoch: worker.epoch - 1 })).toEqual([]);
   });
 
   test("of two writers at the same place of a log one wins", async () => {
