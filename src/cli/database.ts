@@ -41,11 +41,11 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
   try {
     if (options.migrate === true) await store.migrate();
     else await checkMigrated(store);
+    return { pawl: new Pawl(store, logger, options.onError, settings.config.retention), store };
   } catch (error) {
     await store.close();
     throw error;
   }
-  return { pawl: new Pawl(store, logger, options.onError, settings.config.retention), store };
 }
 
 export async function withPawl<T>(call: Call, work: (pawl: Pawl) => Promise<T>): Promise<T> {

@@ -47,7 +47,7 @@ export function migrationFiles(kind: DatabaseKind, schema: string | undefined): 
     name,
     sql: [
       `-- Pawl, migration ${version} (${name}), as \`pawl migrate\` would apply it. ${howToRun[kind]}`,
-      "-- The last statement records that it is applied; connect(url, { migrate: false }) looks there.",
+      "-- The last statement records that it is applied; connect(url, { migrate: false }) looks there. Where your own tool runs this,\n-- say `migrate: false` in pawl.config.",
       "",
       ...statements.map((statement) => `${unindented(statement)};\n`),
     ].join("\n"),

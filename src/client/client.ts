@@ -14,6 +14,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
+import { isHeardOf } from "../store/serving.js";
 import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
@@ -181,9 +182,9 @@ export class Client {
 
   /** Workers that are there, and those that were. */
   async workers(): Promise<readonly WorkerRecord[]> {
-    const workers = await this.store.workers();
+    const [workers, now] = await Promise.all([this.store.workers(), this.store.now()]);
     const shown = (routes: WorkerRecord["routes"]) => routes.filter(({ workflow }) => workflow !== graphRoute);
-    return workers.map((worker) => ({ ...worker, routes: shown(worker.routes) }));
+    return workers.map((worker) => ({ ...worker, live: isHeardOf(worker, now), routes: shown(worker.routes) }));
   }
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */

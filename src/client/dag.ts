@@ -81,6 +81,16 @@ export class RunGraph {
     throw new InvalidInputError(`Run ${this.#run.id} has no node "${node}".`);
   }
 
+  /** A refusal in the words of whoever asked: nodes by their names. */
+  byNames(error: unknown): unknown {
+    if (!(error instanceof InvalidStateError) || this.#dag === null) return error;
+    const message = error.message.replace(/"(n_[0-9a-f]+)"/g, (quoted, id: string) => {
+      const name = this.#dag?.nodes[id]?.name;
+      return name === undefined ? quoted : `"${name}"`;
+    });
+    return new InvalidStateError(message, { runId: this.#run.id, status: this.#run.status });
+  }
+
   descendantsOf(node: string): string[] {
     if (this.#dag !== null) return descendantsIn(edgesOf(this.#dag.nodes), node);
     const declared = this.#declared ?? [];

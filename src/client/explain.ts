@@ -1,4 +1,5 @@
 /** Why a run is not moving, in one plain answer for whoever is on call. */
+import { dagOf, type FrozenDag } from "../core/dag.js";
 import type { StoredEvent } from "../core/event.js";
 import { graphRoute } from "../core/route.js";
 import { fold, type Op, type RunState } from "../core/state.js";
@@ -37,7 +38,7 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   const log = await readLog(store, run);
   const state = fold(log);
   if (task.state === "owned") return owned(await store.workers(), await store.now(), task, log);
-  if (state.paused !== null) return paused(state.paused);
+  if (state.paused !== null) return paused(state.paused, dagOf(run, state));
   if (state.startedAt === null) return planned(run, task);
   return { ...(await waits(store, state, log)), until: instant(task.dueAt) };
 }
@@ -89,9 +90,11 @@ function ended(run: RunRecord, finishedAt: number): Explanation {
   return { because: "ended", text: `It is ${run.status} since ${since.toISOString()}${why}`, since, until: null };
 }
 
-function paused({ reason, at, node, resumeOn, recheckAt }: NonNullable<RunState["paused"]>): Explanation {
+function paused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | null): Explanation {
+  const { reason, at, node, resumeOn, recheckAt } = pause;
   const since = new Date(at);
-  const where = node === null ? "" : ` at step "${node}"`;
+  const name = node === null ? undefined : dag?.nodes[node]?.name;
+  const where = node === null ? "" : name === undefined ? ` at step "${node}"` : ` at node "${name}"`;
   const ways = [
     "somebody resumes it",
     ...(resumeOn === null ? [] : [`the signal "${resumeOn}" comes`]),

@@ -192,7 +192,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async reattempt(node: string): Promise<void> {
     const graph = await readGraph(this.#store, await this.#record());
     const id = graph.idOf(checkName("node", node));
-    await commandRun(this.#services, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+    try {
+      await commandRun(this.#services, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+    } catch (error) {
+      throw graph.byNames(error);
+    }
   }
 
   /** The graph that the run goes by, as JSON: to look at, or to edit and import. */

@@ -306,7 +306,9 @@ class Decision {
       const op = this.#state.ops.get(this.#paused.node);
       if (op?.kind === "step" && (op.phase === "started" || op.phase === "again") && !isDispatched(op))
         return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
-      if (op?.kind === "step" && op.phase === "failed") {
+      // It was never tried: nobody has its job.
+      if (op === undefined) return { key: this.#paused.node, attempt: 1 };
+      if (op.kind === "step" && op.phase === "failed") {
         // Its end is undone first, or it would stand.
         this.events.push(event("node.reopened", { node: this.#paused.node, attempt: op.attempt }));
         return { key: this.#paused.node, attempt: op.attempt + 1 };

@@ -44,9 +44,10 @@ export type Outcome =
 export interface EventData {
   /**
    * Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph,
-   * and `shape` is the signature of that.
+   * and `shape` is the signature of that. `began`: when it was taken up, by the store's clock; the event itself is written
+   * together with what the code did first.
    */
-  "run.started": { timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
+  "run.started": { began?: number; timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
   /** It goes on where another run failed, with all that was done there. */
   "run.forked": { from: string };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */

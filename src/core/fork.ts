@@ -20,13 +20,18 @@ export function inheritedFrom(runId: string, log: readonly StoredEvent[]): NewEv
   return kept;
 }
 
-const ofTheRun = new Set(["run.started", "signal.received", "shape.changed", "dag.imported"]);
+const ofTheRun = new Set(["signal.received", "shape.changed", "dag.imported"]);
 
 function copyOf(
   one: NewEvent,
   isKept: (node: string) => boolean,
   numbers: ReadonlyMap<number, number>,
 ): NewEvent | null {
+  if (one.type === "run.started") {
+    // It begins when it begins.
+    const { began: _began, ...rest } = dataOf(one, "run.started");
+    return event("run.started", {}, rest);
+  }
   if (ofTheRun.has(one.type)) return one;
   if (one.node === null || !isKept(one.node) || one.type.startsWith("map.") || one.type.startsWith("run.")) return null;
   if (one.type !== "wait.completed") return one;

@@ -224,8 +224,8 @@ type Folder = (state: RunState, event: StoredEvent) => void;
 
 const folders: { readonly [type in keyof EventData]: Folder } = {
   "run.started": (state, event) => {
-    const { timeoutMs, steps, shape } = dataOf(event, "run.started");
-    state.startedAt = event.at;
+    const { began, timeoutMs, steps, shape } = dataOf(event, "run.started");
+    state.startedAt = began ?? event.at;
     state.steps = steps ?? null;
     state.shape = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;

@@ -4,6 +4,7 @@
  * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
  * refused is checked first, then everything is applied.
  */
+import { StoreError } from "../core/errors.js";
 import { Heap } from "./heap.js";
 import { HintEmitter, hintsOf, hintsOfMail } from "./hints.js";
 import { MemoryUpkeep } from "./memory-upkeep.js";
@@ -83,6 +84,7 @@ const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
 const routeKey = (route: Route) => `${route.workflow}\u0000${route.version}`;
 
 export class MemoryStore implements Store {
+  #closed = false;
   /** There are no others. */
   readonly hearsOthers = true;
   readonly description = "memory";
@@ -124,6 +126,7 @@ export class MemoryStore implements Store {
   }
 
   async commit(batch: Batch): Promise<CommitResult> {
+    this.#checkOpen();
     const refusal = this.#refuses(batch);
     if (refusal !== null) return refusal;
     const at = this.#clock();
@@ -374,6 +377,7 @@ export class MemoryStore implements Store {
   }
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
+    this.#checkOpen();
     const old = this.#workers.get(worker.id);
     if (old !== undefined) this.#freeTasksOf(worker.id);
     const epoch = (old?.epoch ?? 0) + 1;
@@ -518,7 +522,13 @@ export class MemoryStore implements Store {
     return this.#hints.watch(listener);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new StoreError("The memory store is closed.", { transient: false });
+  }
 
   #record(run: Run): RunRecord {
     const { heroKey: _, ...record } = run;

@@ -9,7 +9,7 @@ export async function heardOf(store: Store): Promise<WorkerRecord[]> {
 
 /** Silent only if our own clock says so, too: in tests the store's clock goes its own way. */
 export function isHeardOf({ live, beatAt, leaseMs }: WorkerRecord, now: number): boolean {
-  return live && Math.min(now, Date.now()) - beatAt <= leaseMs * 2;
+  return live && Math.min(now, Date.now()) - beatAt <= leaseMs;
 }
 
 export function serves({ routes }: WorkerRecord, task: TaskRecord, run: RunRecord): boolean {

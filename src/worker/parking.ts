@@ -29,7 +29,6 @@ export function parkingOf({ state, outbox, at, cutShort, awaited, newsSeen: seen
   const interrupted = cutShort && state.paused === null;
   const stateDue = nextDueAt(state, awaited);
   const wakeIn = interrupted ? 0 : state.paused === null ? outbox.wakeIn : null;
-  const startedAt = state.startedAt;
   // From here on the state belongs to nobody: the events get a provisional stamp, only to be summed up.
   for (const one of outbox.events) evolve(state, { ...one, seq: state.seq + 1, at });
   const dueAt = state.paused !== null ? null : earlier(stateDue, outbox.wakeAt);
@@ -38,7 +37,7 @@ export function parkingOf({ state, outbox, at, cutShort, awaited, newsSeen: seen
     kind: "park",
     status: statusOf(state) as "pending" | "waiting" | "paused",
     waiting: parkingNote(state, interrupted ? -1 : (seen ?? state.news)),
-    startedAt: startedAt ?? (state.startedAt === null ? null : "now"),
+    startedAt: state.startedAt,
     wakeAt: state.paused !== null && recheck === null ? state.paused.recheckAt : dueAt,
     wakeIn: state.paused !== null ? recheck : wakeIn,
     ...station,

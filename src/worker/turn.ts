@@ -193,9 +193,11 @@ export class Turn {
 
   #recordStart(): void {
     const { timeoutMs, declared } = this.definition;
+    const began = this.#opening.at;
     const steps = declared === null ? {} : { steps: declared.kind, shape: declared.signature };
-    if (timeoutMs !== null) this.outbox.open(event("run.started", {}, { timeoutMs, ...steps }), { inMs: timeoutMs });
-    else this.outbox.events.push(event("run.started", {}, declared === null ? undefined : steps));
+    if (timeoutMs !== null)
+      this.outbox.open(event("run.started", {}, { began, timeoutMs, ...steps }), { inMs: timeoutMs });
+    else this.outbox.events.push(event("run.started", {}, { began, ...steps }));
   }
 
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
@@ -588,7 +590,7 @@ export class Turn {
       const mail = mailToParent(this.run, status, output, error, attempted(this, status === "failed" ? error : null));
       if (mail !== null) this.outbox.mail.push(mail);
       const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
-      const startedAt = this.state.startedAt ?? "now";
+      const startedAt = this.state.startedAt ?? this.#opening.at;
       this.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
     };
     if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();

@@ -111,8 +111,10 @@ export class Worker {
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     const { workflows, jobs } = options;
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
-    for (const workflow of workflows) this.#define(asDefinition(workflow));
-    if (jobs !== undefined) this.#takeJobs(jobs);
+    for (const workflow of workflows) if (!isJob(workflow)) this.#define(asDefinition(workflow));
+    // A module's exports may be given as they are.
+    const among = workflows.filter(isJob);
+    if (jobs !== undefined || among.length > 0) this.#takeJobs([...(jobs ?? []), ...among]);
     this.#queues =
       options.queues === undefined ? null : new Set(options.queues.map((queue) => checkName("queue", queue)));
     this.#routes = this.#allRoutes(new Map());

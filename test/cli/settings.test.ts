@@ -40,6 +40,12 @@ test.each([
     /^pawl\.config\.json has a setting "ulr", which does not exist; did you mean "url"\?$/,
   ],
   ["pawl.config.json", '{ "workflows": "a.ts" }', /^"workflows" in pawl\.config\.json must be a list of files\.$/],
+  [
+    "pawl.config.mjs",
+    "export default { url: process.env.NOT_SET };",
+    /^"url" in pawl\.config\.mjs is empty; is the environment variable set that it comes from\?$/,
+  ],
+  ["pawl.config.json", '{ "retention": true }', /^"retention" in pawl\.config\.json must be a duration\.$/],
   ["pawl.config.mjs", "throw new Error('not today');", /^pawl\.config\.mjs cannot be loaded: not today$/],
 ])("a bad %s (%s) is refused in one sentence", async (name, text, sentence) => {
   const folder = newFolder();
@@ -58,6 +64,15 @@ test("the configuration file says what a worker serves and how", async () => {
   const [record] = await folder.json("workers");
   expect(record).toMatchObject({ name: "from-config", leaseMs: 20_000, routes: [{ workflow: "echo", version: "" }] });
   expect((await worker.stop()).code).toBe(0);
+});
+
+test("the configuration file says how long runs are kept, and its variables may be empty if --url names the database", async () => {
+  const folder = newFolder();
+  folder.write("pawl.config.mjs", 'export default { url: process.env.NOT_SET, retention: "1s" };');
+  await folder.text("migrate", "--url", folder.url);
+  expect(await folder.complaint("runs", "--url", folder.url)).toMatch(
+    /^The retention is at least a minute, not 1000 ms/,
+  );
 });
 
 test.each([

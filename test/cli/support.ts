@@ -25,8 +25,6 @@ export interface CallOptions {
   readonly program?: string;
 }
 
-const running = new Set<CliProcess>();
-
 /** Variables of the machine that would say which database is meant. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const { PAWL_URL: _, DATABASE_URL: __, ...inherited } = process.env;
@@ -76,6 +74,7 @@ export class CliProcess {
   readonly #child: ChildProcess;
   readonly #output = { stdout: "", stderr: "" };
   readonly #listeners = new Set<() => void>();
+  #hasExited = false;
 
   constructor(cwd: string, args: readonly string[], options: CallOptions = {}) {
     checkBuilt();
@@ -92,9 +91,8 @@ export class CliProcess {
       });
     }
     this.exited = new Promise((resolve) => this.#child.once("close", (code) => resolve({ code, ...this.#output })));
-    running.add(this);
     void this.exited.then(() => {
-      running.delete(this);
+      this.#hasExited = true;
       for (const look of this.#listeners) look();
     });
   }
@@ -105,7 +103,7 @@ export class CliProcess {
       const look = () => {
         const all = `${this.#output.stdout}${this.#output.stderr}`;
         if (all.includes(text)) resolve();
-        else if (running.has(this)) return;
+        else if (!this.#hasExited) return;
         else reject(new Error(`The command ended without saying "${text}":\n${all}`));
         this.#listeners.delete(look);
       };
@@ -139,6 +137,7 @@ export class CliProcess {
 export class Folder {
   readonly path = mkdtempSync(join(tmpdir(), "pawl-cli-"));
   readonly url = `sqlite:${join(this.path, "pawl.db")}`;
+  readonly #begun: CliProcess[] = [];
 
   write(name: string, text: string): string {
     const file = join(this.path, name);
@@ -152,7 +151,9 @@ export class Folder {
   }
 
   begin(args: readonly string[], options?: CallOptions): CliProcess {
-    return new CliProcess(this.path, args, options);
+    const process = new CliProcess(this.path, args, options);
+    this.#begun.push(process);
+    return process;
   }
 
   pawl(...args: readonly string[]): Promise<Answer> {
@@ -184,7 +185,7 @@ export class Folder {
   }
 
   async remove(): Promise<void> {
-    await Promise.all([...running].map((one) => one.kill()));
+    await Promise.all(this.#begun.map((one) => one.kill()));
     rmSync(this.path, { recursive: true, force: true });
   }
 }
@@ -196,9 +197,9 @@ export function complaintIn({ code, stderr }: Answer): string {
   return lines[0] as string;
 }
 
-/** For one test; gone after it. */
-export function newFolder(): Folder {
+/** For one test; gone after it. A test that runs beside others gives its own `onTestFinished`. */
+export function newFolder(onFinished: (work: () => Promise<void>) => void = onTestFinished): Folder {
   const folder = new Folder();
-  onTestFinished(() => folder.remove());
+  onFinished(() => folder.remove());
   return folder;
 }

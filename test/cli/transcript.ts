@@ -1,7 +1,7 @@
 /** Pages that show what a terminal shows: the commands of a page are run again, and what they print now is compared. */
 
 const block = /^```console\n([\s\S]*?)^```$/gm;
-const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 export interface Shown {
   /** Without the "$ ". */
@@ -43,10 +43,13 @@ export function withoutChance(text: string): string {
       .replace(/\b\d{1,2} [A-Z][a-z]{2}( \d{4})? <clock>/g, "<clock>")
       // More digits there, and less of the rest has room.
       .replace(/\{"ms":.*$/gm, "<data>")
+      .replace(/ *\{"began":\d+\}$/gm, "")
       .replace(/[█░]+/g, "█")
       .replace(/^(\S+ +live) .*$/gm, "$1 <machine>")
       .replace(/^(ok +node +)\S+/gm, "$1<version>")
       .replace(/^(ok +driver +)\S+/gm, "$1<driver>")
+      // Newer Nodes bring their own.
+      .replace(/^( +npm install pawl).*$/gm, "$1")
       .replace(/ +/g, " ")
   );
 }

@@ -61,7 +61,7 @@ test("resume tries all that has failed again, reattempt one of them", async () =
     onNodeFailure: "continue",
   });
   await w.toTheEnd();
-  expect((await run.explain()).text).toMatch(/Node "[abc]" failed: broken So did "[abc]", "[abc]"\. Repair/);
+  expect((await run.explain()).text).toMatch(/Node "[abc]" failed: broken\. So did "[abc]", "[abc]"\. Repair/);
   await run.reattempt("b");
   await w.toTheEnd();
   expect(await nodesOf(run)).toEqual(["a failed 1", "b failed 2", "c failed 1"]);

@@ -30,7 +30,7 @@ export function configFile(project: Project, { found, schema, workflows }: Confi
       ? []
       : [
           "// What the environment says goes before what the file says.",
-          `if (existsSync(${JSON.stringify(envFile)})) process.loadEnvFile(${JSON.stringify(envFile)});`,
+          `if (existsSync(${JSON.stringify(envFile)})) process.loadEnvFile?.(${JSON.stringify(envFile)});`,
           "",
         ]),
     "export default {",

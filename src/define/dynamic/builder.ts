@@ -28,12 +28,17 @@ export type NodeOptions<Job extends JobDefinition | string = JobDefinition | str
   readonly dependsOn?: DependsOn;
 } & GivenArgs<Job>;
 
-export interface FanOutOptions<Item, Job extends JobDefinition | string> {
+type GivenItemArgs<Item, Job> = [ArgsOf<Job>] extends [void]
+  ? { readonly args?: undefined }
+  : unknown extends ArgsOf<Job>
+    ? { readonly args?: (item: Item, index: number) => unknown }
+    : { readonly args: (item: Item, index: number) => ArgsOf<Job> };
+
+export type FanOutOptions<Item, Job extends JobDefinition | string> = {
   readonly name: (item: Item, index: number) => string;
   readonly job: Job;
-  readonly args?: (item: Item, index: number) => ArgsOf<Job>;
   readonly dependsOn?: DependsOn;
-}
+} & GivenItemArgs<Item, Job>;
 
 interface Draft {
   readonly name: string;

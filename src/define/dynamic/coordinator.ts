@@ -69,7 +69,9 @@ function problemOf(failures: readonly NodeFailure<Node>[]): Error {
           .map((name) => `"${name}"`)
           .join(", ")}.`;
   return new GraphError(
-    `Node "${node.frozen.name}" failed: ${toFailure(error).message}${others} Repair the cause and resume(), or reattempt() a node.`,
+    `Node "${node.frozen.name}" failed: ${sentence(toFailure(error).message)}${others} Repair the cause and resume(), or reattempt() a node.`,
     { nodes: names },
   );
 }
+
+const sentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);

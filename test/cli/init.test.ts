@@ -1,0 +1,310 @@
+/** `init`: what it writes into an application type-checks, its SQL makes the tables, and its workflow runs to the end. */
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import Database from "better-sqlite3";
+import { createConnection } from "mysql2/promise";
+import { connect } from "pawl";
+import pg from "pg";
+import { afterAll, expect, test } from "vitest";
+import { rawSql } from "../processes/raw-sql.js";
+import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { silent } from "./stocked.js";
+import { complaintIn, Folder, newFolder } from "./support.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** As strict as the compiler can be. */
+const tsconfig = {
+  compilerOptions: {
+    target: "ES2022",
+    module: "nodenext",
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    noImplicitOverride: true,
+    noUnusedLocals: true,
+    noUnusedParameters: true,
+    verbatimModuleSyntax: true,
+    noEmit: true,
+    types: ["node"],
+  },
+  include: ["apps"],
+};
+
+/** An application in TypeScript. */
+function application(folder: Folder, dependencies: readonly string[] = []): Folder {
+  const names = ["typescript", "@types/node", "pawl", ...dependencies];
+  folder.write(
+    "package.json",
+    JSON.stringify({ type: "module", dependencies: Object.fromEntries(names.map((name) => [name, "*"])) }),
+  );
+  return folder;
+}
+
+/** What was written in all tests is checked at the end, at once: most of the time of a check goes into beginning. */
+const checked = new Folder();
+afterAll(() => checked.remove());
+
+function keepForCheck(folder: Folder, name: string): void {
+  for (const file of ["pawl.config.ts", "workflows/first.ts"])
+    checked.write(`apps/${name}/${file}`, written(folder, file));
+}
+
+const written = (folder: Folder, name: string) => readFileSync(join(folder.path, name), "utf8");
+
+/** What a team's own tool does with the files. */
+async function applyMigrations(url: string, texts: readonly string[]): Promise<void> {
+  if (url.startsWith("sqlite:")) {
+    const database = new Database(url.slice("sqlite:".length));
+    for (const text of texts) database.exec(text);
+    database.close();
+  } else if (url.startsWith("mysql:")) {
+    const connection = await createConnection({ uri: url, multipleStatements: true });
+    for (const text of texts) await connection.query(text);
+    await connection.end();
+  } else {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    for (const text of texts) await client.query(text);
+    await client.end();
+  }
+}
+
+/** From the files to a run that ends, with tables that only the files have made. */
+async function runsToItsEnd(folder: Folder, url: string, files: readonly { path: string }[], start: readonly string[]) {
+  const sql = files.filter(({ path }) => path.endsWith(".sql")).map(({ path }) => written(folder, path));
+  await applyMigrations(url, sql);
+  await (await connect(url, { migrate: false, logger: silent })).close();
+  expect((await folder.json("migrate", "--status")).pending).toEqual([]);
+  const worker = folder.begin(["worker", "--no-migrate"]);
+  await worker.until("serves");
+  const ended = await folder.pawl("start", ...start, "--wait", "--json");
+  return { ended: JSON.parse(ended.stdout), said: (await worker.stop()).stderr };
+}
+
+interface Schema {
+  readonly what: string;
+  readonly kinds: readonly StoreKind[];
+  readonly tables: readonly string[];
+  /** The id of a row that is there. */
+  readonly id: string;
+  readonly keyType: string;
+  /** The type in the code. */
+  readonly idType: string;
+}
+
+const uuid = "0198c2f4-6d3e-7b1a-9c55-3f2a1b0c9d8e";
+const schemas: readonly Schema[] = [
+  {
+    what: "bigint keys",
+    kinds: ["postgres", "mysql"],
+    tables: [
+      "CREATE TABLE users (id bigint PRIMARY KEY, name varchar(100))",
+      "CREATE TABLE order_items (id bigint PRIMARY KEY)",
+      "CREATE TABLE tokens (id char(36) PRIMARY KEY)",
+      "CREATE TABLE members_of (user_id bigint, team_id bigint, PRIMARY KEY (user_id, team_id))",
+      "INSERT INTO users VALUES (9007199254740993, 'Ada')",
+    ],
+    id: "9007199254740993",
+    keyType: "bigint",
+    idType: "bigint",
+  },
+  {
+    what: "UUID keys",
+    kinds: ["postgres", "mysql"],
+    tables: [
+      "CREATE TABLE accounts (account_id uuid PRIMARY KEY)",
+      "CREATE TABLE letters (id uuid PRIMARY KEY)",
+      "CREATE TABLE counters (id integer PRIMARY KEY)",
+      `INSERT INTO accounts VALUES ('${uuid}')`,
+    ],
+    id: uuid,
+    keyType: "uuid",
+    idType: "string",
+  },
+  {
+    what: "integer keys",
+    kinds: ["sqlite"],
+    tables: ["CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)", "INSERT INTO people VALUES (7, 'Ada')"],
+    id: "7",
+    keyType: "integer",
+    idType: "number",
+  },
+];
+
+forEachStore(
+  (kind) => {
+    for (const { what, tables, id, keyType, idType } of schemas.filter(({ kinds }) => kinds.includes(kind))) {
+      test.concurrent(`in an application with ${what}, what it writes runs`, async ({ onTestFinished }) => {
+        const database = await testDatabase(kind);
+        onTestFinished(() => database.drop());
+        const sql = await rawSql(database.url);
+        // MariaDB has UUIDs, MySQL has not.
+        for (const statement of tables)
+          await sql.query(kind === "mysql" ? statement.replace(" uuid ", " char(36) ") : statement);
+        const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3"]);
+        folder.write(".env", `# where it is\nDATABASE_URL="${database.url}"\n`);
+
+        const found = await folder.json("init");
+        expect(found).toMatchObject({
+          database: { kind, from: "DATABASE_URL in .env" },
+          keys: { type: keyType },
+          trouble: null,
+        });
+        const [config, workflow] = found.files.map(({ path }: { path: string }) => path);
+        expect([config, workflow]).toEqual(["pawl.config.ts", "workflows/first.ts"]);
+        expect(written(folder, config)).not.toContain(database.url);
+        expect(written(folder, workflow)).toContain(`readonly id: ${idType};`);
+        keepForCheck(folder, `${kind}-${keyType}`);
+
+        const [, name, type] = /start (\w+) --hero (\w+):/.exec(found.next.at(-1)) ?? [];
+        const start = [name as string, "--hero", `${type}:${id}`];
+        const { ended, said } = await runsToItsEnd(folder, database.url, found.files, start);
+        expect(ended.status).toBe("completed");
+        expect(said).toContain(`${type} ${id} is followed up`);
+
+        // Runs by the application's own keys.
+        const [row] = await sql.query(`SELECT * FROM pawl_${(type as string).toLowerCase()}_runs`);
+        expect(row).toMatchObject({ run_id: ended.id, workflow: name, status: "completed" });
+        await sql.close();
+      });
+    }
+  },
+  ["postgres", "mysql", "sqlite"],
+);
+
+test("a run about a row that is gone is canceled, in the first workflow as it is written", async () => {
+  const folder = application(newFolder());
+  const sql = await rawSql(`sqlite:${join(folder.path, "app.db")}`);
+  await sql.query("CREATE TABLE orders (id TEXT PRIMARY KEY)");
+  await sql.close();
+  await folder.text("init", "--url", "sqlite:./app.db");
+  const worker = folder.begin(["worker"]);
+  await worker.until("serves OrderFollowUp");
+  const ended = await folder.pawl("start", "OrderFollowUp", "--hero", "Order:nobody", "--wait", "--json");
+  expect(JSON.parse(ended.stdout)).toMatchObject({ status: "canceled", error: { message: "the row is gone" } });
+  await worker.stop();
+});
+
+test("in an empty folder it is SQLite, and nobody is asked", async () => {
+  const folder = newFolder();
+  const text = await folder.text("init");
+  expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(nothing said otherwise\)\.\n/);
+  expect(text).toMatch(
+    /^written {4}pawl\.config\.ts\nwritten {4}workflows\/first\.ts\nwritten {4}migrations\/0001_pawl_tables\.sql$/m,
+  );
+  expect(text).toMatch(/^Next\n {2}npm install pawl.*\n {2}npx pawl worker\n {2}npx pawl start hello /m);
+  expect(folder.has("pawl.db")).toBe(false);
+  keepForCheck(folder, "empty");
+  const files = [{ path: "migrations/0001_pawl_tables.sql" }];
+  const { ended } = await runsToItsEnd(folder, folder.url, files, ["hello", '{"name": "Ada"}']);
+  expect(ended).toMatchObject({ status: "completed", output: "Hello, Ada" });
+});
+
+test("an application without TypeScript gets JavaScript, in a folder that may be named", async () => {
+  const folder = newFolder();
+  folder.write("app/package.json", '{ "dependencies": { "pawl": "*", "better-sqlite3": "*" } }');
+  const text = await folder.text("init", "app");
+  expect(text).toMatch(/^Next\n {2}cd app\n {2}npx pawl worker\n/m);
+  for (const name of ["pawl.config.mjs", "workflows/first.mjs"]) expect(folder.has(`app/${name}`)).toBe(true);
+  const inApp = await folder.pawl("graph", "app/workflows/first.mjs");
+  expect(complaintIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
+  const fresh = await folder.json("init", "new/one");
+  expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), trouble: null });
+  expect(folder.has("new/one/pawl.config.ts")).toBe(true);
+});
+
+test("nothing is overwritten without --force, and --dry-run writes nothing", async () => {
+  const folder = newFolder();
+  expect((await folder.json("init", "--dry-run")).files.map(({ action }: any) => action)).toEqual(
+    Array(3).fill("would be written"),
+  );
+  expect(folder.has("pawl.config.ts")).toBe(false);
+  folder.write("workflows/first.ts", "// mine\n");
+  expect(await folder.text("init")).toContain(
+    "kept       workflows/first.ts  (it is another; --force overwrites it)\n",
+  );
+  expect(written(folder, "workflows/first.ts")).toBe("// mine\n");
+  expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual([
+    "unchanged",
+    "kept",
+    "unchanged",
+  ]);
+  expect((await folder.json("init", "--force")).files[1]).toEqual({ path: "workflows/first.ts", action: "written" });
+  expect(written(folder, "workflows/first.ts")).toContain("A first workflow");
+});
+
+test("a configuration of another kind stays the only one, and migrations go on with the application's numbers", async () => {
+  const folder = newFolder();
+  folder.write("pawl.config.json", '{ "url": "sqlite:./other.db" }');
+  folder.write("migrations/20250101120000_users.sql", "");
+  folder.write("migrations/readme.md", "");
+  const { files } = await folder.json("init", "--force");
+  expect(files.map(({ path, action }: any) => `${path} ${action}`)).toEqual([
+    "pawl.config.json unchanged",
+    "workflows/first.ts written",
+    "migrations/20250101120001_pawl_tables.sql written",
+  ]);
+  expect((await folder.json("init")).files.at(-1)).toEqual({
+    path: "migrations/20250101120001_pawl_tables.sql",
+    action: "unchanged",
+  });
+});
+
+test("a database that does not answer is no reason to write nothing; a password is not written down", async () => {
+  const folder = application(newFolder(), ["pg"]);
+  const url = "postgres://me:secret@127.0.0.1:1/app";
+  const text = await folder.text("init", "--url", url);
+  expect(text).toMatch(
+    /^Database: postgres:\/\/me:…@127\.0\.0\.1:1\/app \(--url\)\.\nIts tables were not looked at: .*ECONNREFUSED/,
+  );
+  expect(text).toContain("\n  export DATABASE_URL=");
+  expect(text).not.toContain("secret");
+  for (const name of ["pawl.config.ts", "workflows/first.ts", "migrations/0001_pawl_tables.sql"])
+    expect(written(folder, name)).not.toContain("secret");
+  keepForCheck(folder, "password");
+  expect(await folder.complaint("runs")).toBe(
+    '"url" in pawl.config.ts is empty; is the environment variable set that it comes from?',
+  );
+});
+
+test("what init cannot use is refused in one sentence", async () => {
+  const folder = newFolder();
+  folder.write("file", "");
+  expect(await folder.complaint("init", "file")).toBe("file is not a folder.");
+  const { code, stderr } = await folder.pawlWith({ env: { DATABASE_URL: "mongodb://localhost/app" } }, "init");
+  expect([code, stderr]).toEqual([
+    1,
+    'DATABASE_URL names a database that Pawl does not know ("mongodb:"); give another: pawl init --url sqlite:./pawl.db\n',
+  ]);
+  expect(folder.has("pawl.config.ts")).toBe(false);
+});
+
+test("migrate --sql prints what init writes, and needs no database", async () => {
+  const folder = newFolder();
+  await folder.text("init", "--url", "mysql://nobody@127.0.0.1:1/app");
+  const sql = await folder.text("migrate", "--sql", "--url", "mysql:");
+  expect(sql.trim()).toBe(written(folder, "migrations/0001_pawl_tables.sql").trim());
+  expect(await folder.json("migrate", "--sql", "--url", "postgres:", "--schema", "jobs")).toMatchObject([
+    { version: 1, name: "tables", sql: expect.stringContaining('CREATE SCHEMA IF NOT EXISTS "jobs";') },
+  ]);
+  expect(await folder.complaint("migrate", "--sql", "--url", "memory:")).toBe(
+    'There is no SQL for "memory:"; there is for postgres, mysql and sqlite.',
+  );
+  expect(await folder.complaint("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
+});
+
+test("all that was written type-checks, with Pawl as it is installed", async () => {
+  mkdirSync(join(checked.path, "node_modules/@types"), { recursive: true });
+  symlinkSync(root, join(checked.path, "node_modules/pawl"));
+  symlinkSync(join(root, "node_modules/@types/node"), join(checked.path, "node_modules/@types/node"));
+  checked.write("package.json", '{ "type": "module" }');
+  checked.write("tsconfig.json", JSON.stringify(tsconfig));
+  const compiler = join(root, "node_modules/.bin/tsc");
+  const { stdout } = await promisify(execFile)(compiler, ["-p", checked.path, "--listFiles"]).catch((error) => error);
+  expect(stdout).not.toContain("error TS");
+  expect(stdout).toContain("apps/empty/workflows/first.ts");
+});
