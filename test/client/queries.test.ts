@@ -226,3 +226,20 @@ test("an execution begins when it began, also if that was recorded late", async 
   const took = Number(execution.finishedAt) - Number(execution.startedAt);
   expect(took).toBe((completed.data as { ms: number }).ms);
 });
+
+forEachStore((kind) => {
+  test("a run begins when it is taken up, not when its first step is recorded", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const takesTime = workflow("takes_time", (ctx) => ctx.step("think", () => w.clock.moveTo(w.clock.read() + 300)));
+    const run = await w.pawl.start(takesTime);
+    const { settle } = await w.worker([takesTime]);
+    await settle();
+    const { createdAt, startedAt, finishedAt } = await run.get();
+    expect(startedAt).toEqual(createdAt);
+    expect(Number(finishedAt) - Number(startedAt)).toBe(300);
+    expect((await w.pawl.metrics(takesTime)).durations).toMatchObject({ p50: 300 });
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});

@@ -511,3 +511,13 @@ test("a start that no live worker can execute says so on its handle, each time, 
   await w.worker([lonely]);
   expect((await w.pawl.start(lonely)).warning).toBeNull();
 });
+
+test.each(["memory:", "sqlite::memory:"])("%s takes nothing more once it is closed", async (url) => {
+  const pawl = await connect(url, { logger: silent });
+  await pawl.close();
+  expect(await errorOf(pawl.start(echo, 1))).toMatchObject({
+    code: "STORE_ERROR",
+    message: expect.stringContaining("closed"),
+  });
+  expect(await errorOf(pawl.worker({ workflows: [echo] }).start())).toMatchObject({ code: "STORE_ERROR" });
+});

@@ -161,9 +161,9 @@ const budgets: Record<ThingName, Budget> = {
       "inbox inserted": 1,
       "inbox deleted": 1,
     },
-    postgres: { statements: 9, bytes: 1_525 },
-    sqlite: { statements: 49, bytes: 1_525 },
-    mysql: { statements: 46, packets: 14, bytes: 1_531 },
+    postgres: { statements: 9, bytes: 1_548 },
+    sqlite: { statements: 49, bytes: 1_548 },
+    mysql: { statements: 46, packets: 14, bytes: 1_554 },
   },
   // Born before, with the others: what is left is to release, claim and end it, and its parent that hears of it.
   "child of a map": {
@@ -176,9 +176,9 @@ const budgets: Record<ThingName, Budget> = {
       "inbox inserted": 1,
       "inbox deleted": 1,
     },
-    postgres: { statements: 9, bytes: 1_247 },
-    sqlite: { statements: 48, bytes: 1_247 },
-    mysql: { statements: 44, packets: 14, bytes: 1_253 },
+    postgres: { statements: 9, bytes: 1_270 },
+    sqlite: { statements: 48, bytes: 1_270 },
+    mysql: { statements: 44, packets: 14, bytes: 1_276 },
   },
   // And the parent that parks.
   "100 births of a map": {
@@ -255,11 +255,11 @@ const budgets: Record<ThingName, Budget> = {
       "events inserted": 1_000,
     },
     // Each commit, and those that end runs a second time, to tell.
-    postgres: { statements: 100, bytes: 135_200 },
+    postgres: { statements: 100, bytes: 137_500 },
     // One for a step, two for a start, four for an end, and three for each commit.
-    sqlite: { statements: 1_600 + 3 * 80, bytes: 135_200 },
+    sqlite: { statements: 1_600 + 3 * 80, bytes: 137_500 },
     // 5 to 8 for each commit.
-    mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 135_300 },
+    mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 137_600 },
   },
   // Children that end together tell their parent in one message: 2 were seen, and 7 to 9 commits. One message per child
   // would break every bound that is not in the hundreds, and one row per child every one that is.
