@@ -78,8 +78,11 @@ export class Attention {
     setImmediate(() => void this.poke());
   }
 
-  async #decideAndCommit(inbox: readonly InboxRow[], now: number): Promise<void> {
+  async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
+    const inbox = asMuchAsFits(all);
+    // The rest stays in the inbox for the next time.
+    if (inbox.length < all.length) this.#again = true;
     // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
     if (turn.over) return;
@@ -158,6 +161,18 @@ export class Attention {
     await this.poke();
     if (!turn.over) this.setAlarm();
   }
+}
+
+/** What is decided at once is written at once, and databases limit how much that can be (MariaDB: 16 MB). */
+const bytesAtOnce = 4 * 1024 * 1024;
+
+function asMuchAsFits(inbox: readonly InboxRow[]): readonly InboxRow[] {
+  let bytes = 0;
+  for (const [index, { data }] of inbox.entries()) {
+    bytes += data.length;
+    if (bytes > bytesAtOnce && index > 0) return inbox.slice(0, index);
+  }
+  return inbox;
 }
 
 const isFromChild = (kind: string) => kind === "child" || kind === "children" || kind === "nodes";

@@ -53,7 +53,7 @@ export class Housekeeping {
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
-  /** The first time after a tenth of the interval at most: a process that is often started anew does its share, too. */
+  /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
   #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
     if (everyMs > maxTimerMs) return;
     const after = (delayMs: number) => {
@@ -66,7 +66,7 @@ export class Housekeeping {
       }, delayMs);
       this.#timers.set(what, timer.unref());
     };
-    after((everyMs / 10) * Math.random());
+    after((everyMs / 20) * (1 + Math.random()));
   }
 
   async #attempt(what: string, work: () => Promise<void>): Promise<void> {
