@@ -60,8 +60,7 @@ export class Client {
     this.log = log;
     this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
-    const nodesOf = async (workflow: string) => (await this.registration(workflow))?.nodes ?? null;
-    this.#handles = { store, log, results: this.#results, nodesOf, retry: (id) => this.#retry(id) };
+    this.#handles = { store, log, results: this.#results, retry: (id) => this.#retry(id) };
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */

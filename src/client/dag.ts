@@ -17,14 +17,14 @@ import { fold, type RunState } from "../core/state.js";
 import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, Store } from "../store/store.js";
 import type { ExecutionInfo } from "./executions.js";
-import { type NodeInfo, nodesOf, type PlannedNode } from "./nodes.js";
+import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
+import { registrationOf } from "./registration.js";
 
 /** Reads what a run goes by: its own frozen graph, or what its code has declared. */
 export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
-  const registered = (await store.workflow(run.workflow))?.graph ?? null;
-  const { nodes = null } = (registered === null ? {} : JSON.parse(registered)) as { nodes?: DeclaredNode[] | null };
-  return new RunGraph(run, state, dagOf(run, state), nodes);
+  const known = await store.workflow(run.workflow);
+  return new RunGraph(run, state, dagOf(run, state), known === null ? null : registrationOf(known).nodes);
 }
 
 export class RunGraph {
@@ -44,11 +44,11 @@ export class RunGraph {
     return this.#dag === null ? parentsOfNodes(this.#declared ?? []) : parentsInDag(this.#dag);
   }
 
-  /** null: what it goes by is not frozen. */
-  nodes(executions: readonly ExecutionInfo[]): NodeInfo[] | null {
-    if (this.#dag === null) return null;
+  /** All that is planned, and how far the run is with each. Of a function, whose plan nobody knows: what it has come to. */
+  nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
+    if (this.#dag === null) return nodesOf(this.#declared ?? seenIn(executions), executions);
     const { nodes } = this.#dag;
-    const declared = Object.entries(nodes).map(
+    const planned = Object.entries(nodes).map(
       ([id, { name, job, depends_on }]): PlannedNode => ({
         id,
         name,
@@ -57,7 +57,7 @@ export class RunGraph {
         after: depends_on.map((before) => nodes[before]?.name ?? before),
       }),
     );
-    return nodesOf(declared, executions);
+    return nodesOf(planned, executions);
   }
 
   exported(): string {

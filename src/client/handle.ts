@@ -7,7 +7,6 @@ import { checkName, checkReason } from "../core/names.js";
 import { fold } from "../core/state.js";
 import { currentStep } from "../core/waiting.js";
 import type { Logger } from "../define/context.js";
-import type { DeclaredNode } from "../define/definition.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { readGraph } from "./dag.js";
@@ -16,7 +15,7 @@ import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, runInfo } from "./info.js";
 import { readLog } from "./log.js";
-import { type NodeInfo, nodesOf, seenIn } from "./nodes.js";
+import type { NodeInfo } from "./nodes.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
 import type { Results } from "./results.js";
 import { type RunSnapshot, snapshotAt } from "./snapshot.js";
@@ -31,8 +30,6 @@ export interface HandleServices {
   readonly results: Results;
   /** Starts a run that goes on where this one failed. */
   retry(id: string): Promise<RunHandle<any, any>>;
-  /** What a workflow declares; null when that is found out as its code runs. */
-  nodesOf(workflow: string): Promise<readonly DeclaredNode[] | null>;
 }
 
 export class RunHandle<Input = unknown, Output = unknown> {
@@ -174,10 +171,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async nodes(): Promise<NodeInfo[]> {
     const run = await this.#record();
     const executions = await this.executions();
-    const frozen = (await readGraph(this.#store, run)).nodes(executions);
-    if (frozen !== null) return frozen;
-    const declared = await this.#services.nodesOf(run.workflow);
-    return nodesOf(declared ?? seenIn(executions), executions);
+    return (await readGraph(this.#store, run)).nodes(executions);
   }
 
   /** Begins a run that was built with `{ start: false }`. */

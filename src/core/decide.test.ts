@@ -428,3 +428,40 @@ test("deciding changes nothing: the same question has the same answer", () => {
   const ask = () => decide(state, [{ command: send("go"), at: 0, strict: true }], minute);
   expect(ask()).toEqual(ask());
 });
+
+describe("nodes that others execute", () => {
+  const dispatched = (node: string, attempt = 1): NewEvent =>
+    event("node.dispatched", { node, attempt }, { job: "Work" });
+  const result = (node: string, attempt: number, retryMs: number | null = null, output: string | null = "5") => {
+    const error = output === null ? { name: "Error", message: "no" } : null;
+    return { node, attempt, output, error, retryMs, ms: 1 };
+  };
+  const ended = (...results: ReturnType<typeof result>[]): Command => ({ type: "nodes", results });
+
+  test("are completed, or failed for now or for good, by what their runs tell", () => {
+    given(started, dispatched("a"), dispatched("b"), dispatched("c"))
+      .whenDrained([[0, ended(result("a", 1), result("b", 1, 50, null), result("c", 1, null, null))]], 0)
+      .then("step.completed a", "step.failed b", "step.failed c");
+  });
+
+  test("are told of once, and only by the attempt that is awaited", () => {
+    const once = [
+      [0, ended(result("a", 1), result("a", 1))],
+      [0, ended(result("a", 1))],
+    ] as const;
+    given(started, dispatched("a")).whenDrained(once, 0).then("step.completed a");
+    given(started, dispatched("a", 2))
+      .whenDrained([[0, ended(result("a", 1))]], 0)
+      .then();
+    given(started, event("step.completed", { node: "a", attempt: 1 }))
+      .whenDrained([[0, ended(result("a", 1))]], 0)
+      .then();
+    given(started)
+      .whenDrained([[0, ended(result("a", 1))]], 0)
+      .then();
+  });
+
+  test("cannot be skipped or given an output while they are executed", () => {
+    given(started, dispatched("a")).when(skip).thenRefused();
+  });
+});
