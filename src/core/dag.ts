@@ -162,8 +162,9 @@ export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][
 export function dagOf(
   run: { readonly version: string; readonly input: string },
   state: { readonly dag: FrozenDag | null },
+  read: () => unknown = () => decode(run.input),
 ): FrozenDag | null {
-  return state.dag ?? (run.version === frozenVersion ? (decode(run.input) as FrozenDag) : null);
+  return state.dag ?? (run.version === frozenVersion ? (read() as FrozenDag) : null);
 }
 
 export const parentsInDag =

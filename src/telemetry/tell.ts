@@ -44,7 +44,8 @@ export interface ToldStatus extends ToldRun {
 const eventChannel = channel("pawl:event");
 const runChannel = channel("pawl:run");
 
-const isHeard = (log: Logger) => eventChannel.hasSubscribers || runChannel.hasSubscribers || log.debug !== quiet;
+const eventsAreHeard = (log: Logger) => eventChannel.hasSubscribers || log.debug !== quiet;
+const runsAreHeard = (log: Logger) => runChannel.hasSubscribers || log.debug !== quiet;
 
 interface Told {
   readonly events: readonly NewEvent[];
@@ -56,45 +57,69 @@ interface Told {
 
 /** Events were written behind number `after`, and this became of the run's task. */
 export function tellOfCommit(log: Logger, birth: Birth, { events, after, at, next, starts }: Told): void {
-  if (!isHeard(log)) return;
-  const run = runOf(birth);
-  for (const child of starts) tellOfStatus(log, { ...runOf(child), status: "pending", at });
-  let seq = after;
-  for (const { type, node, attempt, outcome, data } of events)
-    tellOfEvent(log, { ...run, seq: ++seq, type, node, attempt, outcome, data, at });
-  if (next.kind === "keep") return;
-  const ending = next.kind === "finish" ? endingOf({ ...next, finishedAt: at }, seq) : null;
-  if (ending !== null) tellOfEvent(log, { ...run, ...ending });
-  tellOfStatus(log, { ...run, status: next.status, at });
+  if (runsAreHeard(log)) for (const child of starts) tellOfStatus(log, child, "pending", at);
+  if (eventsAreHeard(log)) {
+    for (const [index, one] of events.entries()) tellOfEvent(log, birth, one, after + 1 + index, at);
+    const last = after + events.length;
+    const ending = next.kind === "finish" ? endingOf({ ...next, finishedAt: at }, last) : null;
+    if (ending !== null) tellOfEvent(log, birth, ending, ending.seq, ending.at);
+  }
+  if (next.kind !== "keep" && runsAreHeard(log)) tellOfStatus(log, birth, next.status, at);
 }
 
 /** A run was made, or is being executed from now on. */
 export function tellOfRun(log: Logger, birth: Birth, status: "pending" | "running", at: number): void {
-  if (isHeard(log)) tellOfStatus(log, { ...runOf(birth), status, at });
+  if (runsAreHeard(log)) tellOfStatus(log, birth, status, at);
 }
 
-function tellOfEvent(log: Logger, told: ToldEvent): void {
-  if (eventChannel.hasSubscribers) eventChannel.publish(told);
+function tellOfEvent(log: Logger, birth: Birth, one: NewEvent, seq: number, at: number): void {
+  const { type, node, attempt, outcome, data } = one;
+  if (eventChannel.hasSubscribers) {
+    const { id: runId, workflow, queue, parentId } = birth;
+    // In one piece: to spread the part that is common to both would cost more than everything else here.
+    const told: ToldEvent = {
+      runId,
+      workflow,
+      version: versionOf(birth),
+      queue,
+      parentId,
+      hero: heroOf(birth),
+      seq,
+      type,
+      node,
+      attempt,
+      outcome,
+      data,
+      at,
+    };
+    eventChannel.publish(told);
+  }
   if (log.debug === quiet) return;
-  const { runId, workflow, type, node, attempt, outcome } = told;
   const what = [node, attempt === null ? null : `attempt ${attempt}`, outcome]
     .filter((part) => part !== null)
     .join(", ");
-  log.debug(`Run ${runId} (${workflow}): ${type}${what === "" ? "" : ` ${what}`}`);
+  log.debug(`Run ${birth.id} (${birth.workflow}): ${type}${what === "" ? "" : ` ${what}`}`);
 }
 
-function tellOfStatus(log: Logger, told: ToldStatus): void {
-  if (runChannel.hasSubscribers) runChannel.publish(told);
-  if (log.debug !== quiet) log.debug(`Run ${told.runId} (${told.workflow}) is ${told.status}`);
+function tellOfStatus(log: Logger, birth: Birth, status: RunStatus, at: number): void {
+  if (runChannel.hasSubscribers) {
+    const { id: runId, workflow, queue, parentId } = birth;
+    const told: ToldStatus = {
+      runId,
+      workflow,
+      version: versionOf(birth),
+      queue,
+      parentId,
+      hero: heroOf(birth),
+      status,
+      at,
+    };
+    runChannel.publish(told);
+  }
+  if (log.debug !== quiet) log.debug(`Run ${birth.id} (${birth.workflow}) is ${status}`);
 }
 
-function runOf({ id, workflow, version, queue, parentId, heroType, heroId }: Birth): ToldRun {
-  return {
-    runId: id,
-    workflow,
-    version: version === frozenVersion ? "" : version,
-    queue,
-    parentId,
-    hero: heroType === null || heroId === null ? null : { type: heroType, id: heroId },
-  };
-}
+const heroOf = ({ heroType: type, heroId: id }: Birth): ToldRun["hero"] =>
+  type === null || id === null ? null : { type, id };
+
+const versionOf = ({ version }: Birth) => (version === frozenVersion ? "" : version);

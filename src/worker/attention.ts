@@ -86,7 +86,7 @@ export class Attention {
     // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
     if (turn.over) return;
-    if (inbox.length > 0) turn.linger.heard();
+    if (inbox.length > 0) turn.linger.expect();
     for (const row of inbox) turn.outbox.drained.push(row.id);
     let received = inbox.flatMap((row) => this.#receive(row));
     for (let first = true; ; first = false) {

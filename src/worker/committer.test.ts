@@ -77,6 +77,18 @@ describe("the committer", () => {
     expect(batches.map(runsOf)[2]).toEqual(["a"]);
   });
 
+  test("nobody waits for a flush that makes many runs", async () => {
+    let land = (_: CommitResult) => {};
+    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    const children = Array.from({ length: 500 }, (_, n) => newRun({ id: `child${n}` }));
+    const first = committer.submit({ ...one("a", "x"), starts: children });
+    await Promise.resolve();
+    await committer.submit(one("b", "x"));
+    expect(batches.map(runsOf)).toEqual([["a"], ["b"]]);
+    land(committed());
+    await first;
+  });
+
   test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
     const { committer, batches } = open();
     await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));

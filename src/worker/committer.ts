@@ -49,6 +49,8 @@ type Committed = Extract<CommitResult, { kind: "committed" }>;
  */
 const mostInFlight = 2;
 const worthAnother = 128;
+/** A flush that makes this many runs takes long: the others' steps do not wait for it. */
+const many = 100;
 
 /** Above this a flush takes longer without getting more done per second. */
 const maxTransitions = 250;
@@ -74,6 +76,7 @@ export class Committer {
   /** Runs in flushes that are under way: what else they have to write must come after. */
   readonly #writing = new Set<string>();
   #inFlight = 0;
+  #makesMany = false;
   #kicked = false;
   #fenced = false;
 
@@ -119,7 +122,8 @@ export class Committer {
 
   #kick(): void {
     if (this.#kicked || this.#inFlight >= mostInFlight) return;
-    if (this.#inFlight > 0 && this.#queue.size + this.#starts.length < worthAnother) return;
+    const enough = this.#makesMany ? 1 : worthAnother;
+    if (this.#inFlight > 0 && this.#queue.size + this.#starts.length < enough) return;
     this.#kicked = true;
     // Everything that is submitted in this same tick joins the flush.
     queueMicrotask(() => {
@@ -135,10 +139,13 @@ export class Committer {
     if (entries.length + starts.length === 0) return;
     this.#inFlight += 1;
     for (const { transition } of entries) this.#writing.add(transition.runId);
+    const makesMany = entries.some(({ transition }) => transition.starts.length >= many);
+    if (makesMany) this.#makesMany = true;
     try {
       await this.#write(entries, starts);
     } finally {
       this.#inFlight -= 1;
+      if (makesMany) this.#makesMany = false;
       for (const { transition } of entries) this.#writing.delete(transition.runId);
       if (this.#fenced) this.#rejectAll([...this.#queue.values()], this.#starts.splice(0));
       else if (this.#queue.size > 0 || this.#starts.length > 0) this.#kick();

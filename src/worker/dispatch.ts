@@ -119,6 +119,8 @@ export class Dispatcher {
       due: { kind: "now" },
     });
     turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
+    // Others are about to execute it, and tell.
+    turn.linger.expect();
     turn.stir();
   }
 

@@ -43,6 +43,7 @@ export class Journal {
   #nextSeq: number;
   #submitting = 0;
   #gate: Promise<void> | null = null;
+  #waiting: (() => void)[] | null = null;
   #closed = false;
   /** The store's time as we last heard it, and our own monotonic clock then. */
   #heardAt: number;
@@ -97,6 +98,7 @@ export class Journal {
 
   #received({ next, events, after, starts }: Transition, receipt: Receipt | null): boolean {
     this.#submitting -= 1;
+    this.#tellWaiting();
     // Nothing of this worker counts any more, and it knows by itself.
     if (receipt === null) return this.#part({ how: "lost" });
     if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
@@ -141,9 +143,7 @@ export class Journal {
   async caughtUp(): Promise<void> {
     const { state } = this.#options;
     const last = this.#nextSeq - 1;
-    while (state.seq < last && this.#submitting > 0 && !this.#closed) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (state.seq < last && this.#submitting > 0 && !this.#closed) await this.#nextReceipt();
   }
 
   /** Waits until the state knows everything that was submitted. */
@@ -153,11 +153,28 @@ export class Journal {
   }
 
   async #submitted(): Promise<void> {
-    while (this.#submitting > 0) await new Promise((resolve) => setImmediate(resolve));
+    while (this.#submitting > 0) await this.#nextReceipt();
+  }
+
+  #nextReceipt(): Promise<void> {
+    return new Promise((resolve) => {
+      (this.#waiting ??= []).push(resolve);
+    });
+  }
+
+  /** Those who wait for a receipt look again, once all that it set off has run. */
+  #tellWaiting(): void {
+    if (this.#waiting === null) return;
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    setImmediate(() => {
+      for (const goOn of waiting) goOn();
+    });
   }
 
   close(): void {
     this.#closed = true;
+    this.#tellWaiting();
   }
 
   #heard(at: number): void {

@@ -4,6 +4,7 @@
  */
 import { hasOpenChildren } from "../core/decide.js";
 import type { RunState } from "../core/state.js";
+import type { Outbox } from "./outbox.js";
 
 /** Shorter logs are read again in no time. */
 const longLog = 500;
@@ -11,22 +12,22 @@ const patienceMs = 250;
 
 export class Linger {
   readonly #wake: () => void;
-  #heardAt = Number.NEGATIVE_INFINITY;
+  #since = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(wake: () => void) {
     this.#wake = wake;
   }
 
-  /** Mail came. */
-  heard(): void {
-    this.#heardAt = performance.now();
+  /** Mail came, or is to be expected: more of it may follow soon. */
+  expect(): void {
+    this.#since = performance.now();
   }
 
   /** Whether it is worth waiting for more. Then `wake` is called when nothing has come. */
-  isWorthIt(state: RunState): boolean {
-    if (state.seq < longLog || !hasOpenChildren(state)) return false;
-    const rest = this.#heardAt + patienceMs - performance.now();
+  isWorthIt(state: RunState, { starts }: Outbox): boolean {
+    if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
+    const rest = this.#since + patienceMs - performance.now();
     if (rest <= 0) return false;
     this.stop();
     this.#timer = setTimeout(this.#wake, rest);

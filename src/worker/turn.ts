@@ -6,7 +6,7 @@
  * a run that sleeps for a month is one row.
  */
 import type { ParentsOf } from "../core/ancestry.js";
-import { decode, encode } from "../core/codec.js";
+import { encode } from "../core/codec.js";
 import { isCompensation, openCompensations } from "../core/compensation.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
@@ -33,6 +33,7 @@ import { createContext } from "./context.js";
 import { DeclaredSteps } from "./declared.js";
 import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
+import { Given } from "./given.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
@@ -54,6 +55,7 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
+  readonly given: Given;
   readonly parentsOf: ParentsOf;
   /** How to undo steps, as far as the code has said. */
   readonly compensators = new Map<string, Compensator>();
@@ -101,7 +103,8 @@ export class Turn {
     if (opening.run.version === frozenVersion)
       this.#station = { route: graphRoute, priority: opening.run.priority + 1 };
     this.state = fold(opening.log);
-    this.parentsOf = parentsIn(opening.run, this.state, definition);
+    this.given = new Given(opening.run.input);
+    this.parentsOf = parentsIn(opening.run, this.state, this.given, definition);
     this.journal = new Journal({
       runId: opening.run.id,
       state: this.state,
@@ -215,7 +218,7 @@ export class Turn {
     const { inputSchema, name } = this.definition;
     let given: unknown;
     try {
-      given = decode(this.run.input);
+      given = this.given.value;
     } catch (error) {
       return this.hold("The input of the run cannot be read.", toFailure(error));
     }
@@ -524,7 +527,7 @@ export class Turn {
     const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
     const givesBack = this.outbox.events.some((one) => one.type === "wait.withdrawn");
     const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
-    const lingers = waits && this.linger.isWorthIt(this.state);
+    const lingers = waits && this.linger.isWorthIt(this.state, this.outbox);
     if (waits && !signalIsThere && !lingers) return void this.park();
     if (!this.outbox.empty) void this.submit([]);
     if (lingers) this.#attention.setAlarm();
