@@ -12,8 +12,8 @@ import { insist } from "./insist.js";
 import type { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
 
-/** More nodes than this are handed out in several commits. */
-const startsPerCommit = 500;
+/** More nodes than this are handed out in several commits. With larger ones, this worker would be too slow to get its share. */
+const startsPerCommit = 200;
 /** Arguments as large as any payload, and what is said of the node beside them. */
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
