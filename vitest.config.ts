@@ -9,7 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^pawl$/, replacement: source("index.ts") },
       { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
-      { find: /^pawl\/memory$/, replacement: source("store/memory.ts") },
+      { find: /^pawl\/memory$/, replacement: source("store/memory/index.ts") },
       { find: /^pawl\/(sqlite|libsql|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
       { find: /^pawl\/(otel|prometheus)$/, replacement: source("telemetry/$1.ts") },
     ],

@@ -78,18 +78,23 @@ export class Pawl extends Client {
 }
 
 /**
- * Connects to a database. Without a URL: an SQLite file, `./pawl.db`.
+ * Connects to a database. Without arguments: an SQLite file, `./pawl.db`. A URL that is undefined is refused: the
+ * variable that it was read from is not set.
  *
  * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
  */
-export async function connect(url = "sqlite:./pawl.db", options: ConnectOptions = {}): Promise<Pawl> {
+export function connect(url?: string, options?: ConnectOptions): Promise<Pawl>;
+export async function connect(...args: [url?: string, options?: ConnectOptions]): Promise<Pawl> {
+  const [url, options = {}] = args.length === 0 ? ["sqlite:./pawl.db"] : args;
+  if (typeof url !== "string")
+    throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   if (options.retention !== undefined) checkRetention(options.retention);
   const logger = options.logger ?? defaultLogger;
   const store = await openStore(url, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.notify === undefined ? {} : { notify: options.notify }),
     ...(options.schema === undefined ? {} : { schema: options.schema }),
-    onTrouble: (what, error) => logger.warn(`Pawl's database: ${what}`, error),
+    onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
     await prepare(store, options.migrate ?? true);
@@ -121,7 +126,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   switch (scheme) {
     case "memory":
-      return new (await import("./store/memory.js")).MemoryStore(options);
+      return new (await import("./store/memory/index.js")).MemoryStore(options);
     case "sqlite":
       return (await import("./store/sqlite/index.js")).openSqlite(url, options);
     case "libsql":

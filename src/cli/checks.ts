@@ -1,11 +1,12 @@
 /** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
 import { isBuiltin } from "node:module";
 import { openStore } from "../connect.js";
-import { heardOf, isHeardOf, serves } from "../store/serving.js";
-import type { Store, WorkerRecord } from "../store/store.js";
+import { isHeardOf, serves } from "../store/serving.js";
+import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
 import type { Settings } from "./config.js";
 import { migrations, missingFile, withoutPassword } from "./database.js";
+import { nameOf } from "./served.js";
 import { lasting } from "./times.js";
 
 export interface Check {
@@ -113,7 +114,11 @@ function checkClock(skewMs: number): Check {
 }
 
 async function checkWorkers(store: Store): Promise<Check[]> {
-  const [live, all, now] = await Promise.all([heardOf(store), store.workers(), store.now()]);
+  const runs = await store.runs({ active: true, limit: runsLookedAt });
+  const tasks = await store.tasks(runs.map(({ id }) => id));
+  // After the tasks: whoever owns one of them is among the workers then.
+  const [all, now] = await Promise.all([store.workers(), store.now()]);
+  const live = all.filter((worker) => isHeardOf(worker, now));
   const silent = all.filter((worker) => worker.live && !isHeardOf(worker, now));
   const names = live.map(({ name }) => name).join(", ");
   const checks = [
@@ -123,23 +128,37 @@ async function checkWorkers(store: Store): Promise<Check[]> {
   ];
   if (silent.length > 0)
     checks.push(warning("workers", `not heard of lately: ${silent.map(({ name }) => name).join(", ")}`));
-  return [...checks, await checkServed(store, live)];
+  return [...checks, checkRuns(runs, tasks, all, live)];
 }
 
-/** Runs that are due, or will be, and that no live worker would take. A paused run waits for a person. */
-async function checkServed(store: Store, live: readonly WorkerRecord[]): Promise<Check> {
-  const runs = (await store.runs({ active: true, limit: runsLookedAt })).filter(
-    ({ status }) => status === "pending" || status === "waiting",
-  );
-  const byId = new Map(runs.map((run) => [run.id, run]));
+/** Runs that are due, or will be, and that no live worker would take, or that a dead one still has. A paused run waits for a person. */
+function checkRuns(
+  runs: readonly RunRecord[],
+  tasks: readonly TaskRecord[],
+  all: readonly WorkerRecord[],
+  live: readonly WorkerRecord[],
+): Check {
+  const open = new Map(runs.filter(({ status }) => status !== "paused").map((run) => [run.id, run]));
   const lonely = new Map<string, number>();
-  for (const task of await store.tasks([...byId.keys()])) {
-    const run = byId.get(task.runId);
-    if (run === undefined || live.some((worker) => serves(worker, task, run))) continue;
-    const what = run.version === "" ? run.workflow : `${run.workflow} ${run.version}`;
-    lonely.set(what, (lonely.get(what) ?? 0) + 1);
+  const orphaned = new Map<string, number>();
+  for (const task of tasks) {
+    const run = open.get(task.runId);
+    if (run === undefined) continue;
+    if (task.state === "owned") {
+      if (live.some(({ id }) => id === task.owner)) continue;
+      count(orphaned, all.find(({ id }) => id === task.owner)?.name ?? "one that is forgotten");
+    }
+    if (!live.some((worker) => serves(worker, task, run))) count(lonely, nameOf(run.workflow, run.version));
   }
-  if (lonely.size === 0) return ok("runs", "every open run has a worker that serves it");
-  const list = [...lonely].map(([what, count]) => `${what} (${count})`).join(", ");
-  return warning("runs", `no live worker serves: ${list}`);
+  const complaints = [
+    ...(lonely.size === 0 ? [] : [`no live worker serves: ${listed(lonely)}`]),
+    ...(orphaned.size === 0 ? [] : [`still with a worker that is not heard of: ${listed(orphaned)}`]),
+  ];
+  if (complaints.length > 0) return warning("runs", complaints.join("; "));
+  const looked =
+    runs.length < runsLookedAt ? "every open run" : `each of the latest ${runsLookedAt.toLocaleString("en")} open runs`;
+  return ok("runs", `${looked} has a worker that serves it`);
 }
+
+const count = (counts: Map<string, number>, what: string) => counts.set(what, (counts.get(what) ?? 0) + 1);
+const listed = (counts: ReadonlyMap<string, number>) => [...counts].map(([what, n]) => `${what} (${n})`).join(", ");

@@ -3,6 +3,8 @@ import type { ExecutionInfo } from "../client/executions.js";
 import type { Explanation } from "../client/explain.js";
 import type { RunInfo } from "../client/info.js";
 import type { ProgressInfo } from "../client/progress.js";
+import type { FrozenDag } from "../core/dag.js";
+import { count } from "./counting.js";
 import { jsonOf } from "./json.js";
 import type { Output } from "./output.js";
 import { colourOf } from "./paint.js";
@@ -71,7 +73,7 @@ function header(info: Run, { paint, now }: Output): string[] {
       "ended",
       finishedAt === null ? null : `${moment(finishedAt, now())}${took === null ? "" : `, took ${lasting(took)}`}`,
     ],
-    ["input", short(info.input)],
+    ["input", inputOf(info)],
     ["output", status === "completed" ? short(info.output) : null],
   ];
   const title = `${workflow}${version === "" ? "" : ` ${version}`}`;
@@ -81,6 +83,14 @@ function header(info: Run, { paint, now }: Output): string[] {
       text === null ? [] : [`  ${paint("dim", name.padEnd(8))}  ${printable(text)}`],
     ),
   ];
+}
+
+/** That of a run that was built at run time is its graph: all of it, which nobody reads here. */
+function inputOf({ id, input }: Run): string | null {
+  const { version, signature, frozen_at, nodes } = (input ?? {}) as Partial<FrozenDag>;
+  const isGraph = version === 1 && signature !== undefined && frozen_at !== undefined && typeof nodes === "object";
+  if (!isGraph || nodes === null) return short(input);
+  return `a graph of ${count(Object.keys(nodes).length, "node")}; all of it: pawl dag export ${id}`;
 }
 
 const longestValue = 200;

@@ -20,7 +20,7 @@ export interface StartOptions {
   readonly startAt?: Date | number;
   readonly priority?: number;
   readonly tags?: readonly string[];
-  /** The caller's own open transaction: the run exists if and when it commits. */
+  /** The caller's own open transaction (one connection, not a pool): the run exists if and when it commits. */
   readonly tx?: unknown;
 }
 

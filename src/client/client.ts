@@ -8,7 +8,7 @@ import { checkName } from "../core/names.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
-import type { LoadsHeroOf, WorkflowClass } from "../define/class/workflow.js";
+import type { WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
@@ -19,6 +19,7 @@ import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/s
 import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
+import { checkTransaction } from "./callers-transaction.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
@@ -28,7 +29,7 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
-import type { ClassStartArgs, StartArgs } from "./start-args.js";
+import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 
 export interface RunsFilter {
@@ -64,14 +65,10 @@ export class Client {
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
-  start<Input, Output>(
-    definition: WorkflowDefinition<Input, Output>,
-    ...args: StartArgs<Input>
-  ): Promise<RunHandle<Input, Output>>;
-  start<Class extends WorkflowClass>(
-    workflow: Class & LoadsHeroOf<Class>,
-    ...args: ClassStartArgs<Class>
-  ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>>;
+  start<Started extends AnyWorkflow>(
+    workflow: Started & Startable<Started>,
+    ...inputAndOptions: StartArgsOf<Started>
+  ): Promise<HandleOf<Started>>;
   async start(workflow: AnyWorkflow, input?: unknown, options?: StartOptions): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
     await this.#registerFor(definition, options);
@@ -301,6 +298,7 @@ export class Client {
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
+    checkTransaction(tx);
     const { refused } = await this.store.startInTransaction(tx, runs);
     return runs.map((run) => ({ refusal: refused.find(({ runId }) => runId === run.id) ?? null, warning: null }));
   }

@@ -5,20 +5,33 @@ import {
   dagOf,
   edgesOf,
   type FrozenDag,
+  type FrozenNode,
   parentsInDag,
   parentsOfNodes,
   parseDag,
   signDag,
 } from "../core/dag.js";
 import { GraphError, InvalidInputError, InvalidStateError } from "../core/errors.js";
+import { fold } from "../core/fold.js";
 import { descendantsIn } from "../core/order.js";
-import { jobWorkflow } from "../core/route.js";
-import { fold, type RunState } from "../core/state.js";
+import { frozenVersion, jobWorkflow } from "../core/route.js";
+import type { RunState } from "../core/state.js";
 import type { DeclaredNode } from "../define/definition.js";
-import type { RunRecord, Store } from "../store/store.js";
+import type { RunRecord, Store, StoredEvent } from "../store/store.js";
 import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
 import { registrationOf } from "./registration.js";
+
+/** The frozen graph that a run goes by, if it has one: most have none, and then their logs need not be folded to know. */
+export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
+  const isFrozen = run.version === frozenVersion || log.some(({ type }) => type === "dag.imported");
+  return isFrozen ? dagOf(run, fold(log)) : null;
+}
+
+/** What a node is called: logs go by the ids of frozen graphs. Elsewhere its name is its id. */
+export function nodeName(dag: FrozenDag | null, id: string): string {
+  return dag !== null && Object.hasOwn(dag.nodes, id) ? (dag.nodes[id] as FrozenNode).name : id;
+}
 
 /** Reads what a run goes by: its own frozen graph, or what its code has declared. */
 export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {

@@ -7,7 +7,10 @@ import type { StoredEvent } from "../store/store.js";
 
 export interface ExecutionInfo {
   readonly id: string;
+  /** The name of the step, or of the node of a graph. */
   readonly step: string;
+  /** By what the log knows it: of a node of a graph that was built at run time its id, else the same as `step`. */
+  readonly node: string;
   readonly attempt: number;
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "canceled" | "skipped";
   /** Why it ended; null while it has not. */
@@ -160,6 +163,7 @@ class Executions {
     const draft: Draft = {
       id: executionId(this.#runId, step, attempt),
       step,
+      node: step,
       attempt,
       state: "scheduled",
       outcome: null,

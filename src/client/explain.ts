@@ -1,11 +1,13 @@
 /** Why a run is not moving, in one plain answer for whoever is on call. */
 import { dagOf, type FrozenDag } from "../core/dag.js";
 import type { StoredEvent } from "../core/event.js";
+import { fold } from "../core/fold.js";
 import { graphRoute } from "../core/route.js";
-import { fold, type Op, type RunState } from "../core/state.js";
+import type { Op, RunState } from "../core/state.js";
 import { type Waiting, waitingFor } from "../core/waiting.js";
 import { heardOf, isHeardOf, serves } from "../store/serving.js";
 import type { PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import { nodeName } from "./dag.js";
 import { errorOf } from "./info.js";
 import { readLog } from "./log.js";
 import { pausedQueueOf } from "./queues.js";
@@ -37,10 +39,18 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   if (due !== null) return due;
   const log = await readLog(store, run);
   const state = fold(log);
-  if (task.state === "owned") return owned(await store.workers(), await store.now(), task, log);
-  if (state.paused !== null) return paused(state.paused, dagOf(run, state));
+  const dag = dagOf(run, state);
+  if (task.state === "owned") return owned(await store.workers(), await store.now(), task, { log, state, dag });
+  if (state.paused !== null) return paused(state.paused, dag);
   if (state.startedAt === null) return planned(run, task);
-  return { ...(await waits(store, state, log)), until: instant(task.dueAt) };
+  return { ...(await waits(store, { log, state, dag })), until: instant(task.dueAt) };
+}
+
+/** What is known of a run that has begun. */
+interface Known {
+  readonly log: readonly StoredEvent[];
+  readonly state: RunState;
+  readonly dag: FrozenDag | null;
 }
 
 /** Of a run that is due and that nobody executes: why. null when it is not due. */
@@ -87,20 +97,20 @@ function ended(run: RunRecord, finishedAt: number): Explanation {
   const error = errorOf(run);
   const why = error === null ? "" : `: ${error.message}`;
   const since = new Date(finishedAt);
-  return { because: "ended", text: `It is ${run.status} since ${since.toISOString()}${why}`, since, until: null };
+  const how = run.status === "canceled" ? "was canceled" : run.status;
+  return { because: "ended", text: `It ${how} at ${since.toISOString()}${why}`, since, until: null };
 }
 
 function paused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | null): Explanation {
   const { reason, at, node, resumeOn, recheckAt } = pause;
   const since = new Date(at);
-  const name = node === null ? undefined : dag?.nodes[node]?.name;
-  const where = node === null ? "" : name === undefined ? ` at step "${node}"` : ` at node "${name}"`;
+  const where = node === null ? "" : ` at ${place(dag, node)}`;
   const ways = [
     "somebody resumes it",
     ...(resumeOn === null ? [] : [`the signal "${resumeOn}" comes`]),
     ...(recheckAt === null ? [] : [`it is tried again at ${new Date(recheckAt).toISOString()}`]),
   ];
-  const text = `It is paused${where} since ${since.toISOString()} until ${ways.join(", or ")}: ${reason}`;
+  const text = `It has been paused${where} since ${since.toISOString()} until ${ways.join(", or ")}: ${reason}`;
   return { because: "paused", text, since, until: instant(recheckAt) };
 }
 
@@ -108,7 +118,7 @@ function owned(
   workers: readonly WorkerRecord[],
   now: number,
   task: TaskRecord,
-  log: readonly StoredEvent[],
+  { log, state, dag }: Known,
 ): Explanation {
   const worker = workers.find(({ id }) => id === task.owner);
   const last = log.at(-1);
@@ -119,8 +129,8 @@ function owned(
     const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.`;
     return { because: "worker_silent", text, since: new Date(worker.beatAt), until: null };
   }
-  const executing = [...fold(log).ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
-  const steps = executing.map(([step]) => `step "${step}"${sinceOf(log, step, "step.started")}`).join(", ");
+  const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
+  const steps = executing.map(([step]) => `${place(dag, step)}${sinceOf(log, step, "step.started")}`).join(", ");
   const text = `It is being executed by ${name}${steps === "" ? "" : `: ${steps}`}.`;
   return { because: "executing", text, since, until: null };
 }
@@ -135,14 +145,14 @@ function planned(run: RunRecord, task: TaskRecord): Explanation {
   return { because: "planned", text, since, until };
 }
 
-async function waits(store: Store, state: RunState, log: readonly StoredEvent[]): Promise<Explanation> {
-  const parts = await Promise.all(waitingFor(state).map((one) => inWords(store, one, state, log)));
-  const since = instant(log.at(-1)?.at ?? null);
+async function waits(store: Store, known: Known): Promise<Explanation> {
+  const parts = await Promise.all(waitingFor(known.state).map((one) => inWords(store, one, known)));
+  const since = instant(known.log.at(-1)?.at ?? null);
   const text = parts.length === 0 ? "It waits for nothing that is known." : `It waits for ${parts.join("; and for ")}.`;
   return { because: "waiting", text, since, until: null };
 }
 
-async function inWords(store: Store, one: Waiting, state: RunState, log: readonly StoredEvent[]): Promise<string> {
+async function inWords(store: Store, one: Waiting, { log, state, dag }: Known): Promise<string> {
   switch (one.kind) {
     case "sleep":
       return `the end of its sleep "${one.name}"${untilOf(state.ops.get(one.name))}`;
@@ -152,9 +162,9 @@ async function inWords(store: Store, one: Waiting, state: RunState, log: readonl
       return `the signal ${names}${wait === undefined ? "" : sinceOf(log, wait[0], "wait.started")}${untilOf(wait?.[1])}`;
     }
     case "step":
-      return `the time of step "${one.step}"${untilOf(state.ops.get(one.step))}`;
+      return `the time of ${place(dag, one.step)}${untilOf(state.ops.get(one.step))}`;
     case "retry":
-      return `attempt ${one.attempt} at step "${one.step}"${untilOf(state.ops.get(one.step))}${lastError(log, one.step)}`;
+      return `attempt ${one.attempt} at ${place(dag, one.step)}${untilOf(state.ops.get(one.step))}${lastError(log, one.step)}`;
     case "child": {
       const child = await store.run(one.runId);
       return `its child ${one.runId} (workflow "${one.workflow}"${child === null ? "" : `, ${child.status}`})`;
@@ -166,6 +176,11 @@ async function inWords(store: Store, one: Waiting, state: RunState, log: readonl
     case "reattempt":
       return `its next attempt${state.reattemptAt === null ? "" : ` at ${new Date(state.reattemptAt).toISOString()}`}`;
   }
+}
+
+function place(dag: FrozenDag | null, id: string): string {
+  const name = nodeName(dag, id);
+  return name === id ? `step "${id}"` : `node "${name}"`;
 }
 
 function untilOf(op: Op | undefined): string {

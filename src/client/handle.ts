@@ -3,13 +3,13 @@ import { decode, encode } from "../core/codec.js";
 import type { FrozenDag } from "../core/dag.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
+import { fold } from "../core/fold.js";
 import { checkName, checkReason } from "../core/names.js";
-import { fold } from "../core/state.js";
 import { currentStep } from "../core/waiting.js";
 import type { Logger } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
-import { readGraph } from "./dag.js";
+import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
@@ -159,7 +159,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Every attempt at every step, in the order in which they began to be known. */
   async executions(): Promise<ExecutionInfo[]> {
-    return executionsOf(this.id, await readLog(this.#store, await this.#record()));
+    const run = await this.#record();
+    const log = await readLog(this.#store, run);
+    const dag = frozenGraphOf(run, log);
+    return executionsOf(this.id, log).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
   }
 
   /** When each execution began and ended, in that order, for drawing. */

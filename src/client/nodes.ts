@@ -30,17 +30,17 @@ export interface NodeInfo {
 }
 
 export function nodesOf(declared: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
-  const latest = new Map(executions.map((execution) => [execution.step, execution]));
+  const latest = new Map(executions.map((execution) => [execution.node, execution]));
   const nodes = declared.map(({ id, name, kind, job = null, after }) => {
     const execution = latest.get(id ?? name);
     return { id: id ?? name, name, kind, job, after, state: execution?.state ?? "pending", ...factsOf(execution) };
   });
   const known = new Set(nodes.map(({ id }) => id));
   for (const execution of latest.values()) {
-    const { step } = execution;
+    const { node } = execution;
     // Parts of a step, and what undoes it, are not nodes.
-    if (known.has(step) || /[/#]/.test(step) || step === "on_failure") continue;
-    const removed = { id: step, name: step, kind: "step", job: null, after: [], state: "removed" } as const;
+    if (known.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
+    const removed = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
     nodes.push({ ...removed, ...factsOf(execution) } as never);
   }
   return nodes as NodeInfo[];
@@ -60,6 +60,6 @@ function factsOf(execution: ExecutionInfo | undefined) {
 
 /** The steps of a function are those that its runs have come to. */
 export function seenIn(executions: readonly ExecutionInfo[]): PlannedNode[] {
-  const names = new Set(executions.map(({ step }) => step));
+  const names = new Set(executions.map(({ node }) => node));
   return [...names].map((name) => ({ name, kind: "step", after: [] }));
 }

@@ -1,8 +1,8 @@
 /** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
 import { InvalidStateError } from "../core/errors.js";
+import { fold } from "../core/fold.js";
 import { inheritedFrom } from "../core/fork.js";
 import { childRunId } from "../core/ids.js";
-import { fold } from "../core/state.js";
 import { parkingNote } from "../core/waiting.js";
 import { anyHero, type HeroPolicy } from "../define/definition.js";
 import type { NewRun, Refusal, RunRecord, Store } from "../store/store.js";

@@ -1,6 +1,7 @@
 /** A run as it was: its state rebuilt from the log, up to any event. */
 import { type Failure, reviveFailure } from "../core/failure.js";
-import { fold, type RunState, statusOf } from "../core/state.js";
+import { fold } from "../core/fold.js";
+import { type RunState, statusOf } from "../core/state.js";
 import { type Waiting, waitingFor } from "../core/waiting.js";
 import type { RunStatus, StoredEvent } from "../store/store.js";
 

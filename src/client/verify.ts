@@ -1,6 +1,7 @@
 /** Folds every log and compares what it says with the tables. The log is the truth; a difference is a bug or a hand. */
 import { decode, encode } from "../core/codec.js";
-import { fold, type RunState, statusOf } from "../core/state.js";
+import { fold } from "../core/fold.js";
+import { type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, waitingFor } from "../core/waiting.js";
 import type { RunRecord, Store, StoredEvent, TaskRecord } from "../store/store.js";
 import { readWaiting } from "./info.js";

@@ -9,7 +9,7 @@ import { sha256Hex } from "./ids.js";
 import { checkName } from "./names.js";
 import { orderOf } from "./order.js";
 import { frozenVersion } from "./route.js";
-import { scopeMark } from "./state.js";
+import { scopeMark } from "./scope.js";
 
 export interface FrozenNode {
   readonly name: string;

@@ -3,8 +3,9 @@ import { encode } from "./codec.js";
 import { type Command, decide, hasOpenChildren, type Received } from "./decide.js";
 import { InvalidStateError } from "./errors.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
+import { fold } from "./fold.js";
 import type { Range } from "./ranges.js";
-import { fold, type RunState } from "./state.js";
+import type { RunState } from "./state.js";
 
 const minute = 60_000;
 const started = event("run.started", {});

@@ -9,8 +9,9 @@ import { InvalidStateError } from "./errors.js";
 import { event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import { indexes, type Range, rangesOf } from "./ranges.js";
+import { callOfChild } from "./scope.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
-import { callOfChild, isDispatched, statusOf } from "./state.js";
+import { isDispatched, statusOf } from "./state.js";
 
 export type Command =
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }

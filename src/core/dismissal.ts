@@ -2,7 +2,8 @@
 import type { NewEvent } from "./event.js";
 import { childRunId } from "./ids.js";
 import { type Message, writeMail } from "./mail.js";
-import { childNode, isDispatched, type MapOp, type RunState, scopeOf } from "./state.js";
+import { childNode, scopeOf } from "./scope.js";
+import { isDispatched, type MapOp, type RunState } from "./state.js";
 
 /** What commands have decided may leave children without anybody who waits for them. */
 export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {

@@ -312,10 +312,13 @@ export class StoreError extends PawlError {
   readonly code = "STORE_ERROR";
   /** Whether the same call may work when it is made again (a lost connection, a deadlock). */
   readonly transient: boolean;
+  /** Whether that is because the server could not be reached, or the connection to it was lost. */
+  readonly unreachable: boolean;
 
-  constructor(message: string, options: ErrorOptions & { transient: boolean }) {
+  constructor(message: string, options: ErrorOptions & { transient: boolean; unreachable?: boolean }) {
     super(message, causeOf(options));
     this.transient = options.transient;
+    this.unreachable = options.unreachable ?? false;
   }
 }
 

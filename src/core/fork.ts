@@ -1,7 +1,9 @@
 /** What a new run takes over from one that failed: all that was done for good, and nothing that was only begun. */
 import { compensationOf, isCompensation } from "./compensation.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
-import { fold, type Op, type RunState, scopeMark } from "./state.js";
+import { fold } from "./fold.js";
+import { scopeMark } from "./scope.js";
+import type { Op, RunState } from "./state.js";
 
 /** The beginning of the new log. Numbers of signals are those of the new log. */
 export function inheritedFrom(runId: string, log: readonly StoredEvent[]): NewEvent[] {

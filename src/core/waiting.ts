@@ -1,5 +1,6 @@
 /** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
-import { hasEnded, isDispatched, type RunState, scopeMark } from "./state.js";
+import { scopeMark } from "./scope.js";
+import { hasEnded, isDispatched, type RunState } from "./state.js";
 
 /** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
 export type Waiting =

@@ -329,8 +329,11 @@ export interface StoreOptions {
   readonly notify?: boolean;
   /** PostgreSQL: the schema the tables live in. */
   readonly schema?: string;
-  /** Told of trouble that was dealt with (a reconnect, a retried deadlock). */
-  readonly onTrouble?: (what: string, error: unknown) => void;
+  /**
+   * Told of trouble that was dealt with (a retried deadlock), and once, without an error, that the server cannot be reached
+   * and that it can be again.
+   */
+  readonly onTrouble?: (what: string, error?: unknown) => void;
 }
 
 export interface Store {

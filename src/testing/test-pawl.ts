@@ -6,7 +6,7 @@ import { openStore, Pawl } from "../connect.js";
 import { decode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidStateError } from "../core/errors.js";
-import { scopeMark } from "../core/state.js";
+import { scopeMark } from "../core/scope.js";
 import type { AnyWorkflow } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";

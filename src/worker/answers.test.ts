@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { event, type NewEvent } from "../core/event.js";
-import { evolve, fold, type RunState } from "../core/state.js";
+import { evolve, fold } from "../core/fold.js";
+import type { RunState } from "../core/state.js";
 import { Answers } from "./answers.js";
 
 const completed = (node: string) => event("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });

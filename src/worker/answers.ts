@@ -3,7 +3,8 @@
  * before the next one is handed over, everything the last one set off has run (a macrotask passes). Live and on replay
  * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
-import { type Answered, type Op, type RunState, scopeMark } from "../core/state.js";
+import { scopeMark } from "../core/scope.js";
+import type { Answered, Op, RunState } from "../core/state.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = nobody;

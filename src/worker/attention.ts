@@ -123,7 +123,7 @@ export class Attention {
     if (retries === null) return;
     const due: (() => void)[] = [];
     for (const [key, begin] of retries) {
-      if (!this.#turn.mayBegin(key)) continue;
+      if (!this.#turn.course.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
       if (op === undefined) continue;

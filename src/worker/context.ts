@@ -84,7 +84,7 @@ class Context implements WorkflowContext<any> {
 
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
-    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.failing)
+    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.course.failing)
       throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
     if (typeof fn !== "function")
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);

@@ -6,7 +6,8 @@ import { dataOf, event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { routeOf } from "../core/route.js";
-import { type StepOp, scopeMark } from "../core/state.js";
+import { scopeMark } from "../core/scope.js";
+import type { StepOp } from "../core/state.js";
 import type { StepTools } from "../define/context.js";
 import type {
   DeclaredStep,

@@ -5,7 +5,8 @@ import { MissingJobError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { jobWorkflow } from "../core/route.js";
-import { childNode, hasEnded, isDispatched, type Op, type StepOp } from "../core/state.js";
+import { childNode } from "../core/scope.js";
+import { hasEnded, isDispatched, type Op, type StepOp } from "../core/state.js";
 import type { JobInput } from "../define/dynamic/job.js";
 import type { DispatchedNode } from "../define/stepping.js";
 import { insist } from "./insist.js";
@@ -45,7 +46,7 @@ export class Dispatcher {
     // It may be tried again later, in this same turn.
     turn.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
-    if (!turn.mayBegin(node.id)) return;
+    if (!turn.course.mayBegin(node.id)) return;
     const info = this.#jobOf(node.job);
     if (info instanceof Promise) void turn.busy(async () => this.#send(node, op, await info));
     else this.#send(node, op, info);
@@ -87,7 +88,7 @@ export class Dispatcher {
   #handOut(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     const turn = this.#turn;
     const { id, name, job, frozenAt } = node;
-    if (!turn.mayBegin(id)) return;
+    if (!turn.course.mayBegin(id)) return;
     if (info === null) {
       const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt: Date.parse(frozenAt) });
       return turn.hold(error.message, toFailure(error), id);

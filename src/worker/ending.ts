@@ -20,7 +20,7 @@ export function handlerReturned(turn: Turn, output: unknown): void {
   if (turn.over) return;
   const swallowed = turn.raised.take();
   if (swallowed !== null) return void obey(turn, swallowed);
-  if (turn.suspended) return turn.stir();
+  if (turn.course.suspended) return turn.stir();
   const forgotten = forgottenBy(turn);
   if (forgotten.length === 0) return void complete(turn, output);
   turn.diverge(forgotten, "the log has steps that the code finished without asking for");
@@ -131,7 +131,7 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
 async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
-  turn.onlyStep(onFailureStep);
+  turn.course.lastStep = onFailureStep;
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {

@@ -7,6 +7,7 @@ import type { Logger } from "../define/context.js";
 import type { Store } from "../store/store.js";
 import { maxTimerMs } from "./execution.js";
 import { StuckRuns } from "./stuck-runs.js";
+import { warnOf } from "./trouble.js";
 
 export interface HousekeepingOptions {
   readonly store: Store;
@@ -74,7 +75,7 @@ export class Housekeeping {
       await work();
     } catch (error) {
       if (!this.#stop.signal.aborted)
-        this.#options.log.warn(`Housekeeping failed (${what}); it is tried again later.`, error);
+        warnOf(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
     }
   }
 }

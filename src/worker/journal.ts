@@ -1,6 +1,7 @@
 /** One run's way into its log while this worker has it: what to write, at which position, and what became of it. */
 import type { NewEvent } from "../core/event.js";
-import { evolve, type RunState } from "../core/state.js";
+import { evolve } from "../core/fold.js";
+import type { RunState } from "../core/state.js";
 import type { NewRun, Next, Transition } from "../store/store.js";
 import type { Committer, Receipt } from "./committer.js";
 import { keep, Outbox } from "./outbox.js";

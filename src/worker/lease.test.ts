@@ -47,3 +47,32 @@ test("none that is asked for is lost, at whatever moment of the one before, and 
     expect(looks, `asked after ${moments} moments`).toBe(2);
   }
 });
+
+test.each([
+  [1, 'Freed the runs of a dead worker: "mail-1" (id-1).'],
+  [2, 'Freed the runs of 2 dead workers: "mail-1" (id-1), "mail-2" (id-2).'],
+  [40, 'Freed the runs of 40 dead workers: "mail-1", "mail-2", "mail-3" and 37 more.'],
+])(
+  "of %i that it frees the runs of it says how many there are and their names, and ids when they are few",
+  async (count, line) => {
+    const workers = Array.from({ length: count }, (_, n) => ({ id: `id-${n + 1}`, name: `mail-${n + 1}` }));
+    expect(await toldOfDead(workers, async () => workers)).toBe(line);
+  },
+);
+
+test("dead workers whose names cannot be read are told of by their ids", async () => {
+  const unread = () => Promise.reject(new Error("not now"));
+  expect(await toldOfDead([{ id: "id-1" }], unread)).toBe("Freed the runs of a dead worker: id-1.");
+});
+
+/** What a lease says when a beat has found these dead. */
+function toldOfDead(dead: readonly { readonly id: string }[], workers: () => Promise<readonly object[]>) {
+  return new Promise((resolve) => {
+    const reaped = dead.map(({ id }) => id);
+    const beat = async () => ({ alive: true, mail: [], reaped, pausedQueues: [] });
+    const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
+    const store = { beat, workers } as unknown as Store;
+    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 30, { ...silent, warn: resolve }, events);
+    onTestFinished(() => lease.stop());
+  });
+}

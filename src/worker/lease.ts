@@ -1,6 +1,9 @@
 /** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
 import type { Logger } from "../define/context.js";
 import type { Fence, Store } from "../store/store.js";
+import { warnOf } from "./trouble.js";
+
+const fewWorkers = 3;
 
 export interface LeaseEvents {
   /** The store says that this epoch is over. */
@@ -59,7 +62,7 @@ export class Lease {
       this.#events.onPausedQueues(paused.map(({ name }) => name));
       if (mail.length > 0) this.#events.onMail(mail);
     } catch (error) {
-      if (!this.#stopped) this.#log.warn("A look for news failed; the next heartbeat will tell.", error);
+      if (!this.#stopped) warnOf(this.#log, "A look for news failed; the next heartbeat will tell.", error);
     }
   }
 
@@ -70,14 +73,28 @@ export class Lease {
       const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
       if (this.#stopped) return;
       if (!alive) return this.#events.onLost();
-      if (reaped.length > 0) this.#log.warn(`Freed the runs of ${reaped.length} dead worker(s): ${reaped.join(", ")}.`);
+      if (reaped.length > 0) void this.#tellOfDead(reaped);
       this.#events.onPausedQueues(pausedQueues);
       if (mail.length > 0) this.#events.onMail(mail);
     } catch (error) {
-      if (!this.#stopped) this.#log.warn("A heartbeat failed; the next one will tell.", error);
+      if (!this.#stopped) warnOf(this.#log, "A heartbeat failed; the next one will tell.", error);
     } finally {
       this.#beating = false;
     }
+  }
+
+  /** By the names that people gave them; the ids help as long as there are few. */
+  async #tellOfDead(ids: readonly string[]): Promise<void> {
+    const workers = await this.#store.workers().catch(() => []);
+    const names = new Map(workers.map(({ id, name }) => [id, name]));
+    const few = ids.length <= fewWorkers;
+    const listed = ids.slice(0, fewWorkers).map((id) => {
+      const name = names.get(id);
+      return name === undefined ? id : few ? `"${name}" (${id})` : `"${name}"`;
+    });
+    const rest = few ? "" : ` and ${ids.length - fewWorkers} more`;
+    const whose = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
+    this.#log.warn(`Freed the runs of ${whose}: ${listed.join(", ")}${rest}.`);
   }
 
   stop(): void {

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { fold, type RunState } from "../core/state.js";
+import { fold } from "../core/fold.js";
+import type { RunState } from "../core/state.js";
 import { newRun } from "../testing/store-suite/builders.js";
 import { Linger } from "./linger.js";
 import { Outbox } from "./outbox.js";

@@ -1,6 +1,7 @@
 /** A run is let go of: when it wakes up, where, and the note that tells whoever takes it next what its code has seen. */
 import type { NewEvent } from "../core/event.js";
-import { evolve, type RunState, statusOf } from "../core/state.js";
+import { evolve } from "../core/fold.js";
+import { type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { Next, RunRecord } from "../store/store.js";
 import type { Outbox } from "./outbox.js";

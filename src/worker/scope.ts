@@ -5,7 +5,7 @@
 import { InvalidInputError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { seededRandom } from "../core/ids.js";
-import { scopeMark, scopeOf } from "../core/state.js";
+import { scopeMark, scopeOf } from "../core/scope.js";
 import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
@@ -108,14 +108,14 @@ export class Scope {
     const goOn = () => {
       if (this.#closed) return;
       this.#open -= 1;
-      if (this.#open === 0) this.turn.goOn();
+      if (this.#open === 0) this.turn.executions.hold();
     };
     answer.then(goOn, goOn);
   }
 
   /** The body has ended; what it asked for and did not wait for is not its business any more. */
   close(): void {
-    if (!this.#closed && this.#open > 0) this.turn.goOn();
+    if (!this.#closed && this.#open > 0) this.turn.executions.hold();
     this.#closed = true;
   }
 

@@ -14,6 +14,7 @@ import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import type { SlowSteps } from "./slow-steps.js";
+import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
 import type { Opening, Registered, TurnHost } from "./turn-host.js";
 
@@ -59,7 +60,7 @@ export class Session {
       fence,
       onFenced: () => options.onLost(this),
       onUncertain: () => options.onUncertain(),
-      onTrouble: (what, error) => log.warn(`Worker "${workerName}": ${what} failed, trying again.`, error),
+      onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
       store,

@@ -10,7 +10,8 @@ import { executionId } from "../core/ids.js";
 import type { Places } from "../core/places.js";
 import { presentable } from "../core/presentable.js";
 import { resolveRetry } from "../core/retry.js";
-import { type Op, type StepOp, scopeOf } from "../core/state.js";
+import { scopeOf } from "../core/scope.js";
+import type { Op, StepOp } from "../core/state.js";
 import type { StepOptions, StepTools } from "../define/context.js";
 import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
@@ -142,13 +143,18 @@ export class Step {
     const op = this.#turn.recorded(this.#key, "step");
     const answer = scope.ask(this.#key);
     // A body that was run again may ask for what its last attempt began and did not wait for.
-    if (scope.execution === null || !this.#turn.isExecuting(this.#key)) this.#begin(op);
+    if (scope.execution === null || !this.#turn.executions.has(this.#key)) this.#begin(op);
     return answer;
   }
 
   #begin(op: StepOp | undefined): void {
     const turn = this.#turn;
-    if (op?.phase === "completed" || op?.phase === "failed" || op?.phase === "skipped" || !turn.mayBegin(this.#key))
+    if (
+      op?.phase === "completed" ||
+      op?.phase === "failed" ||
+      op?.phase === "skipped" ||
+      !turn.course.mayBegin(this.#key)
+    )
       return turn.stir();
     if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
     if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#rests(op)) {
@@ -180,7 +186,7 @@ export class Step {
     if (places === null) return this.#enter(op, null);
     const turn = this.#turn;
     turn.lines.stand(places, (leave) => {
-      if (turn.mayBegin(this.#key)) return this.#enter(op, leave);
+      if (turn.course.mayBegin(this.#key)) return this.#enter(op, leave);
       leave();
       turn.stir();
     });
@@ -193,7 +199,7 @@ export class Step {
     const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
     const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
     execution.leavePlace = leavePlace;
-    this.#turn.began(execution);
+    this.#turn.executions.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);
     this.#run(execution, op);
@@ -222,7 +228,7 @@ export class Step {
     try {
       const record = (output: unknown) => this.#completed(execution, output);
       const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
-      turn.ended(execution);
+      turn.executions.ended(execution);
       if (done) turn.settled();
     } catch (thrown) {
       this.#threw(execution, op, thrown);
@@ -243,7 +249,7 @@ export class Step {
   }
 
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
-    if (this.#turn.over) return this.#turn.ended(execution);
+    if (this.#turn.over) return this.#turn.executions.ended(execution);
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
@@ -272,7 +278,7 @@ export class Step {
 
   #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
     const turn = this.#turn;
-    turn.ended(execution);
+    turn.executions.ended(execution);
     if (turn.over) return;
     if (this.#settings.declared && endsForGood(events)) {
       // Nobody waits any more for the children that its body waited for.

@@ -7,16 +7,18 @@
  */
 import type { ParentsOf } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
-import { isCompensation, openCompensations } from "../core/compensation.js";
+import { openCompensations } from "../core/compensation.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
+import { fold } from "../core/fold.js";
 import { mailToParent } from "../core/mail.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
-import { fold, type Op, type RunState, scopeMark } from "../core/state.js";
+import { scopeMark } from "../core/scope.js";
+import type { Op, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
@@ -30,18 +32,21 @@ import { noteChangedCode } from "./changed-code.js";
 import { releaseChildren, settleMap } from "./children.js";
 import type { Compensator } from "./compensation.js";
 import { createContext } from "./context.js";
+import { Course } from "./course.js";
 import { DeclaredSteps } from "./declared.js";
-import { cancel, fail, handlerReturned, handlerThrew, obey } from "./ending.js";
+import { fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
+import { Executions } from "./executions.js";
 import { Given } from "./given.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
 import { keep, type Outbox } from "./outbox.js";
 import { parentsIn } from "./parents.js";
-import { isNewsForCode, newsSeen, parkingOf, type Station } from "./parking.js";
+import { newsSeen, parkingOf, type Station } from "./parking.js";
 import { deathsOf, survives } from "./quarantine.js";
 import { Raised } from "./raised.js";
+import { comeToRest } from "./rest.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
@@ -66,30 +71,14 @@ export class Turn {
   input: unknown;
   thrown: { readonly error: unknown } | null = null;
   readonly #opening: Opening;
-  readonly #executions = new Set<TurnExecution>();
-  readonly #attention = new Attention(this);
-  /** The run fails; only this step may still begin. */
-  #lastStep: string | null = null;
-  /** What was done is being undone: nothing else may begin. */
-  #undoing = false;
-  /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
-  #expired: Failure | null = null;
-  /** It was paused and resumed within this turn, or told to try a node again: the code has its answer, so it begins again. */
-  #startOver = false;
+  readonly course: Course;
+  readonly executions: Executions;
+  readonly attention = new Attention(this);
   #controller: AbortController | null = null;
-  /** Bodies and look-ups under way: while there are any, the run cannot be parked. */
-  #busy = 0;
   #stirred = false;
   #codeRuns = false;
-  #stopping = false;
-  /** Something only a person can solve has come up; the pause is on its way into the log. */
-  #holding = false;
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
   #station: Station | null = null;
-  /** The next step is for other workers, or for later. */
-  #handingOver = false;
-  /** The run is being parked or finished: it is only a matter of the commit. */
-  #leaving = false;
   #cancelTimer: NodeJS.Timeout | null = null;
   readonly openedAt = performance.now();
 
@@ -103,6 +92,8 @@ export class Turn {
     if (opening.run.version === frozenVersion)
       this.#station = { route: graphRoute, priority: opening.run.priority + 1 };
     this.state = fold(opening.log);
+    this.course = new Course(this.state, () => this.over);
+    this.executions = new Executions(host.executing);
     this.given = new Given(opening.run.input);
     this.parentsOf = parentsIn(opening.run, this.state, this.given, definition);
     this.journal = new Journal({
@@ -145,25 +136,8 @@ export class Turn {
     return this.journal.outbox;
   }
 
-  /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
   get halted(): boolean {
-    return this.#stopping || this.#handingOver || this.suspended;
-  }
-
-  /** Nor would it count any more what the code comes to. */
-  get suspended(): boolean {
-    return (
-      this.journal.closed ||
-      this.#leaving ||
-      this.#startOver ||
-      this.#holding ||
-      this.#lastStep !== null ||
-      this.#undoing ||
-      this.#expired !== null ||
-      this.state.paused !== null ||
-      this.state.cancel !== null ||
-      this.state.ending !== null
-    );
+    return this.course.halted;
   }
 
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,7 +164,7 @@ export class Turn {
   }
 
   #goOn(): void {
-    if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.#runCode();
+    if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.runCode();
     void this.#wake();
   }
 
@@ -205,16 +179,16 @@ export class Turn {
 
   /** A run that has a past: first what came and what became due meanwhile, then, if that is any of its business, the code. */
   async #wake(): Promise<void> {
-    await this.#attention.pump(this.#opening.inbox, this.#opening.at);
+    await this.attention.pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
     // Whoever had it before may have died between a child's end and the release of the next.
     releaseChildren(this);
-    this.#settle();
+    comeToRest(this);
   }
 
-  #runCode(): void {
+  runCode(): void {
     this.#codeRuns = true;
-    if (this.definition.timeoutMs !== null) this.#attention.setAlarm();
+    if (this.definition.timeoutMs !== null) this.attention.setAlarm();
     const { inputSchema, name } = this.definition;
     let given: unknown;
     try {
@@ -258,12 +232,6 @@ export class Turn {
     return this.raised.callBody(execution, body);
   }
 
-  /** Whether a body of this step is running: a call that was given up on may still be. */
-  isExecuting(key: string): boolean {
-    for (const execution of this.#executions) if (execution.key === key) return true;
-    return false;
-  }
-
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
   rest(execution: TurnExecution): void {
     if (!execution.startRecorded && !this.over) {
@@ -271,21 +239,8 @@ export class Turn {
       const { remainingMs } = execution;
       this.outbox.open(execution.started(), remainingMs === null ? {} : { inMs: remainingMs });
     }
-    this.#busy -= 1;
+    this.executions.release();
     this.stir();
-  }
-
-  goOn(): void {
-    this.#busy += 1;
-  }
-
-  /** The handler failed: from here on only this step may begin. */
-  onlyStep(key: string): void {
-    this.#lastStep = key;
-  }
-
-  get failing(): boolean {
-    return this.#lastStep !== null;
   }
 
   /** What a step has returned, as the log says. */
@@ -296,15 +251,10 @@ export class Turn {
 
   /** From here on nothing begins but what undoes. False: that has begun before. */
   beginUndoing(): boolean {
-    if (this.#undoing) return false;
-    this.#undoing = true;
+    if (this.course.undoing) return false;
+    this.course.undoing = true;
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     return true;
-  }
-
-  mayBegin(key: string): boolean {
-    if (this.#undoing && isCompensation(key)) return !this.over && !this.#leaving && this.state.paused === null;
-    return !this.halted || (this.#lastStep === key && !this.over && !this.#leaving && this.state.cancel === null);
   }
 
   /** What the log has under this key. The same name must still be the same kind of thing. */
@@ -333,13 +283,13 @@ export class Turn {
     this.#stirred = true;
     setImmediate(() => {
       this.#stirred = false;
-      this.#settle();
+      comeToRest(this);
     });
   }
 
   /** Its step was interrupted so that others get their turn: if there are any, it is put back among those that wait for one. */
   giveWay(): void {
-    if (this.host.crowded()) this.#handingOver = true;
+    if (this.host.crowded()) this.course.handingOver = true;
   }
 
   /** The next step is run here, or, if this worker is not for it, handed over to those that are. */
@@ -348,43 +298,30 @@ export class Turn {
     this.#station = station;
     // Then the run is parked in any case, and wakes up where it belongs.
     if (waitsFirst || this.host.serves(station.route, this.definition.version)) return;
-    this.#handingOver = true;
+    this.course.handingOver = true;
     this.stir();
   }
 
   /** Keeps the run from being parked while `work` goes on. */
   async busy<T>(work: () => Promise<T>): Promise<T> {
-    this.#busy += 1;
+    this.executions.hold();
     try {
       return await work();
     } finally {
-      this.#busy -= 1;
+      this.executions.release();
       this.stir();
     }
   }
 
-  began(execution: TurnExecution): void {
-    this.#busy += 1;
-    this.#executions.add(execution);
-    this.host.executing.add(execution);
-  }
-
-  ended(execution: TurnExecution): void {
-    execution.over = true;
-    execution.leavePlace?.();
-    execution.scope?.close();
-    this.#executions.delete(execution);
-    this.host.executing.delete(execution);
-  }
-
+  /** What came of a body is in the log. */
   settled(): void {
-    this.#busy -= 1;
-    if (this.#busy === 0 && (this.answers.pending.size > 0 || this.halted)) this.stir();
+    this.executions.release();
+    if (!this.executions.busy && (this.answers.pending.size > 0 || this.halted)) this.stir();
   }
 
   /** A step waits for its next attempt: `begin` is called when it is due, if the turn lives that long. */
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
-    this.#attention.retryLater(key, begin);
+    this.attention.retryLater(key, begin);
     this.stir();
   }
 
@@ -403,7 +340,7 @@ export class Turn {
 
   abort(reason: unknown): void {
     this.#controller?.abort(reason);
-    for (const execution of this.#executions) execution.abort(reason);
+    this.executions.abort(reason);
   }
 
   storeNow(): number {
@@ -429,30 +366,26 @@ export class Turn {
         if (!(node as string).includes(scopeMark)) this.host.stepEnded(this);
       }
       if (type === "map.settled" || type === "map.spawned") releaseChildren(this);
-      else if ((type === "run.resumed" || type === "node.reopened") && this.#codeRuns) this.#startOver = true;
+      else if ((type === "run.resumed" || type === "node.reopened") && this.#codeRuns) this.course.startOver = true;
       else if (type === "wait.started" || type === "run.paused") listens = true;
     }
-    if (listens && this.state.signals.length > 0) void this.#attention.pump([], at);
+    if (listens && this.state.signals.length > 0) void this.attention.pump([], at);
     if (this.halted) this.halt();
     else if (!this.outbox.empty) this.stir();
   }
 
   #parted(parting: Parting): void {
     this.answers.close();
-    this.#attention.stop();
+    this.attention.stop();
     this.lines.leaveAll();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     this.linger.stop();
-    for (const execution of this.#executions) {
-      execution.dispose();
-      execution.leavePlace?.();
-      this.host.executing.delete(execution);
-    }
+    this.executions.leave();
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
-    if (this.#controller !== null || this.#executions.size > 0) {
+    if (this.#controller !== null || this.executions.any) {
       this.abort(new Error(`Run ${this.runId} is not executed here any more (${parting.how}).`));
     }
-    this.#executions.clear();
+    this.executions.clear();
     this.host.parted(this, parting);
   }
 
@@ -460,20 +393,20 @@ export class Turn {
 
   /** Mail came, or time passed: look. */
   poke(): Promise<void> {
-    return this.#attention.poke();
+    return this.attention.poke();
   }
 
   /** The time limit of the run has passed. */
   async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
-    if (this.#expired !== null || this.#undoing || this.#lastStep !== null) return;
+    if (this.course.expired !== null || this.course.undoing || this.course.lastStep !== null) return;
     const before = events.filter((one) => !isEnding(one));
     const mustUndo = openCompensations(this.state).length > 0;
     if (this.definition.onFailure === null && !mustUndo) return this.conclude("failed", before, null, error);
     if (!(await this.submit(before))) return;
     this.abort(reviveFailure(error));
     if (mustUndo && !this.#codeRuns) {
-      this.#expired = error;
-      return this.#runCode();
+      this.course.expired = error;
+      return this.runCode();
     }
     this.#codeRuns = true;
     this.answers.open();
@@ -486,7 +419,7 @@ export class Turn {
     if (this.state.cancel === null || this.#cancelTimer !== null) return;
     this.abort(new RunCanceledError(this.runId, this.state.cancel.reason ?? undefined));
     this.#cancelTimer = setTimeout(() => {
-      this.#busy = 0;
+      this.executions.giveUp();
       this.stir();
     }, this.host.cancelGraceMs);
   }
@@ -500,79 +433,27 @@ export class Turn {
 
   /** The worker stops: what runs may finish, then the run goes to whoever is next. */
   stop(): void {
-    this.#stopping = true;
+    this.course.stopping = true;
     this.stir();
   }
 
-  // ── Coming to rest ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** The code has had its say for now. Write what it left, and park the run if nothing but waiting is left to do. */
-  #settle(): void {
-    if (this.over || this.#leaving) return;
-    if (this.halted) this.lines.leaveAll();
-    if (this.#busy > 0 || this.lines.waiting > 0 || this.#attention.busy) {
-      if (!this.outbox.empty && !this.journal.unsettled) void this.submit([]);
-      if (this.answers.pending.size > 0) this.#attention.setAlarm();
-      return;
-    }
-    // Its receipt stirs again, and then the state knows what is in it.
-    if (this.journal.unsettled) return;
-    if (this.state.cancel !== null && this.state.paused === null) return this.#settleCanceled(this.state.cancel.reason);
-    if (this.#expired !== null && !this.answers.delivering) return this.#settleExpired(this.#expired);
-    if (this.state.paused !== null || this.#stopping || this.#startOver || this.#handingOver) return void this.park();
-    // News may have come after the turn began: it is looked for until the run is really let go of.
-    if (!this.#codeRuns) return this.#hasWorkForCode() ? this.#runCode() : void this.park();
-    if (this.answers.delivering) return;
-    const waits = this.answers.pending.size > 0;
-    const opensWait = this.outbox.events.some((one) => one.type === "wait.started");
-    const givesBack = this.outbox.events.some((one) => one.type === "wait.withdrawn");
-    const signalIsThere = opensWait && (this.state.signals.length > 0 || givesBack);
-    const lingers = waits && this.linger.isWorthIt(this.state, this.outbox);
-    if (waits && !signalIsThere && !lingers) return void this.park();
-    if (!this.outbox.empty) void this.submit([]);
-    if (lingers) this.#attention.setAlarm();
-  }
-
-  /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
-  #settleCanceled(reason: string | null): void {
-    const mustUndo = openCompensations(this.state).length > 0;
-    if (mustUndo && !this.#codeRuns) return this.#runCode();
-    if (mustUndo && (this.answers.delivering || this.#undoing)) return this.#waitForUndoing();
-    void cancel(this, reason);
-  }
-
-  #settleExpired(error: Failure): void {
-    if (this.#undoing) return this.#waitForUndoing();
-    void fail(this, reviveFailure(error));
-  }
-
-  /** Undoing may have to wait for its next attempt. */
-  #waitForUndoing(): void {
-    if (!this.#undoing || this.answers.delivering) return;
-    if ([...this.answers.pending.keys()].some(isCompensation)) void this.park();
-  }
-
-  /** After a death nobody knows what the code had seen. */
-  #hasWorkForCode(): boolean {
-    return this.deliveries > 1 || isNewsForCode(this.run, this.state, this.storeNow());
-  }
+  // ── Letting go ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Lets go of the run until something happens. `last` is one more event that explains why. */
   async park(last?: NewEvent): Promise<void> {
-    if (this.#leaving) return;
-    this.#leaving = true;
+    if (this.course.leaving) return;
+    this.course.leaving = true;
     if (last !== undefined) this.outbox.events.push(last);
     while (this.journal.unsettled) await this.journal.settled();
     if (!this.over) await this.journal.submit([], this.#parking());
   }
 
   #parking(): Next {
-    const cutShort = this.#stopping || this.#startOver || this.#handingOver;
     return parkingOf({
       state: this.state,
       outbox: this.outbox,
       at: this.journal.heardAt,
-      cutShort: cutShort && this.#codeRuns,
+      cutShort: this.course.cutShort && this.#codeRuns,
       awaited: this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined,
       newsSeen: this.#codeRuns ? null : newsSeen(this.run),
       station: this.#station,
@@ -586,8 +467,8 @@ export class Turn {
     output: string | null,
     error: Failure | null,
   ): Promise<void> | void {
-    if (this.#leaving) return;
-    this.#leaving = true;
+    if (this.course.leaving) return;
+    this.course.leaving = true;
     const end = () => {
       for (const mail of dismissChildren(this.runId, this.state)) this.outbox.mail.push(mail);
       const mail = mailToParent(this.run, status, output, error, attempted(this, status === "failed" ? error : null));
@@ -621,8 +502,8 @@ export class Turn {
 
   /** Pauses the run because of something only a person can solve. */
   hold(reason: string, error: Failure | null, node?: string): void {
-    if (this.over || this.#holding || this.state.paused !== null) return;
-    this.#holding = true;
+    if (this.over || this.course.holding || this.state.paused !== null) return;
+    this.course.holding = true;
     this.abort(new Error(reason));
     const paused = event(
       "run.paused",

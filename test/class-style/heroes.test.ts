@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { AlreadyActiveError, connect, Pawl, type RunStatus, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { MemoryStore } from "../../src/store/memory.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
 import { errorOf, gate, silent, start } from "../function-style/support.js";
 import { forEachStore, type StoreKind } from "../stores/harness.js";
 import { type AnyRun, attemptsOf, databaseFor, working } from "./support.js";

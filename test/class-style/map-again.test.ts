@@ -2,7 +2,7 @@
 import { Pawl, Workflow } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { MemoryStore } from "../../src/store/memory.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
 
 const aMoment = () => new Promise((resolve) => setTimeout(resolve, 10));
 class Kid extends Workflow<unknown, number, number> {

@@ -115,7 +115,7 @@ test("show tells of a failed run what went wrong", async () => {
 
 test("show tells of a paused run why, and of a class what comes next", async () => {
   expect(await stocked.folder.text("show", stocked.ids.held)).toMatch(
-    /^It is paused at step "ask" since .* until somebody resumes it: somebody has to look$/m,
+    /^It has been paused at step "ask" since .* until somebody resumes it: somebody has to look$/m,
   );
   const onboarding = await stocked.folder.text("show", stocked.ids.onboarding);
   expect(onboarding).toContain("  hero      User 42\n");

@@ -1,8 +1,12 @@
 /** `workers`, `migrate`, `verify`, `doctor`, `graph`: for whoever is on call. */
+import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Check } from "../../src/cli/checks.js";
 import { rawSql } from "../processes/raw-sql.js";
-import { type Stocked, stockedFolder, whileWorking } from "./stocked.js";
-import { complaintIn, type Folder, newFolder, workflows } from "./support.js";
+import { until } from "../processes/waiting.js";
+import { echo, endless } from "./fixtures/workflows.js";
+import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {
@@ -43,6 +47,14 @@ test("a worker that was killed is silent, until somebody finds out", async () =>
   expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: true }]);
   const { checks } = await folder.json("doctor");
   expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
+});
+
+test("workers shows jobs as jobs, and nothing that only Pawl knows", async () => {
+  const folder = newFolder();
+  const worker = folder.begin(["worker", jobsFile, "--name", "jobs-1"]);
+  await worker.until("serves");
+  expect(await folder.text("workers")).toMatch(/^jobs-1 .* jobs: Double, NeedsFile$/m);
+  expect(await folder.json("workers")).toMatchObject([{ name: "jobs-1", routes: [], jobs: ["Double", "NeedsFile"] }]);
 });
 
 test("migrate makes the tables once, and --status tells what is pending", async () => {
@@ -107,6 +119,39 @@ test("doctor warns of runs that nobody serves, by workflow", async () => {
   expect(text).toMatch(/^warning {2}workers {5}none is live; run: pawl worker <file>$/m);
   expect(text).toMatch(/^warning {2}runs {8}no live worker serves: .*order \(1\)/m);
   expect(text).not.toMatch(/no live worker serves: .*held/);
+});
+
+test("doctor tells of runs that a dead worker still has, also when a live one would take them", async () => {
+  const folder = newFolder();
+  const worker = folder.begin(["worker", workflows, "--name", "killed"]);
+  await worker.until("serves");
+  const { id } = await folder.json("start", "endless");
+  await until(async () => (await folder.json("show", id)).status === "running");
+  const runs = async () => (await folder.json("doctor")).checks.find(({ name }: Check) => name === "runs");
+  expect(await runs()).toMatchObject({ verdict: "ok", text: "every open run has a worker that serves it" });
+
+  await worker.kill();
+  await alter(folder, "UPDATE pawl_workers SET beat_at = beat_at - 60000");
+  const orphaned = "still with a worker that is not heard of: killed (1)";
+  expect(await runs()).toMatchObject({ verdict: "warning", text: `no live worker serves: endless (1); ${orphaned}` });
+  const pawl = await connect(folder.url, { logger: silent });
+  // It would free the run with its first sign of life, which comes in twenty minutes.
+  await pawl.worker({ workflows: [endless], lease: "1 hour" }).start();
+  expect(await runs()).toMatchObject({ verdict: "warning", text: orphaned });
+  await pawl.close();
+});
+
+test("doctor names graphs and their jobs as people do, and says how far it has looked", async () => {
+  const folder = newFolder();
+  const pawl = await connect(folder.url, { logger: silent });
+  await pawl.build("import", (g) => g.node("first", { job: "Double" }));
+  expect(await folder.text("doctor")).toMatch(/^warning {2}runs {8}no live worker serves: graph import \(1\)$/m);
+  await pawl.worker({ workflows: [echo], jobs: [] }).start();
+  await pawl.startMany(echo, Array(1_000).fill(1), { delay: "1 day" });
+  expect(await folder.text("doctor")).toMatch(
+    /^ok {7}runs {8}each of the latest 1,000 open runs has a worker that serves it$/m,
+  );
+  await pawl.close();
 });
 
 test("doctor fails at a problem, and looks no further", async () => {

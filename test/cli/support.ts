@@ -11,6 +11,7 @@ import { onTestFinished } from "vitest";
 
 export const program = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 export const workflows = fileURLToPath(new URL("fixtures/workflows.ts", import.meta.url));
+export const jobsFile = fileURLToPath(new URL("fixtures/jobs.ts", import.meta.url));
 
 export interface Answer {
   readonly code: number | null;

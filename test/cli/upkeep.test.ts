@@ -1,15 +1,13 @@
 /** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: for whoever is on call. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../processes/waiting.js";
 import { double, needsFile } from "./fixtures/jobs.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { type Folder, newFolder } from "./support.js";
+import { type Folder, jobsFile, newFolder } from "./support.js";
 
-const jobsFile = fileURLToPath(new URL("fixtures/jobs.ts", import.meta.url));
 const unknown = "01980000-0000-7000-8000-000000000000";
 
 let stocked: Stocked;
@@ -132,6 +130,22 @@ async function stuckGraph(folder: Folder) {
   await pawl.close();
   return { id: run.id, file };
 }
+
+test("show draws a graph by the names of its nodes, and does not print all of it", async () => {
+  const folder = newFolder();
+  const { id } = await stuckGraph(folder);
+  const text = await folder.text("show", id);
+  expect(text).toContain(`\n  input     a graph of 2 nodes; all of it: pawl dag export ${id}\n`);
+  expect(text).toMatch(/^ {2}first +completed /m);
+  expect(text).toMatch(/^ {2}second +failed .*the file is missing$/m);
+  expect(text).toMatch(/^It has been paused at node "second" since /m);
+  expect(text).not.toContain("n_");
+  const { executions, input } = await folder.json("show", id);
+  expect(executions.map(({ step, node }: any) => [step, input.nodes[node].name])).toEqual([
+    ["first", "first"],
+    ["second", "second"],
+  ]);
+});
 
 test("dag exports the graph of a run, and imports it when it was edited", async () => {
   const folder = newFolder();

@@ -49,8 +49,8 @@ describe("explain()", () => {
     await gone.cancel("not needed");
     await settle();
     const now = at(w.clock.read());
-    expect(await done.explain()).toMatchObject({ because: "ended", text: `It is completed since ${now}` });
-    expect(await gone.explain()).toMatchObject({ because: "ended", text: `It is canceled since ${now}: not needed` });
+    expect(await done.explain()).toMatchObject({ because: "ended", text: `It completed at ${now}` });
+    expect(await gone.explain()).toMatchObject({ because: "ended", text: `It was canceled at ${now}: not needed` });
   });
 
   test("of one that no worker knows, when there are none, and of one that is planned", async () => {
@@ -122,7 +122,7 @@ describe("explain()", () => {
     const now = w.clock.read();
     expect(await run.explain()).toEqual({
       because: "paused",
-      text: `It is paused at step "pay" since ${at(now)} until somebody resumes it, or the signal "bank_opened" comes, or it is tried again at ${at(now + 3_600_000)}: The bank is closed.`,
+      text: `It has been paused at step "pay" since ${at(now)} until somebody resumes it, or the signal "bank_opened" comes, or it is tried again at ${at(now + 3_600_000)}: The bank is closed.`,
       since: new Date(now),
       until: new Date(now + 3_600_000),
     });

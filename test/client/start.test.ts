@@ -1,4 +1,10 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPool } from "mysql2";
+import { createPool as createPromisePool } from "mysql2/promise";
 import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal, workflow } from "pawl";
+import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { errorOf, silent, start, world } from "../function-style/support.js";
@@ -148,6 +154,39 @@ describe("start inside the caller's own transaction", () => {
     },
     ["sqlite", "postgres", "mysql"],
   );
+
+  forEachStore((kind) => {
+    test("refuses what is no transaction, and above all a pool: it would start the run whatever becomes of yours", async () => {
+      const { pawl, url } = await connected(kind);
+      // They connect to nothing until they are asked to.
+      const pools = [new pg.Pool(), createPool({}), createPromisePool({})];
+      for (const tx of pools) {
+        const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("not a pool") };
+        expect(await errorOf(pawl.start(echo, 1, { tx }))).toMatchObject(refusal);
+        expect(await errorOf(pawl.startMany(echo, [1], { tx }))).toMatchObject(refusal);
+        expect(await errorOf(pawl.build("graph", (g) => g.node("a", { job: "A" }), { tx }))).toMatchObject(refusal);
+      }
+      for (const tx of [7, 0, null, true, url, {}, [], () => {}])
+        expect(await errorOf(pawl.start(echo, 1, { tx }))).toMatchObject({
+          code: "INVALID_INPUT",
+          message: expect.stringContaining("a `pg` client"),
+        });
+      expect((await pawl.runs()).runs).toEqual([]);
+      await Promise.all(pools.map((pool) => pool.end()));
+    });
+  });
+
+  test("takes a client of a pool", async () => {
+    const { pawl, url } = await connected("postgres");
+    const pool = new pg.Pool({ connectionString: url });
+    const tx = await pool.connect();
+    await tx.query("BEGIN");
+    const run = await pawl.start(echo, 1, { tx });
+    await tx.query("COMMIT");
+    tx.release();
+    await pool.end();
+    expect(await run.status()).toBe("pending");
+  });
 });
 
 describe("an idempotency key", () => {
@@ -487,6 +526,23 @@ describe("definitions", () => {
 });
 
 describe("connect", () => {
+  test("without arguments makes ./pawl.db; with a URL that is undefined it makes nothing", async () => {
+    const [home, folder] = [process.cwd(), mkdtempSync(join(tmpdir(), "pawl-connect-"))];
+    onTestFinished(() => {
+      process.chdir(home);
+      rmSync(folder, { recursive: true });
+    });
+    process.chdir(folder);
+    for (const attempt of [() => connect(undefined), () => connect(undefined, { logger: silent })])
+      expect(await errorOf(attempt())).toMatchObject({
+        code: "INVALID_INPUT",
+        message: "connect was given undefined: is the environment variable set?",
+      });
+    expect(readdirSync(folder)).toEqual([]);
+    await (await connect()).close();
+    expect(readdirSync(folder)).toContain("pawl.db");
+  });
+
   test.each(["nonsense", "redis://localhost", ""])("to %o is refused with examples", async (url) => {
     expect(await errorOf(connect(url))).toMatchObject({
       code: "INVALID_INPUT",

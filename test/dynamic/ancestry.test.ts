@@ -47,7 +47,7 @@ forEachStore((kind) => {
 test("an attempt that failed has none", async () => {
   const { run } = await finished("memory");
   const b = await idOf(run, "B");
-  const ofB = (await run.executions()).filter(({ step }) => step === b);
+  const ofB = (await run.executions()).filter(({ node }) => node === b);
   expect(ofB.map(({ state, ancestryHash }) => [state, ancestryHash === null])).toEqual([
     ["failed", true],
     ["completed", false],

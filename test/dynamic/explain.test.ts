@@ -37,7 +37,10 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
   await w.worker1.settle();
   const id = await idOf(run, "flaky");
   expect((await run.get()).waitingFor).toEqual([{ kind: "retry", step: id, attempt: 2 }]);
-  expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("not yet") });
+  expect(await run.explain()).toMatchObject({
+    because: "waiting",
+    text: expect.stringMatching(/attempt 2 at node "flaky" at .*, because of: not yet/),
+  });
   expect(await nodesOf(run)).toEqual(["slow completed 1", "flaky scheduled 2"]);
 
   await w.toTheEnd();
@@ -83,12 +86,27 @@ test("a node whose worker has gone is explained by the run of its attempt", asyn
   await until(async () => (await w.pawl.run(runs[0]?.id as string).explain()).because === "no_worker");
 });
 
-test("timeline, executions and progress are those of any run", async () => {
+test("timeline, executions and progress are those of any run, by the names of the nodes", async () => {
   const steps = job("Steps", (_args: void, { progress }) => progress(3, 10, "on the way"));
   const w = await jobWorld("memory", steps);
   const run = await w.pawl.build("seen", (g) => g.node("a", { job: steps }));
   await w.toTheEnd();
-  expect(await run.timeline()).toHaveLength(1);
+  expect(await run.timeline()).toMatchObject([{ step: "a", attempt: 1 }]);
   const [execution] = await run.executions();
   expect(execution).toMatchObject({ attempt: 1, state: "completed", outcome: "success", continuesFrom: null });
+  const id = await idOf(run, "a");
+  expect(execution).toMatchObject({ step: "a", node: id, id: `${run.id}:${id}:1` });
+});
+
+test("a node that an imported graph has renamed is shown by the name that it has now", async () => {
+  const failing = job("Failing", () => Promise.reject(new PermanentError("never")));
+  const w = await jobWorld("memory", failing);
+  const run = await w.pawl.build("renamed", (g) => g.node("before", { job: failing }));
+  await w.toTheEnd();
+  const id = await idOf(run, "before");
+  const dag = JSON.parse(await run.exportDag());
+  dag.nodes[id].name = "after";
+  await run.importDag(dag);
+  expect(await run.executions()).toMatchObject([{ step: "after", node: id, state: "failed" }]);
+  expect(await nodesOf(run)).toEqual(["after failed 1"]);
 });

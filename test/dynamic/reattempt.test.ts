@@ -54,7 +54,7 @@ forEachStore((kind) => {
     await w.toTheEnd();
     await run.result({ timeout: "20s" });
     const c = await idOf(run, "C");
-    const attempts = (await run.executions()).filter(({ step }) => step === c);
+    const attempts = (await run.executions()).filter(({ node }) => node === c);
     expect(attempts.map(({ attempt, state, error }) => [attempt, state, error?.message])).toEqual([
       [1, "failed", "broken 1"],
       [2, "failed", "broken 2"],

@@ -124,3 +124,14 @@ test("the highest priorities that a graph and a job can have are not too much to
   await w.toTheEnd();
   expect(await run.status()).toBe("completed");
 });
+
+test("the jobs of a module are given as a list; the module itself is refused, with the way to do it", async () => {
+  const exported = { one: job("One", () => 1), two: job("Two", () => 2) };
+  const { pawl } = await world();
+  for (const jobs of [exported, [exported.one, "Two"]])
+    expect(() => pawl.worker({ workflows: [], jobs: jobs as never })).toThrow(
+      expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringContaining("Object.values(module)") }),
+    );
+  expect(pawl.worker({ workflows: [], jobs: Object.values(exported) }).phase).toBe("idle");
+  expect(pawl.worker({ workflows: Object.values(exported) }).phase).toBe("idle");
+});

@@ -2,7 +2,8 @@
 import { branch, graph, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { dataOf, event } from "../../src/core/event.js";
-import { fold, type StepOp } from "../../src/core/state.js";
+import { fold } from "../../src/core/fold.js";
+import type { StepOp } from "../../src/core/state.js";
 import { start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 

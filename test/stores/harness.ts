@@ -8,7 +8,7 @@ import { runInNewContext } from "node:vm";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { describe, test } from "vitest";
-import { MemoryStore } from "../../src/store/memory.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
 import type { Store, StoreOptions } from "../../src/store/store.js";
 
 const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { MemoryStore } from "../../src/store/memory.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
 
 storeSuite({

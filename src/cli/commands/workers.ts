@@ -4,6 +4,7 @@ import { command } from "../command.js";
 import { settingsOf } from "../config.js";
 import { checkExists, loggerFor, openBareStore } from "../database.js";
 import { colourOf } from "../paint.js";
+import { inWords, servedBy } from "../served.js";
 import { table } from "../table.js";
 import { relative } from "../times.js";
 
@@ -51,11 +52,11 @@ function stateOf(worker: WorkerRecord, now: number): Shown["state"] {
   return isHeardOf(worker, now) ? "live" : "silent";
 }
 
-const forPrograms = (worker: Shown) => ({
-  ...worker,
-  startedAt: new Date(worker.startedAt),
-  beatAt: new Date(worker.beatAt),
-});
+function forPrograms(worker: Shown) {
+  const { workflows, jobs } = servedBy(worker.routes);
+  const [startedAt, beatAt] = [new Date(worker.startedAt), new Date(worker.beatAt)];
+  return { ...worker, routes: workflows, jobs, startedAt, beatAt };
+}
 
 const columns = [
   { title: "name" },
@@ -75,14 +76,6 @@ function row({ name, state, host, pid, owned, beatAt, routes }: Shown, now: numb
     String(pid),
     String(owned),
     relative(new Date(beatAt), now),
-    served(routes),
+    inWords(servedBy(routes)),
   ];
-}
-
-/** A route may carry the queue of a step behind a tab; people want the workflows. */
-function served(routes: WorkerRecord["routes"]): string {
-  const names = routes.map(
-    ({ workflow, version }) => `${workflow.split("\t")[0]}${version === "" ? "" : ` ${version}`}`,
-  );
-  return [...new Set(names)].sort().join(", ");
 }

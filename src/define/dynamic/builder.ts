@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { checkOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze } from "../../core/dag.js";
 import { GraphError, InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
-import { scopeMark } from "../../core/state.js";
+import { scopeMark } from "../../core/scope.js";
 import type { JobDefinition } from "./job.js";
 
 /** A node of a graph that is being built. */

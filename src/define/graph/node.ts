@@ -3,7 +3,7 @@ import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/retry.js";
-import { scopeMark } from "../../core/state.js";
+import { scopeMark } from "../../core/scope.js";
 import type { WorkflowContext } from "../context.js";
 
 /** What the function of a graph's step gets: all of `ctx`, and the outputs of the steps before it. */

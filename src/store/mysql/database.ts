@@ -1,6 +1,7 @@
 /** Our own connections: reads and transactions, with the retries that are safe. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
+import { Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import type { StoreOptions } from "../store.js";
 import { type Connection, Connections } from "./connections.js";
@@ -20,6 +21,7 @@ export class Database implements Queryable {
   readonly #ours: Connections;
   readonly #users: Connections;
   readonly #onTrouble: StoreOptions["onTrouble"];
+  readonly #reach: Reach;
   /** What is under way; `close` waits for it. */
   readonly #pending = new Set<Promise<unknown>>();
   /** Connections that user code has transactions on. */
@@ -29,6 +31,9 @@ export class Database implements Queryable {
   constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
     this.#driver = driver;
     this.#onTrouble = onTrouble;
+    this.#reach = new Reach((what) => {
+      if (!this.#closed) onTrouble?.(what);
+    });
     this.#ours = new Connections({ driver, uri, limit: 10, multipleStatements: true, idleSeconds: 20 });
     this.#users = new Connections({ driver, uri, limit: 10, multipleStatements: false, idleSeconds: 60 });
   }
@@ -181,12 +186,17 @@ export class Database implements Queryable {
 
   async #retry<T>(what: string, once: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
+      const { losses } = this.#reach;
       try {
-        return await once();
+        const result = await once();
+        this.#reach.answered(losses);
+        return result;
       } catch (error) {
         const cause = error instanceof SafeToRetry ? error.cause : error;
+        const lost = isConnectionLost(cause);
+        if (lost) this.#reach.lost(cause);
         if (!(error instanceof SafeToRetry) || attempt === attempts) throw toStoreError(cause);
-        this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
+        if (!lost) this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
         // Random, so that those who collided do not meet again.
         await sleep((5 + 20 * Math.random()) * attempt ** 2);
       }

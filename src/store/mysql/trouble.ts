@@ -1,5 +1,6 @@
 /** What the server's and the driver's errors mean for us. */
 import { PawlError, StoreError } from "../../core/errors.js";
+import { causeInWords } from "../reach.js";
 
 interface DriverError extends Error {
   readonly code?: string;
@@ -43,6 +44,7 @@ export function isConnectionLost(error: unknown): boolean {
 export function toStoreError(error: unknown, doing = "The database refused"): Error {
   if (error instanceof PawlError || error instanceof TypeError) return error;
   const { errno, message } = error as DriverError;
-  const transient = isConnectionLost(error) || isCollision(error) || passing.has(errno ?? 0);
-  return new StoreError(`${doing}: ${message}`, { transient, cause: error });
+  const unreachable = isConnectionLost(error);
+  const transient = unreachable || isCollision(error) || passing.has(errno ?? 0);
+  return new StoreError(`${doing}: ${message || causeInWords(error)}`, { transient, unreachable, cause: error });
 }

@@ -4,11 +4,12 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
+import { Reach } from "../reach.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery } from "./driver.js";
-import { isCollision, isConnectionLost, isNeverSent, isStalePlan, toStoreError } from "./errors.js";
+import { isCollision, isConnectionLost, isNeverSent, isStalePlan, toConnectError, toStoreError } from "./errors.js";
 
-type OnTrouble = (what: string, error: unknown) => void;
+type OnTrouble = (what: string, error?: unknown) => void;
 
 /** Enough for a flush, a claim, a beat and reads at once; commits of one process go one after the other anyway. */
 const poolSize = 6;
@@ -41,10 +42,14 @@ export class Database {
   readonly #pool: PgPool;
   readonly #transactions: PgPool;
   readonly #onTrouble: OnTrouble;
+  readonly reach: Reach;
   #closed = false;
 
   constructor(pg: PgModule, url: string, onTrouble: OnTrouble) {
     this.#onTrouble = onTrouble;
+    this.reach = new Reach((what) => {
+      if (!this.#closed) onTrouble(what);
+    });
     this.#pool = this.#open(pg, url, sessionSettings);
     // No connection is opened before the first is asked for. Apart, so that user code cannot take the commits' places.
     this.#transactions = this.#open(pg, url, transactionSettings);
@@ -59,9 +64,7 @@ export class Database {
       onConnect: (client: PgClient) => client.query(set),
     });
     // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
-    pool.on("error", (error) => {
-      if (!this.#closed) this.#onTrouble("An idle connection was lost.", error);
-    });
+    pool.on("error", (error) => this.reach.lost(error));
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
   }
@@ -110,6 +113,7 @@ export class Database {
         return client;
       } catch (error) {
         client.release(true);
+        if (isConnectionLost(error)) this.reach.lost(error);
         if (attempt === attempts || !isConnectionLost(error)) throw toStoreError(error);
         await backOff(attempt);
       }
@@ -125,19 +129,20 @@ export class Database {
   async #attempt<T>(work: (client: PgPoolClient) => Promise<T>, repeatable: boolean): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const client = await this.#acquire(this.#pool);
-      let failure: unknown;
+      const { losses } = this.reach;
       try {
         const result = await work(client);
         client.release();
+        this.reach.answered(losses);
         return result;
       } catch (error) {
         const lost = isConnectionLost(error);
         client.release(lost || isStalePlan(error));
+        if (lost) this.reach.lost(error);
         const again = isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
         if (!again || attempt === attempts) throw asThrown(error);
-        failure = error;
+        if (!lost) this.#onTrouble("A statement is tried again.", error);
       }
-      this.#onTrouble("A statement is tried again.", failure);
       await backOff(attempt);
     }
   }
@@ -148,9 +153,10 @@ export class Database {
       try {
         return await pool.connect();
       } catch (error) {
-        const thrown = toStoreError(error);
-        if (attempt >= 4 || !(thrown instanceof StoreError) || !thrown.transient) throw thrown;
-        this.#onTrouble("Could not connect; trying again.", error);
+        const thrown = toConnectError(error);
+        if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
+        this.reach.lost(error);
+        if (attempt >= 4) throw thrown;
       }
       await backOff(attempt + 3);
     }

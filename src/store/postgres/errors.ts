@@ -1,5 +1,6 @@
 /** What the server's and the driver's errors mean for us. */
 import { PawlError, StoreError } from "../../core/errors.js";
+import { causeInWords } from "../reach.js";
 
 interface DriverError extends Error {
   /** Five characters from the server (SQLSTATE), or a name from the operating system. */
@@ -29,7 +30,7 @@ export const isNeverSent = (error: unknown): boolean => codeOf(error) === "" && 
 const lostStates = /^(08...|57P0[1235]|58...|25P03)$/;
 const lostCodes = /^E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 const lostMessages =
-  /connection (terminated|ended|error)|client has encountered|not queryable|timeout exceeded|client was closed/i;
+  /connection (terminated|ended|error|was closed|is silent)|client has encountered|not queryable|timeout exceeded|client was closed/i;
 
 /** The connection is of no use any more; whether what was last sent was done is not known. */
 export function isConnectionLost(error: unknown): boolean {
@@ -42,12 +43,24 @@ export function isConnectionLost(error: unknown): boolean {
 
 /** Out of connections, memory or disk; starting up; read-only after a fail-over: it may work in a moment. */
 const passing = /^(53...|57P03|55P03|57014|25006)$/;
+const isPassing = (error: unknown) => passing.test(codeOf(error));
 
 /** The error as callers see it. */
 export function toStoreError(error: unknown): Error {
   if (error instanceof PawlError || error instanceof TypeError) return error;
-  const transient = isConnectionLost(error) || isCollision(error) || isStalePlan(error) || passing.test(codeOf(error));
-  return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient, cause: error });
+  const unreachable = isConnectionLost(error);
+  const transient = unreachable || isCollision(error) || isStalePlan(error) || isPassing(error);
+  return new StoreError(`PostgreSQL: ${messageOf(error) || causeInWords(error)}`, {
+    transient,
+    unreachable,
+    cause: error,
+  });
+}
+
+/** Why there is no connection. What passes by itself, such as too many of them, keeps the server out of reach. */
+export function toConnectError(error: unknown): Error {
+  if (!isPassing(error)) return toStoreError(error);
+  return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient: true, unreachable: true, cause: error });
 }
 
 /** What an optimistic commit fails with when something was not as usual: an id that is taken, a count that is wrong. */

@@ -14,7 +14,7 @@ import { tablesIn } from "./tables.js";
  */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<Store> {
   const pg = await loadPg();
-  const db = new Database(pg, url, (what, error) => options.onTrouble?.(what, error));
+  const db = new Database(pg, url, (...told) => options.onTrouble?.(...told));
   try {
     const { schema, place } = await db.describe();
     if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });

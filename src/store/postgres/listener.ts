@@ -2,9 +2,11 @@
  * The one connection that listens. It may die at any time, with or without a word: it is asked for a sign of life now and
  * then, and comes back by itself. After every connect something may have been missed, so its first hint is "anything".
  */
+import type { Reach } from "../reach.js";
 import type { Hint } from "../store.js";
 import { connectionConfig } from "./database.js";
 import type { PgLoneClient, PgModule } from "./driver.js";
+import { isConnectionLost } from "./errors.js";
 import { decodeHints } from "./notifier.js";
 import { quoteName } from "./tables.js";
 
@@ -19,6 +21,7 @@ export interface ListenerOptions {
   /** Notifications of this sender are our own. */
   readonly self: string;
   readonly emit: (hints: readonly Hint[]) => void;
+  readonly reach: Reach;
   readonly onTrouble: (what: string, error: unknown) => void;
 }
 
@@ -45,7 +48,8 @@ export class Listener {
   }
 
   async #open(): Promise<void> {
-    const { pg, url, channel, emit } = this.#options;
+    const { pg, url, channel, emit, reach } = this.#options;
+    const { losses } = reach;
     const client = new pg.Client(connectionConfig(url));
     client.on("error", (error) => this.#lost(client, error));
     client.on("end", () => this.#lost(client, new Error("The listening connection was closed.")));
@@ -59,6 +63,7 @@ export class Listener {
       await client.query({ text: `LISTEN ${quoteName(channel)}` });
       if (this.#closed || this.#client !== client) return;
       this.#failures = 0;
+      reach.answered(losses);
       emit([{ kind: "anything" }]);
       this.#pingLater(client);
     } catch (error) {
@@ -94,7 +99,8 @@ export class Listener {
     clearTimeout(this.#timer);
     client.connection?.stream?.destroy();
     if (this.#closed) return;
-    this.#options.onTrouble("The listening connection was lost; it will be opened again.", error);
+    if (isConnectionLost(error)) this.#options.reach.lost(error);
+    else this.#options.onTrouble("The listening connection was lost; it will be opened again.", error);
     const pauseMs = Math.min(50 * 2 ** this.#failures, longestPauseMs) * (0.5 + Math.random());
     this.#failures += 1;
     this.#timer = setTimeout(() => {

@@ -1,5 +1,6 @@
 /** The PostgreSQL store: its parts, put together. */
 import { randomUUID } from "node:crypto";
+import { StoreError } from "../../core/errors.js";
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -97,7 +98,10 @@ export class PostgresStore implements Store {
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
   }
 
-  readonly #trouble = (what: string, error: unknown): void => this.#opened.options.onTrouble?.(what, error);
+  /** That the server is out of reach has been told. */
+  readonly #trouble = (what: string, error: unknown): void => {
+    if (!(error instanceof StoreError && error.unreachable)) this.#opened.options.onTrouble?.(what, error);
+  };
 
   /** Whatever it does may be done twice, so it is tried again like a read. */
   #upkeepPort(): UpkeepPort {
@@ -290,9 +294,10 @@ export class PostgresStore implements Store {
   }
 
   #listen(): Listener {
-    const { pg, url } = this.#opened;
+    const { pg, url, db } = this.#opened;
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
-    return new Listener({ pg, url, channel: this.#channel, self: this.#instance, emit, onTrouble: this.#trouble });
+    const to = { channel: this.#channel, self: this.#instance, emit };
+    return new Listener({ pg, url, ...to, reach: db.reach, onTrouble: this.#trouble });
   }
 
   /** To this process at once, to the others by way of the server. */

@@ -1,6 +1,6 @@
 /** Upkeep of the memory store, on the rows that it shares with it. */
-import type { HintEmitter } from "./hints.js";
-import type { RunRecord, StoredEvent, TaskRecord, WorkerRecord, WorkflowRecord } from "./store.js";
+import type { HintEmitter } from "../hints.js";
+import type { RunRecord, StoredEvent, TaskRecord, WorkerRecord, WorkflowRecord } from "../store.js";
 import type {
   Age,
   Backlog,
@@ -12,7 +12,7 @@ import type {
   RootsPage,
   RunSample,
   Upkeep,
-} from "./upkeep.js";
+} from "../upkeep.js";
 
 interface Task extends Pick<TaskRecord, "route" | "state" | "dueAt" | "owner"> {
   readonly run: Pick<RunRecord, "version">;

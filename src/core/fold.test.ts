@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { event, type NewEvent, type StoredEvent } from "./event.js";
-import { evolve, fold, statusOf } from "./state.js";
+import { evolve, fold } from "./fold.js";
+import { statusOf } from "./state.js";
 import { currentStep, nextDueAt, waitingFor } from "./waiting.js";
 
 const started = event("run.started", {});

@@ -4,12 +4,9 @@
  * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
  * refused is checked first, then everything is applied.
  */
-import { StoreError } from "../core/errors.js";
-import { Heap } from "./heap.js";
-import { HintEmitter, hintsOf, hintsOfMail } from "./hints.js";
-import { MemoryUpkeep } from "./memory-upkeep.js";
+import { StoreError } from "../../core/errors.js";
+import { HintEmitter, hintsOf, hintsOfMail } from "../hints.js";
 import type {
-  ActiveStatus,
   Batch,
   BeatResult,
   Claimed,
@@ -23,7 +20,6 @@ import type {
   Mail,
   NewRun,
   Refusal,
-  Route,
   RunFilter,
   RunRecord,
   Store,
@@ -37,51 +33,11 @@ import type {
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
-} from "./store.js";
-
-interface Run extends Omit<RunRecord, "status"> {
-  status: ActiveStatus | TerminalStatus;
-  heroKey: string | null;
-  output: string | null;
-  error: string | null;
-  waiting: string | null;
-  startedAt: number | null;
-  finishedAt: number | null;
-}
-
-interface Task {
-  readonly run: Run;
-  /** At birth the run's workflow and priority; a park may change them. */
-  route: string;
-  priority: number;
-  state: TaskRecord["state"];
-  dueAt: number | null;
-  owner: string | null;
-  epoch: number | null;
-  deliveries: number;
-  mail: number;
-  fresh: boolean;
-  /** Raised at every change of state or due time: heap entries of an older stamp are stale. */
-  stamp: number;
-}
-
-interface Shelf {
-  readonly ready: Heap<Slot>;
-  readonly parked: Heap<Slot>;
-}
-
-/** What the heaps are ordered by is copied: a task that changes must not move the stale entries that it left behind. */
-interface Slot {
-  readonly task: Task;
-  readonly stamp: number;
-  readonly priority: number;
-  readonly dueAt: number;
-}
-
-const higherPriorityThenEarlier = (a: Slot, b: Slot) =>
-  a.priority !== b.priority ? a.priority > b.priority : a.dueAt < b.dueAt;
-const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
-const routeKey = (route: Route) => `${route.workflow}\u0000${route.version}`;
+} from "../store.js";
+import { matches, newestFirst } from "./filter.js";
+import { Shelves } from "./shelves.js";
+import type { Run, Task } from "./task.js";
+import { MemoryUpkeep } from "./upkeep.js";
 
 export class MemoryStore implements Store {
   #closed = false;
@@ -99,7 +55,7 @@ export class MemoryStore implements Store {
   readonly #workflows = new Map<string, WorkflowRecord>();
   readonly #startKeys = new Map<string, Run>();
   readonly #heroKeys = new Map<string, Run>();
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #shelves = new Shelves();
   readonly upkeep: MemoryUpkeep;
   #nextInboxId = 1;
 
@@ -179,7 +135,7 @@ export class MemoryStore implements Store {
       task.deliveries = 0;
       task.route = next.route ?? task.route;
       task.priority = next.priority ?? task.priority;
-      this.#shelve(task, due.length === 0 ? null : Math.min(...due), at);
+      this.#shelves.put(task, due.length === 0 ? null : Math.min(...due), at);
     }
   }
 
@@ -233,27 +189,8 @@ export class MemoryStore implements Store {
     this.#inboxes.delete(run.id);
   }
 
-  #shelve(task: Task, dueAt: number | null, now: number): void {
-    task.stamp += 1;
-    task.dueAt = dueAt;
-    task.state = dueAt !== null && dueAt <= now ? "ready" : "parked";
-    if (dueAt === null) return;
-    const { stamp, priority } = task;
-    const shelf = this.#shelf(routeKey({ workflow: task.route, version: task.run.version }));
-    shelf[task.state === "ready" ? "ready" : "parked"].push({ task, stamp, priority, dueAt });
-  }
-
-  #shelf(key: string): Shelf {
-    let shelf = this.#shelves.get(key);
-    if (shelf === undefined) {
-      shelf = { ready: new Heap(higherPriorityThenEarlier), parked: new Heap(earlier) };
-      this.#shelves.set(key, shelf);
-    }
-    return shelf;
-  }
-
   #makeReady(task: Task | undefined, at: number): void {
-    if (task?.state === "parked") this.#shelve(task, at, at);
+    if (task?.state === "parked") this.#shelves.put(task, at, at);
   }
 
   #deliver(mail: readonly Mail[], at: number): string[] {
@@ -315,9 +252,9 @@ export class MemoryStore implements Store {
     };
     this.#tasks.set(run.id, task);
     if (due.kind === "owned") this.#own(task, fence as Fence);
-    else if (due.kind === "now") this.#shelve(task, at, at);
-    else if (due.kind === "at") this.#shelve(task, due.ms, at);
-    else if (due.kind === "in") this.#shelve(task, at + due.ms, at);
+    else if (due.kind === "now") this.#shelves.put(task, at, at);
+    else if (due.kind === "at") this.#shelves.put(task, due.ms, at);
+    else if (due.kind === "in") this.#shelves.put(task, at + due.ms, at);
   }
 
   #own(task: Task, fence: Fence): void {
@@ -352,22 +289,13 @@ export class MemoryStore implements Store {
     const due: Task[] = [];
     let nextDueAt: number | null = null;
     for (const route of routes) {
-      const shelf = this.#shelves.get(routeKey(route));
-      if (shelf === undefined) continue;
-      const parked = takeDue(shelf, at);
-      for (
-        let slot = dropStale(shelf.ready), taken = 0;
-        slot && taken < limitPerRoute;
-        slot = dropStale(shelf.ready), taken += 1
-      ) {
-        shelf.ready.pop();
-        due.push(slot.task);
-      }
-      if (parked !== undefined && (nextDueAt === null || parked.dueAt < nextDueAt)) nextDueAt = parked.dueAt;
+      const found = this.#shelves.take(route, at, limitPerRoute);
+      due.push(...found.due);
+      if (found.nextDueAt !== null) nextDueAt = Math.min(found.nextDueAt, nextDueAt ?? found.nextDueAt);
     }
     due.sort((a, b) => b.priority - a.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
     const tasks = due.slice(0, limit);
-    for (const task of due.slice(limit)) this.#shelve(task, task.dueAt, at);
+    for (const task of due.slice(limit)) this.#shelves.put(task, task.dueAt, at);
     const claimed = tasks.map((task): Claimed => {
       const { fresh } = task;
       this.#own(task, fence);
@@ -419,7 +347,7 @@ export class MemoryStore implements Store {
       if (task.owner !== workerId) continue;
       task.owner = null;
       task.epoch = null;
-      this.#shelve(task, now, now);
+      this.#shelves.put(task, now, now);
     }
     this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
@@ -536,42 +464,5 @@ export class MemoryStore implements Store {
   }
 }
 
-/** Moves what has become due to the ready heap; returns the first that has not. */
-function takeDue(shelf: Shelf, now: number): Slot | undefined {
-  for (;;) {
-    const slot = dropStale(shelf.parked);
-    if (slot === undefined || slot.dueAt > now) return slot;
-    shelf.parked.pop();
-    slot.task.state = "ready";
-    shelf.ready.push(slot);
-  }
-}
-
-function dropStale(heap: Heap<Slot>): Slot | undefined {
-  for (;;) {
-    const slot = heap.peek();
-    if (slot === undefined || slot.stamp === slot.task.stamp) return slot;
-    heap.pop();
-  }
-}
-
 const startKeyOf = (run: { readonly workflow: string; readonly startKey: string | null }) =>
   `${run.workflow}\u0000${run.startKey}`;
-
-function matches(run: RunRecord, filter: RunFilter): boolean {
-  return (
-    (filter.workflow === undefined || run.workflow === filter.workflow) &&
-    (filter.status === undefined || run.status === filter.status) &&
-    (filter.active === undefined || filter.active === (run.finishedAt === null)) &&
-    (filter.heroType === undefined || run.heroType === filter.heroType) &&
-    (filter.heroId === undefined || run.heroId === filter.heroId) &&
-    (filter.tag === undefined || run.tags.includes(filter.tag)) &&
-    (filter.parentId === undefined || run.parentId === filter.parentId) &&
-    (filter.createdAfter === undefined || run.createdAt >= filter.createdAfter) &&
-    (filter.createdBefore === undefined || run.createdAt < filter.createdBefore)
-  );
-}
-
-function newestFirst(a: { createdAt: number; id: string }, b: { createdAt: number; id: string }): number {
-  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
-}

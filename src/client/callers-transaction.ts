@@ -1,0 +1,22 @@
+/** What may be given as `tx`: one connection, on which the caller has begun a transaction. */
+import { InvalidInputError } from "../core/errors.js";
+
+const howTo = "`tx` takes the one connection on which you have begun your transaction";
+
+/** Each statement of a pool may go to another connection: the run would be started whatever became of the transaction. */
+export function checkTransaction(tx: unknown): void {
+  if ((typeof tx !== "object" && typeof tx !== "function") || tx === null || !canQuery(tx))
+    throw new InvalidInputError(
+      `${howTo}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, or { query(sql, params) }.`,
+    );
+  if (isPool(tx)) throw new InvalidInputError(`${howTo}, not a pool: begin one on a connection that you take from it.`);
+}
+
+const has = (value: object, ...names: readonly string[]) =>
+  names.every((name) => typeof Reflect.get(value, name) === "function");
+
+const canQuery = (tx: object) => has(tx, "query") || has(tx, "prepare", "exec");
+
+/** Of `mysql2`, which gives connections by that name, or of `pg`, which counts those that it has. */
+const isPool = (tx: object) =>
+  has(tx, "getConnection") || ("totalCount" in tx && "idleCount" in tx && !has(tx, "release"));

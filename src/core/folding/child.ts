@@ -1,0 +1,59 @@
+/** What children and maps of children do to the state of the run that started them. */
+import { dataOf, type StoredEvent } from "../event.js";
+import { indexes } from "../ranges.js";
+import type { MapOp, RunState } from "../state.js";
+import { answer, type Folders, keyOf } from "./folder.js";
+
+export const childFolders: Folders<"child" | "map"> = {
+  "child.started": (state, event) => {
+    const { runId, workflow } = dataOf(event, "child.started");
+    state.ops.set(keyOf(event), { kind: "child", phase: "open", runId, workflow, data: null });
+  },
+  "child.completed": (state, event) => endChild(state, event, "completed"),
+  "child.failed": (state, event) => endChild(state, event, "failed"),
+  "child.canceled": (state, event) => endChild(state, event, "canceled"),
+  "map.started": (state, event) => {
+    const counted = { settled: 0, failed: [], ended: new Set<number>() };
+    const op: MapOp = { kind: "map", phase: "open", ...dataOf(event, "map.started"), ...counted };
+    state.ops.set(keyOf(event), op);
+    settleMap(state, event, op);
+  },
+  "map.spawned": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "map") Object.assign(op, dataOf(event, "map.spawned"));
+  },
+  "map.released": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind === "map") op.released = dataOf(event, "map.released").released;
+  },
+  "map.settled": (state, event) => {
+    const op = state.ops.get(keyOf(event));
+    if (op?.kind !== "map") return;
+    const { completed, failed } = dataOf(event, "map.settled");
+    for (const index of indexes(completed)) op.ended.add(index);
+    for (const index of indexes(failed)) {
+      if (op.ended.has(index)) continue;
+      op.ended.add(index);
+      // Those that are canceled because it has failed are not why it did.
+      if (op.phase === "open") op.failed.push(index);
+    }
+    op.settled = op.ended.size;
+    settleMap(state, event, op);
+  },
+};
+
+function endChild(state: RunState, event: StoredEvent, phase: "completed" | "failed" | "canceled"): void {
+  const op = state.ops.get(keyOf(event));
+  if (op?.kind !== "child" || op.phase !== "open") return;
+  op.phase = phase;
+  op.data = event.data;
+  answer(state, event);
+}
+
+function settleMap(state: RunState, event: StoredEvent, op: MapOp): void {
+  if (op.phase !== "open") return;
+  if (op.failed.length > op.tolerate) op.phase = "failed";
+  else if (op.settled === op.count) op.phase = "settled";
+  else return;
+  answer(state, event);
+}

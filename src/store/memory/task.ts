@@ -1,0 +1,28 @@
+/** A run and its task, as the memory store keeps them. */
+import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../store.js";
+
+export interface Run extends Omit<RunRecord, "status"> {
+  status: ActiveStatus | TerminalStatus;
+  heroKey: string | null;
+  output: string | null;
+  error: string | null;
+  waiting: string | null;
+  startedAt: number | null;
+  finishedAt: number | null;
+}
+
+export interface Task {
+  readonly run: Run;
+  /** At birth the run's workflow and priority; a park may change them. */
+  route: string;
+  priority: number;
+  state: TaskRecord["state"];
+  dueAt: number | null;
+  owner: string | null;
+  epoch: number | null;
+  deliveries: number;
+  mail: number;
+  fresh: boolean;
+  /** Raised at every change of state or due time: heap entries of an older stamp are stale. */
+  stamp: number;
+}

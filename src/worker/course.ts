@@ -1,0 +1,66 @@
+/** The course of a turn: what has come up that keeps user code from beginning anything new, or from counting at all. */
+import { isCompensation } from "../core/compensation.js";
+import type { Failure } from "../core/failure.js";
+import type { RunState } from "../core/state.js";
+
+export class Course {
+  /** The worker stops: what runs may finish, then the run goes to whoever is next. */
+  stopping = false;
+  /** The next step is for other workers, or for later. */
+  handingOver = false;
+  /** It was paused and resumed within this turn, or told to try a node again: the code has its answer, so it begins again. */
+  startOver = false;
+  /** Something only a person can solve has come up; the pause is on its way into the log. */
+  holding = false;
+  /** The run is being parked or finished: it is only a matter of the commit. */
+  leaving = false;
+  /** The run fails; only this step may still begin. */
+  lastStep: string | null = null;
+  /** What was done is being undone: nothing else may begin. */
+  undoing = false;
+  /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
+  expired: Failure | null = null;
+  readonly #state: RunState;
+  readonly #isOver: () => boolean;
+
+  constructor(state: RunState, isOver: () => boolean) {
+    this.#state = state;
+    this.#isOver = isOver;
+  }
+
+  /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
+  get halted(): boolean {
+    return this.stopping || this.handingOver || this.suspended;
+  }
+
+  /** Nor would it count any more what the code comes to. */
+  get suspended(): boolean {
+    return (
+      this.#isOver() ||
+      this.leaving ||
+      this.startOver ||
+      this.holding ||
+      this.lastStep !== null ||
+      this.undoing ||
+      this.expired !== null ||
+      this.#state.paused !== null ||
+      this.#state.cancel !== null ||
+      this.#state.ending !== null
+    );
+  }
+
+  /** The code was stopped in the middle: whoever has the run next goes on at once. */
+  get cutShort(): boolean {
+    return this.stopping || this.startOver || this.handingOver;
+  }
+
+  get failing(): boolean {
+    return this.lastStep !== null;
+  }
+
+  mayBegin(key: string): boolean {
+    const stays = !this.#isOver() && !this.leaving;
+    if (this.undoing && isCompensation(key)) return stays && this.#state.paused === null;
+    return !this.halted || (this.lastStep === key && stays && this.#state.cancel === null);
+  }
+}

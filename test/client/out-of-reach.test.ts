@@ -1,0 +1,118 @@
+/** A database that cannot be reached: said in one line, and in another one when it is back, however many notice. */
+import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
+import { connect, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
+import { errorOf, gate, until } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+/** The way to a server, which can be closed and opened again. */
+class Way {
+  readonly #target: URL;
+  readonly #sockets = new Set<Socket>();
+  #server: Server | null = null;
+  #port = 0;
+
+  constructor(url: string) {
+    this.#target = new URL(url);
+  }
+
+  async open(): Promise<void> {
+    if (this.#server !== null) return;
+    const { protocol, hostname, port } = this.#target;
+    const target = { host: hostname, port: Number(port || (protocol === "mysql:" ? 3306 : 5432)) };
+    this.#server = createServer((near) => this.#join(near, dial(target)));
+    await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  #join(near: Socket, far: Socket): void {
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server?.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+    this.#server = null;
+  }
+
+  get url(): string {
+    const url = new URL(this.#target);
+    url.hostname = "127.0.0.1";
+    url.port = String(this.#port);
+    return url.href;
+  }
+}
+
+/** All that was said, of warnings and errors with everything that would be printed. */
+function listener() {
+  const said: unknown[][] = [];
+  const inDetail: string[] = [];
+  const note = (...args: unknown[]) => void said.push(args);
+  const debug = (...args: unknown[]) => void inDetail.push(String(args[0]));
+  return { said, inDetail, logger: { debug, info: note, warn: note, error: note } };
+}
+
+forEachStore(
+  (kind) => {
+    test("a worker says once that its database is out of reach and once that it is back, and goes on", async () => {
+      const database = await testDatabase(kind);
+      const way = new Way(database.url);
+      await way.open();
+      const { said, inDetail, logger } = listener();
+      const pawl = await connect(way.url, { logger });
+      onTestFinished(async () => {
+        await way.open();
+        await pawl.close();
+        await way.close();
+        await database.drop();
+      });
+      const [begun, goOn] = [gate(), gate()];
+      const slow = workflow("slow", (ctx) =>
+        ctx.step("slow", async () => {
+          begun.open();
+          await goOn.opened;
+          return "done";
+        }),
+      );
+      await pawl.worker({ name: "w1", workflows: [slow], lease: "300ms", poll: "50ms" }).start();
+      const run = await pawl.start(slow);
+      await begun.opened;
+
+      await way.close();
+      goOn.open();
+      const noticed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
+      // Whatever a worker does has failed. It goes on trying to claim, too, but without a word.
+      await until(() => noticed('Worker "w1" could not claim') > 0);
+      for (const what of ["A heartbeat failed", 'Worker "w1": commit failed']) await until(() => noticed(what) > 1);
+      expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
+
+      await way.open();
+      expect(await run.result({ timeout: "20s" })).toBe("done");
+      await until(() => said.length > 1);
+      expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
+    });
+
+    test("a server that is not there is named, with the reason, in the error and in one line", async () => {
+      const { said, logger } = listener();
+      const url = kind === "mysql" ? "mysql://root@127.0.0.1:1/none" : "postgres://nobody@127.0.0.1:1/none";
+      expect(await errorOf(connect(url, { logger }))).toMatchObject({
+        code: "STORE_ERROR",
+        transient: true,
+        unreachable: true,
+        message: expect.stringContaining("ECONNREFUSED 127.0.0.1:1"),
+      });
+      expect(said).toEqual([["Pawl's database: cannot be reached (connect ECONNREFUSED 127.0.0.1:1); trying again."]]);
+    });
+  },
+  ["postgres", "mysql"],
+);

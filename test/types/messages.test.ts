@@ -1,0 +1,58 @@
+/** What the compiler says to those who forgot something: it names that, and nothing that they have not heard of. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+const mistakes = {
+  "start(order)": ["Expected 2-3 arguments, but got 1.", "'inputAndOptions' were not provided"],
+  "start(order, {})": ["Property 'sku' is missing in type '{}' but required in type '{ sku: string; }'."],
+  "start(order, 7)": ["Argument of type 'number' is not assignable to parameter of type '{ sku: string; }'."],
+  'start(order, { sku: "" }, { idempotentKey: "x" })': ["Did you mean to write 'idempotencyKey'?"],
+  "start(Onboarding, { ids: [] })": ["Expected 3 arguments, but got 2."],
+  "start(Onboarding, { ids: [] }, {})": ["Property 'hero' is missing in type '{}'"],
+  'start(Wrong, undefined, { hero: { type: "User", id: "1" } })': ["The types returned by 'loadHero(...)' are"],
+  'start("order", { sku: "" })': ["Argument of type 'string' is not assignable to parameter of type 'AnyWorkflow'."],
+};
+
+const beginning = `
+import { type Pawl, Workflow, workflow } from "pawl";
+declare const pawl: Pawl;
+const order = workflow("order", async (_ctx, input: { sku: string }) => input.sku);
+class Onboarding extends Workflow<{ id: string }, { ids: number[] }> {}
+class Wrong extends Workflow<{ id: string }> {
+  static loadHero = (name: string) => ({ name });
+}
+`.trim();
+
+let complaints: string[];
+// Within the repository, so that the types of Node are found from there; where no other tool looks.
+const cache = join(root, "node_modules/.cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "pawl-types-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+beforeAll(async () => {
+  const config = join(folder, "tsconfig.json");
+  writeFileSync(
+    join(folder, "mistakes.mts"),
+    [beginning, ...Object.keys(mistakes).map((one) => `pawl.${one};`)].join("\n"),
+  );
+  writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["*.mts"] }));
+  const args = [join(root, "node_modules/.bin/tsc"), "-p", config, "--pretty", "true"];
+  const said = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
+  const plain = String(said.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
+  complaints = plain.split(/^mistakes\.mts:/m).slice(1);
+});
+
+test.each(Object.entries(mistakes))("pawl.%s", (mistake, words) => {
+  const line = beginning.split("\n").length + 1 + Object.keys(mistakes).indexOf(mistake);
+  const [complaint, ...more] = complaints.filter((one) => one.startsWith(`${line}:`));
+  expect(more).toEqual([]);
+  for (const word of words) expect(complaint).toContain(word);
+  expect(complaint).not.toContain("overload matches");
+});
