@@ -15,7 +15,8 @@ const logger = Object.fromEntries(
 
 const store = await openStore(options.url, {
   notify: options.notify ?? true,
-  onTrouble: (what, error) => logger.info(what, error),
+  // As `connect` does: that the server is out of reach, or back, is a warning of its own.
+  onTrouble: (what, ...error) => logger.warn(what, ...error),
 });
 await store.migrate();
 if (options.deaf) store.watch = () => () => {};
