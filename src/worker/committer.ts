@@ -77,6 +77,7 @@ export class Committer {
   readonly #writing = new Set<string>();
   #inFlight = 0;
   #makesMany = false;
+  #givenUp = false;
   #kicked = false;
   #fenced = false;
 
@@ -120,6 +121,11 @@ export class Committer {
     });
   }
 
+  /** Nobody waits for what is still to be written: it is tried once more, and then left to whoever has the runs next. */
+  giveUp(): void {
+    this.#givenUp = true;
+  }
+
   #kick(): void {
     if (this.#kicked || this.#inFlight >= mostInFlight) return;
     const enough = this.#makesMany ? 1 : worthAnother;
@@ -147,7 +153,7 @@ export class Committer {
       this.#inFlight -= 1;
       if (makesMany) this.#makesMany = false;
       for (const { transition } of entries) this.#writing.delete(transition.runId);
-      if (this.#fenced) this.#rejectAll([...this.#queue.values()], this.#starts.splice(0));
+      if (this.#fenced) this.#rejectQueue();
       else if (this.#queue.size > 0 || this.#starts.length > 0) this.#kick();
     }
   }
@@ -194,6 +200,7 @@ export class Committer {
         const known = uncertain ? await this.#findOwnCommit(batch) : null;
         result = known ?? (await this.#store.commit(batch));
       } catch (error) {
+        if (this.#givenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
           // The answer was lost, perhaps after the commit: look before writing again.
           uncertain = true;
@@ -291,9 +298,14 @@ export class Committer {
     this.#options.onFenced();
   }
 
+  #rejectQueue(): void {
+    const entries = [...this.#queue.values()];
+    this.#queue = new Map();
+    this.#rejectAll(entries, this.#starts.splice(0));
+  }
+
   #rejectAll(entries: readonly Entry[], starts: readonly Start[]): void {
     const error = this.#fencedError();
-    this.#queue = new Map();
     for (const entry of entries) tell(entry, null);
     for (const start of starts) start.reject(error);
   }

@@ -97,6 +97,7 @@ export class Session {
   /** Drops everything: the runs are somebody else's. */
   kill(): void {
     this.#dead = true;
+    this.committer.giveUp();
     for (const turn of this.turns.values()) turn.abandon();
     this.turns.clear();
   }
@@ -176,9 +177,9 @@ export class Session {
     }
   }
 
-  /** What is ours must be begun: reading for it is tried until it works or it is not ours any more. */
+  /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
   #insist<T>(read: () => Promise<T>): Promise<T> {
-    return insist(read, () => this.#dead);
+    return insist(read, () => this.#dead || this.#stopping);
   }
 
   #begin(opening: Opening): void {

@@ -148,10 +148,11 @@ export class Worker {
 
   async #windDown(): Promise<void> {
     this.#unwatch?.();
-    await Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]);
     const session = this.#session;
+    // Before the claim has ended: it may be waiting for a database that is away.
+    session?.stop();
+    await Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]);
     if (session !== null) {
-      session.stop();
       await this.#untilEmpty(session);
       this.#session = null;
       session.kill();

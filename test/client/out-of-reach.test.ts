@@ -39,6 +39,7 @@ class Way {
   }
 
   async close(): Promise<void> {
+    if (this.#server === null) return;
     const closed = new Promise((resolve) => this.#server?.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
@@ -100,6 +101,47 @@ forEachStore(
       expect(await run.result({ timeout: "20s" })).toBe("done");
       await until(() => said.length > 1);
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
+    });
+
+    test("nobody has to wait for a database that is out of reach to stop a worker, idle or at work", async () => {
+      const database = await testDatabase(kind);
+      const way = new Way(database.url);
+      await way.open();
+      onTestFinished(async () => {
+        await way.close();
+        await database.drop();
+      });
+      const { inDetail, said, logger } = listener();
+      const begun = gate();
+      const endless = workflow("endless", (ctx) =>
+        ctx.step("endless", async () => {
+          begun.open();
+          await new Promise(() => {});
+        }),
+      );
+      const ended = workflow("ended", (ctx) => ctx.step("ended", () => goOn.opened));
+      const goOn = gate();
+      const [idle, busy] = [await connect(way.url, { logger }), await connect(way.url, { logger })];
+      const options = { lease: "300ms", poll: "50ms", grace: "100ms" } as const;
+      await idle.worker({ name: "idle", workflows: [], jobs: [], ...options }).start();
+      await busy.worker({ name: "busy", workflows: [endless, ended], ...options }).start();
+      await busy.startMany(endless, [undefined]);
+      await busy.start(ended);
+      await begun.opened;
+
+      await way.close();
+      goOn.open();
+      const failed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
+      await until(() => failed('Worker "idle" could not claim') > 0);
+      await until(() => failed('Worker "busy": commit failed') > 0);
+      await Promise.all([idle.close(), busy.close()]);
+
+      const lines = said.map(([line]) => String(line));
+      expect(lines.filter((line) => line.includes("could not sign off")).sort()).toEqual([
+        'Worker "busy" could not sign off; its lease will run out.',
+        'Worker "idle" could not sign off; its lease will run out.',
+      ]);
+      expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
     });
 
     test("a server that is not there is named, with the reason, in the error and in one line", async () => {

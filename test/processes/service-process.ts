@@ -1,0 +1,145 @@
+/** The programs of examples/files, each in a process of its own: compiled, on the built library, as a user runs them. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+/** In the repository, so that `from "pawl"` leads through the exports map of its package.json to dist. */
+const compiled = join(root, ".demo", `service-${process.pid}`);
+
+const sources = {
+  worker: new URL("../../examples/files/worker.ts", import.meta.url),
+  trigger: new URL("../../examples/files/trigger.ts", import.meta.url),
+  check: new URL("../../examples/files/check.ts", import.meta.url),
+  setup: new URL("../../examples/files/setup.ts", import.meta.url),
+  web: new URL("../../examples/files/web.ts", import.meta.url),
+  storage: new URL("../../examples/files/storage.ts", import.meta.url),
+  workflows: new URL("../../examples/files/workflows.ts", import.meta.url),
+  workflowsV2: new URL("../../examples/files/workflows.v2.ts", import.meta.url),
+  pinned: new URL("../../examples/files/workflows.pinned.ts", import.meta.url),
+  emails: new URL("../../examples/files/emails.ts", import.meta.url),
+};
+
+export type Source = keyof typeof sources;
+
+/** Where the compiled form of one of the files is. */
+export const compiledFile = (source: Source): string =>
+  join(compiled, relative(root, fileURLToPath(sources[source])).replace(/\.ts$/, ".js"));
+
+/** The command line of Pawl. */
+export const pawlProgram = join(root, "dist/cli/main.js");
+
+export async function compileExamples(): Promise<void> {
+  if (!existsSync(pawlProgram))
+    throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
+  const options = ["--noCheck", "--sourceMap", "false", "--outDir", compiled];
+  await promisify(execFile)(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.examples.json", ...options], {
+    cwd: root,
+  });
+}
+
+export function removeCompiled(): void {
+  rmSync(compiled, { recursive: true, force: true });
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Settings {
+  readonly env: Readonly<Record<string, string>>;
+  readonly leadsGroup?: boolean;
+}
+
+const running = new Set<ServiceProcess>();
+process.once("exit", () => {
+  for (const one of running) one.signal("SIGKILL");
+});
+
+export class ServiceProcess {
+  readonly pid: number;
+  /** When it is over and all that it printed has been read. It must end by itself, or be ended. */
+  readonly ended: Promise<Ended>;
+  readonly exited: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #said = { stdout: "", stderr: "" };
+  readonly #listeners = new Set<() => void>();
+
+  readonly #leadsGroup: boolean;
+
+  /** @param leadsGroup signals are for its children, too */
+  constructor(command: readonly [string, ...string[]], { env, leadsGroup = false }: Settings) {
+    const { PAWL_URL: _, DATABASE_URL: __, ...inherited } = process.env;
+    const [program, ...args] = command;
+    this.#leadsGroup = leadsGroup;
+    this.#child = spawn(program, args, {
+      env: { ...inherited, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: leadsGroup,
+    });
+    this.pid = this.#child.pid as number;
+    for (const stream of ["stdout", "stderr"] as const)
+      this.#child[stream]?.on("data", (text) => {
+        this.#said[stream] += text;
+        for (const look of this.#listeners) look();
+      });
+    running.add(this);
+    this.exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
+    this.ended = new Promise((resolve) => {
+      this.#child.once("close", (code, signal) => {
+        running.delete(this);
+        resolve({ code, signal, ...this.#said });
+      });
+    });
+  }
+
+  get stdout(): string {
+    return this.#said.stdout;
+  }
+
+  get stderr(): string {
+    return this.#said.stderr;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (!this.#leadsGroup) this.#child.kill(signal);
+    else process.kill(-this.pid, signal);
+  }
+
+  kill(): Promise<Ended> {
+    this.signal("SIGKILL");
+    return this.ended;
+  }
+
+  terminate(): Promise<Ended> {
+    this.signal("SIGTERM");
+    return this.ended;
+  }
+
+  /** What it has printed, or will print, that matches; an error when it ends without. */
+  until(pattern: RegExp): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(this.#said.stdout);
+        if (found === null) return;
+        this.#listeners.delete(look);
+        resolve(found[1] ?? found[0]);
+      };
+      this.#listeners.add(look);
+      look();
+      void this.ended.then(({ code, stdout, stderr }) =>
+        reject(new Error(`It ended with ${code} before it said ${pattern}:\n${stdout}${stderr}`)),
+      );
+    });
+  }
+}
+
+/** For `afterEach`: nothing of a failed test goes on. */
+export async function killServiceProcesses(): Promise<void> {
+  await Promise.all([...running].map((one) => one.kill()));
+}
