@@ -244,6 +244,8 @@ export interface WorkerInfo {
   readonly name: string;
   readonly host: string;
   readonly pid: number;
+  /** On which its process can be asked how it is, if there is one. */
+  readonly port: number | null;
   readonly routes: readonly Route[];
   readonly leaseMs: number;
 }

@@ -30,6 +30,8 @@ export interface WorkerOptions {
   /** How many runs may be executed at a time; default 100. Runs that wait do not count. */
   readonly concurrency?: number;
   readonly name?: string;
+  /** Where its process can be asked how it is (a health check, metrics); others see it in `pawl.workers()`. */
+  readonly port?: number;
   /** How long it may be silent before others take its runs; default 10 s. */
   readonly lease?: Duration;
   /** How often it looks for work without being told; default 1 s, `Infinity` never (then wake-ups must do). */
@@ -59,6 +61,7 @@ type Phase = "idle" | "running" | "stopping" | "stopped";
 export class Worker {
   readonly id: string;
   readonly name: string;
+  readonly #port: number | null;
   readonly #services: WorkerServices;
   readonly #repertoire: Repertoire;
   readonly #claiming: Claiming;
@@ -79,6 +82,7 @@ export class Worker {
     this.#services = services;
     this.id = services.newId();
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
+    this.#port = options.port === undefined ? null : checkPort(options.port);
     this.#repertoire = new Repertoire(options);
     this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
@@ -196,6 +200,7 @@ export class Worker {
       name: this.name,
       host: hostname(),
       pid: process.pid,
+      port: this.#port,
       routes,
       leaseMs,
     });
@@ -336,4 +341,9 @@ export class Worker {
 function checkWhole(name: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value;
   throw new InvalidInputError(`A worker's ${name} is a whole number above 0, not ${value}.`);
+}
+
+function checkPort(port: number): number {
+  if (Number.isInteger(port) && port > 0 && port <= 65_535) return port;
+  throw new InvalidInputError(`A worker's port is a whole number from 1 to 65535, not ${String(port)}.`);
 }

@@ -11,6 +11,23 @@ const failing = workflow("failing", async () => {
 const all = [echo, waiting, failing];
 
 forEachStore((kind) => {
+  test("workers() tells where a worker is, with the port that its process answers on, if it has one", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    for (const port of [0, 65_536, 1.5, "80", null])
+      expect(() => w.pawl.worker({ workflows: all, port: port as number })).toThrow(
+        `A worker's port is a whole number from 1 to 65535, not ${port}.`,
+      );
+    for (const options of [{ name: "a", port: 9464 }, { name: "b" }])
+      await w.pawl.worker({ workflows: all, ...options }).start();
+    const found = [...(await w.pawl.workers())].sort((a, b) => (a.name < b.name ? -1 : 1));
+    expect(found.map(({ name, pid, port }) => ({ name, pid, port }))).toEqual([
+      { name: "a", pid: process.pid, port: 9464 },
+      { name: "b", pid: process.pid, port: null },
+    ]);
+  });
+
   test("runs() finds by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

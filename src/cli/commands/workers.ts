@@ -68,11 +68,11 @@ const columns = [
   { title: "serves" },
 ] as const;
 
-function row({ name, state, host, pid, owned, beatAt, routes }: Shown, now: number) {
+function row({ name, state, host, pid, port, owned, beatAt, routes }: Shown, now: number) {
   return [
     name,
     { text: state, colour: colourOf(state) },
-    host,
+    port === null ? host : `${host}:${port}`,
     String(pid),
     String(owned),
     relative(new Date(beatAt), now),

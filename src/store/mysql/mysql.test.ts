@@ -56,7 +56,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   });
 
   const enlist = (leaseMs = 60_000) =>
-    store.enlist({ id: randomUUID(), name: "w", host: "h", pid: 1, routes: [], leaseMs });
+    store.enlist({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs });
 
   const owned = async (fence: Fence, count: number) => {
     const runs = Array.from({ length: count }, () => newRun({ due: { kind: "owned" } }));

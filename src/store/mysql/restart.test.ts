@@ -49,7 +49,15 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
   }
 
   test("loses nothing that was acknowledged, and the store comes back by itself", async () => {
-    const fence = await store.enlist({ id: "w", name: "w", host: "h", pid: 1, routes: [], leaseMs: 600_000 });
+    const fence = await store.enlist({
+      id: "w",
+      name: "w",
+      host: "h",
+      pid: 1,
+      port: null,
+      routes: [],
+      leaseMs: 600_000,
+    });
     const ids = Array.from({ length: 4 }, () => randomUUID());
     const starts = ids.map((id) => ({
       ...{ id, workflow: "w", version: "", queue: "w", priority: 0, input: "{}", heroType: null, heroId: null },

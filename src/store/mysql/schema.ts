@@ -123,6 +123,7 @@ export const migrations: readonly Migration[] = [
         name VARBINARY(255) NOT NULL,
         host VARBINARY(255) NOT NULL,
         pid BIGINT NOT NULL,
+        port INT,
         routes LONGTEXT NOT NULL,
         lease_ms BIGINT NOT NULL,
         epoch BIGINT NOT NULL,

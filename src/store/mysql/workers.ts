@@ -19,16 +19,16 @@ export async function enlist(
   worker: WorkerInfo,
   now: string,
 ): Promise<{ readonly fence: Fence; readonly freed: boolean }> {
-  const { id, name, host, pid, routes, leaseMs } = worker;
-  const columns = "id, name, host, pid, routes, lease_ms, epoch, live, started_at, beat_at";
-  const overwrite = ["name", "host", "pid", "routes", "lease_ms", "live", "started_at", "beat_at"];
+  const { id, name, host, pid, port, routes, leaseMs } = worker;
+  const columns = "id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, beat_at";
+  const overwrite = ["name", "host", "pid", "port", "routes", "lease_ms", "live", "started_at", "beat_at"];
   const updates = overwrite.map((column) => `${column} = VALUES(${column})`).join(", ");
   return db.transaction(async (transaction) => {
     const [, row, tasks] = await transaction.run([
       sql(
-        `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
+        `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
           `ON DUPLICATE KEY UPDATE epoch = epoch + 1, ${updates}`,
-        [id, name, host, pid, JSON.stringify(routes), leaseMs],
+        [id, name, host, pid, port, JSON.stringify(routes), leaseMs],
       ),
       sql("SELECT epoch FROM pawl_workers WHERE id = ?", [id]),
       ownedBy(id),

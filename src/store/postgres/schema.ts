@@ -62,6 +62,7 @@ const firstTables = (t: Tables): readonly string[] => [
     beat_at bigint NOT NULL,
     lease_ms bigint NOT NULL,
     pid bigint NOT NULL,
+    port integer,
     live boolean NOT NULL,
     id text COLLATE "C" PRIMARY KEY,
     name text NOT NULL,

@@ -25,7 +25,7 @@ export class Workers {
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
     const { workers } = this.#tables;
-    const { id, name, host, pid, leaseMs, routes } = worker;
+    const { id, name, host, pid, port, leaseMs, routes } = worker;
     const [epoch, freed] = await this.#inTransaction(async (run) => {
       await run({
         text: `INSERT INTO ${workers} (id, epoch, live, name, host, pid, lease_ms, routes, started_at, beat_at)
@@ -36,8 +36,8 @@ export class Workers {
       await run({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
       const [row] = await run({
         text: `UPDATE ${workers} SET epoch = epoch + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
-          routes = $6, started_at = ${realNow}, beat_at = ${realNow} WHERE id = $1 RETURNING epoch`,
-        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes)],
+          routes = $6, port = $7, started_at = ${realNow}, beat_at = ${realNow} WHERE id = $1 RETURNING epoch`,
+        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port],
       });
       const epoch = Number(row?.epoch);
       return [epoch, epoch > 1 && (await this.#free(run, [id]))] as const;

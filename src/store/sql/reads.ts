@@ -193,7 +193,7 @@ export class SqlReads implements ReadSide {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const columns =
-      "w.id, w.name, w.host, w.pid, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.beat_at, o.owned";
+      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.beat_at, o.owned";
     const { table } = this.#dialect;
     const owned = `SELECT owner, count(*) AS owned FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
     const from = `${table("workers")} w LEFT JOIN (${owned}) o ON o.owner = w.id`;

@@ -86,6 +86,7 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     name: row.name as string,
     host: row.host as string,
     pid: Number(row.pid),
+    port: row.port === null ? null : Number(row.port),
     routes: JSON.parse(row.routes as string),
     leaseMs: Number(row.lease_ms),
     epoch: Number(row.epoch),

@@ -96,6 +96,7 @@ const tables = [
     name TEXT NOT NULL,
     host TEXT NOT NULL,
     pid INTEGER NOT NULL,
+    port INTEGER,
     routes TEXT NOT NULL,
     lease_ms INTEGER NOT NULL,
     epoch INTEGER NOT NULL,

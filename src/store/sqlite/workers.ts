@@ -5,10 +5,10 @@ import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
 
-const enlistWorker = `INSERT INTO pawl_workers (id, name, host, pid, routes, lease_ms, epoch, live, started_at, beat_at)
-  VALUES (?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
+const enlistWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, beat_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
-  routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
+  port = excluded.port,   routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
   started_at = excluded.started_at, beat_at = excluded.beat_at
   RETURNING epoch`;
 
@@ -42,9 +42,9 @@ interface Enlisted {
 }
 
 export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted {
-  const { id, name, host, pid, routes, leaseMs } = worker;
+  const { id, name, host, pid, port, routes, leaseMs } = worker;
   const now = Date.now();
-  const row = db.get(enlistWorker, id, name, host, pid, JSON.stringify(routes), leaseMs, now, now);
+  const row = db.get(enlistWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs, now, now);
   const epoch = Number(row?.epoch);
   return { fence: { workerId: id, epoch }, freed: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }

@@ -115,7 +115,7 @@ export function routesOf(...runs: readonly NewRun[]): Route[] {
 
 export function workerInfo(overrides: Partial<WorkerInfo> = {}): WorkerInfo {
   const id = overrides.id ?? unique("worker");
-  return { id, name: id, host: "localhost", pid: 1, routes: [], leaseMs: 60_000, ...overrides };
+  return { id, name: id, host: "localhost", pid: 1, port: null, routes: [], leaseMs: 60_000, ...overrides };
 }
 
 export const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -30,7 +30,14 @@ export function workerTests(fixture: Fixture): void {
       { workflow: 'a"b', version: "v1" },
       { workflow: "ü", version: "" },
     ];
-    const info = workerInfo({ name: "mail worker", host: "box-1", pid: 4_194_304, routes, leaseMs: 12_345 });
+    const info = workerInfo({
+      name: "mail worker",
+      host: "box-1",
+      pid: 4_194_304,
+      port: 65_535,
+      routes,
+      leaseMs: 12_345,
+    });
     const fence = await fixture.store.enlist(info);
     expect(fence.workerId).toBe(info.id);
     const found = await record(fence);
@@ -44,11 +51,11 @@ export function workerTests(fixture: Fixture): void {
     const first = await fixture.store.enlist(info);
     const second = await fixture.store.enlist({ ...info, name: "new" });
     await fixture.store.retire(second);
-    const third = await fixture.store.enlist({ ...info, name: "newest", leaseMs: 999 });
+    const third = await fixture.store.enlist({ ...info, name: "newest", port: 8080, leaseMs: 999 });
     expect(second.epoch).toBeGreaterThan(first.epoch);
     expect(third.epoch).toBeGreaterThan(second.epoch);
     const found = (await fixture.store.workers()).filter(({ id }) => id === info.id);
-    expect(found).toMatchObject([{ name: "newest", leaseMs: 999, live: true, epoch: third.epoch }]);
+    expect(found).toMatchObject([{ name: "newest", port: 8080, leaseMs: 999, live: true, epoch: third.epoch }]);
   });
 
   test("enlistings of one id at once get different epochs, and one of them is live", async () => {
