@@ -7,7 +7,7 @@ export type { Explanation } from "./client/explain.js";
 export type { RunHandle } from "./client/handle.js";
 export type { HistoryEvent } from "./client/history.js";
 export type { RunInfo } from "./client/info.js";
-export type { Distribution, MetricsOptions, WorkerHealth, WorkflowMetrics } from "./client/metrics.js";
+export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/metrics.js";
 export type { NodeInfo } from "./client/nodes.js";
 export type { ProgressInfo } from "./client/progress.js";
 export type { Pruned, PruneOptions } from "./client/prune.js";
@@ -15,6 +15,7 @@ export type { QueueInfo } from "./client/queues.js";
 export type { RunSnapshot, StepSnapshot } from "./client/snapshot.js";
 export type { TimelineInterval } from "./client/timeline.js";
 export type { Difference, Verification } from "./client/verify.js";
+export type { WorkerHealth } from "./client/workers.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export type { DagOptions, FrozenDag, FrozenNode } from "./core/dag.js";
 export type { Duration } from "./core/duration.js";
@@ -66,6 +67,6 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/stepping.js";
-export type { RunStatus, Store, StoreOptions, WorkerRecord } from "./store/store.js";
+export type { RunStatus, Store, StoreOptions } from "./store/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

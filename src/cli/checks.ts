@@ -1,12 +1,12 @@
 /** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
 import { isBuiltin } from "node:module";
+import { titleOf } from "../client/workers.js";
 import { openStore } from "../connect.js";
 import { isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
 import type { Settings } from "./config.js";
 import { migrations, missingFile, withoutPassword } from "./database.js";
-import { nameOf } from "./served.js";
 import { lasting } from "./times.js";
 
 export interface Check {
@@ -148,7 +148,7 @@ function checkRuns(
       if (live.some(({ id }) => id === task.owner)) continue;
       count(orphaned, all.find(({ id }) => id === task.owner)?.name ?? "one that is forgotten");
     }
-    if (!live.some((worker) => serves(worker, task, run))) count(lonely, nameOf(run.workflow, run.version));
+    if (!live.some((worker) => serves(worker, task, run))) count(lonely, titleOf(run.workflow, run.version));
   }
   const complaints = [
     ...(lonely.size === 0 ? [] : [`no live worker serves: ${listed(lonely)}`]),

@@ -5,7 +5,7 @@ import { type FrozenDag, isSamePlan } from "../core/dag.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
-import { frozenVersion, graphRoute } from "../core/route.js";
+import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
@@ -14,8 +14,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
-import { isHeardOf } from "../store/serving.js";
-import type { NewRun, Refusal, RunStatus, Store, WorkerRecord } from "../store/store.js";
+import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
@@ -31,6 +30,7 @@ import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
 import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
+import { healthOf, type WorkerHealth } from "./workers.js";
 
 export interface RunsFilter {
   readonly workflow?: AnyWorkflow | string;
@@ -177,10 +177,9 @@ export class Client {
   }
 
   /** Workers that are there, and those that were. */
-  async workers(): Promise<readonly WorkerRecord[]> {
+  async workers(): Promise<readonly WorkerHealth[]> {
     const [workers, now] = await Promise.all([this.store.workers(), this.store.now()]);
-    const shown = (routes: WorkerRecord["routes"]) => routes.filter(({ workflow }) => workflow !== graphRoute);
-    return workers.map((worker) => ({ ...worker, live: isHeardOf(worker, now), routes: shown(worker.routes) }));
+    return workers.map((worker) => healthOf(worker, now));
   }
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */

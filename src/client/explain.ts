@@ -74,7 +74,7 @@ export async function explainDue(store: Store, run: RunRecord, task: TaskRecord)
 function queuePaused({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
   const why = reason === null ? "" : `: ${reason}`;
   const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
-  const text = `${due}, but its queue "${name}" is paused since ${iso(pausedAt)} until somebody resumes the queue${why}`;
+  const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until somebody resumes the queue${why}`;
   return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
@@ -138,6 +138,8 @@ function owned(
 function planned(run: RunRecord, task: TaskRecord): Explanation {
   const since = new Date(run.createdAt);
   const until = instant(task.dueAt);
+  if (until === null && run.parentId === null)
+    return { because: "planned", text: "It has not begun: start() lets it.", since, until };
   const text =
     until === null
       ? "It has not begun: its parent runs only so many of its children at a time, and has not let this one go yet."

@@ -1,10 +1,10 @@
 /** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
 import { WorkflowNotFoundError } from "../core/errors.js";
-import { heardOf } from "../store/serving.js";
 import type { RunSample, RunStatus, Store } from "../store/store.js";
 import { instant } from "./birth.js";
 import { type Load, loadOf, pauseOf, type QueueInfo, workersOf } from "./queues.js";
 import { routesOf } from "./registration.js";
+import { healthOf, type WorkerHealth } from "./workers.js";
 
 export interface MetricsOptions {
   /** Of runs that were started since then; default: during the last day. */
@@ -35,17 +35,6 @@ export interface WorkflowMetrics {
   readonly queue: Load & Pick<QueueInfo, "name" | "paused">;
   /** The workers that have it, also those that are gone. */
   readonly workers: readonly WorkerHealth[];
-}
-
-export interface WorkerHealth {
-  readonly name: string;
-  readonly host: string;
-  readonly pid: number;
-  /** It was heard of lately. */
-  readonly live: boolean;
-  readonly beatAt: Date;
-  /** Runs that it executes, of all its workflows. */
-  readonly executing: number;
 }
 
 const mostSamples = 10_000;
@@ -109,29 +98,20 @@ async function surroundings(
   routes: readonly { readonly route: string; readonly queue: string }[],
   now: number,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
-  const [backlog, executing, paused, workers, heard] = await Promise.all([
+  const [backlog, executing, paused, workers] = await Promise.all([
     store.upkeep.backlog(),
     store.upkeep.executing(),
     store.upkeep.pausedQueues(),
     store.workers(),
-    heardOf(store),
   ]);
   const own = new Set(routes.map(({ route }) => route));
   const name = routes[0]?.queue as string;
-  const live = new Set(heard.map(({ id }) => id));
   return {
     queue: {
       name,
       ...loadOf(own, { backlog, executing, now }),
       paused: pauseOf(paused.find((one) => one.name === name)),
     },
-    workers: workersOf(own, workers).map((worker) => ({
-      name: worker.name,
-      host: worker.host,
-      pid: worker.pid,
-      live: live.has(worker.id),
-      beatAt: new Date(worker.beatAt),
-      executing: worker.owned,
-    })),
+    workers: workersOf(own, workers).map((worker) => healthOf(worker, now)),
   };
 }

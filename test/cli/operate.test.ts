@@ -25,7 +25,7 @@ test("workers lists those that live; --all also those that are gone", async () =
   expect(await folder.text("workers")).toBe("No live workers; --all shows those that are gone.\n");
   expect(await folder.json("workers")).toEqual([]);
   const [gone] = await folder.json("workers", "--all");
-  expect(gone).toMatchObject({ state: "gone", live: false, owned: 0, pid: process.pid });
+  expect(gone).toMatchObject({ state: "gone", live: false, executing: 0, pid: process.pid });
   expect(gone.beatAt).toMatch(/^\d{4}-.*Z$/);
   await whileWorking(folder, async () => {
     const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
@@ -44,7 +44,7 @@ test("a worker that was killed is silent, until somebody finds out", async () =>
   await worker.until("serves");
   await worker.kill();
   await alter(folder, "UPDATE pawl_workers SET beat_at = beat_at - 60000");
-  expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: true }]);
+  expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: false }]);
   const { checks } = await folder.json("doctor");
   expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
 });
@@ -54,7 +54,9 @@ test("workers shows jobs as jobs, and nothing that only Pawl knows", async () =>
   const worker = folder.begin(["worker", jobsFile, "--name", "jobs-1"]);
   await worker.until("serves");
   expect(await folder.text("workers")).toMatch(/^jobs-1 .* jobs: Double, NeedsFile$/m);
-  expect(await folder.json("workers")).toMatchObject([{ name: "jobs-1", routes: [], jobs: ["Double", "NeedsFile"] }]);
+  expect(await folder.json("workers")).toMatchObject([
+    { name: "jobs-1", workflows: [], jobs: ["Double", "NeedsFile"] },
+  ]);
 });
 
 test("migrate makes the tables once, and --status tells what is pending", async () => {

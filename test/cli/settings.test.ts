@@ -62,7 +62,7 @@ test("the configuration file says what a worker serves and how", async () => {
   const worker = folder.begin(["worker"]);
   await worker.until("Worker from-config serves");
   const [record] = await folder.json("workers");
-  expect(record).toMatchObject({ name: "from-config", leaseMs: 20_000, routes: [{ workflow: "echo", version: "" }] });
+  expect(record).toMatchObject({ name: "from-config", leaseMs: 20_000, workflows: [{ name: "echo", version: "" }] });
   expect((await worker.stop()).code).toBe(0);
 });
 

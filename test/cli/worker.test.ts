@@ -81,7 +81,7 @@ test("a worker takes only the queues that it is told to", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--queue", "echo", "--queue", "order"]));
   const [record] = await folder.json("workers");
-  expect(record.routes.map(({ workflow }: { workflow: string }) => workflow).sort()).toEqual(["echo", "order"]);
+  expect(record.workflows.map(({ name }: { name: string }) => name)).toEqual(["echo", "order"]);
   await worker.stop();
 });
 

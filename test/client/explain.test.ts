@@ -201,12 +201,12 @@ describe("explain()", () => {
       await w.pawl.start(listening),
     ];
     await settle();
-    const text = `It has been due since ${now}, but its queue "mail" is paused since ${pausedAt.toISOString()} until somebody resumes the queue: the provider is down`;
+    const text = `It has been due since ${now}, but its queue "mail" has been paused since ${pausedAt.toISOString()}, until somebody resumes the queue: the provider is down`;
     expect(await mailing.explain()).toEqual({ because: "queue_paused", text, since: pausedAt, until: null });
     expect((await mailing.get()).explanation).toBe(text);
     expect(await simple.explain()).toMatchObject({
       because: "queue_paused",
-      text: `It has been due since ${now}, but its queue "quick" is paused since ${pausedAt.toISOString()} until somebody resumes the queue`,
+      text: `It has been due since ${now}, but its queue "quick" has been paused since ${pausedAt.toISOString()}, until somebody resumes the queue`,
     });
     expect((await other.explain()).because).toBe("waiting");
   });

@@ -22,10 +22,18 @@ forEachStore((kind) => {
     for (const options of [{ name: "a", port: 9464 }, { name: "b" }])
       await w.pawl.worker({ workflows: all, ...options }).start();
     const found = [...(await w.pawl.workers())].sort((a, b) => (a.name < b.name ? -1 : 1));
-    expect(found.map(({ name, pid, port }) => ({ name, pid, port }))).toEqual([
-      { name: "a", pid: process.pid, port: 9464 },
-      { name: "b", pid: process.pid, port: null },
+    const common = {
+      pid: process.pid,
+      live: true,
+      executing: 0,
+      workflows: ["echo", "failing", "waiting"].map((name) => ({ name, version: "" })),
+      jobs: [],
+    };
+    expect(found).toMatchObject([
+      { name: "a", port: 9464, ...common },
+      { name: "b", port: null, ...common },
     ]);
+    expect(found[0]?.beatAt).toBeInstanceOf(Date);
   });
 
   test("runs() finds by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {

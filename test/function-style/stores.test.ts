@@ -81,7 +81,7 @@ forEachStore((kind) => {
     const ends = (await logOf(run)).filter((line) => line.startsWith("step.completed"));
     expect(new Set(ends).size).toBe(ends.length);
     expect((await w.pawl.verify()).differences).toEqual([]);
-    expect((await w.pawl.workers()).every(({ owned }) => owned === 0)).toBe(true);
+    expect((await w.pawl.workers()).every(({ executing }) => executing === 0)).toBe(true);
   });
 
   test("crashes here and there change nothing in it", async () => {

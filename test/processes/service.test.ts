@@ -96,7 +96,7 @@ forEachStore(() => {
       expect(worker.stdout).toBe("worker-1 serves process_file, publish_file, zip_files, send_emails\n");
       const [record] = await world.pawl.workers();
       expect(record).toMatchObject({ name: "worker-1", pid: worker.pid, live: true });
-      expect(record?.routes.map(({ workflow }) => workflow).sort()).toEqual([
+      expect(record?.workflows.map(({ name }) => name)).toEqual([
         "process_file",
         "publish_file",
         "send_emails",

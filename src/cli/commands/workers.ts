@@ -1,10 +1,9 @@
-import { isHeardOf } from "../../store/serving.js";
+import { healthOf, servedInWords, type WorkerHealth } from "../../client/workers.js";
 import type { WorkerRecord } from "../../store/store.js";
 import { command } from "../command.js";
 import { settingsOf } from "../config.js";
 import { checkExists, loggerFor, openBareStore } from "../database.js";
 import { colourOf } from "../paint.js";
-import { inWords, servedBy } from "../served.js";
 import { table } from "../table.js";
 import { relative } from "../times.js";
 
@@ -23,9 +22,9 @@ export const workers = command({
     try {
       const [found, now] = await Promise.all([store.workers(), store.now()]);
       const shown = found
-        .map((worker) => ({ ...worker, state: stateOf(worker, now) }))
+        .map((worker) => shownAs(worker, now))
         .filter(({ state }) => options.all === true || state !== "gone");
-      out.print(shown.map(forPrograms), () => {
+      out.print(shown, () => {
         if (shown.length === 0)
           return found.length === 0 ? "No workers." : "No live workers; --all shows those that are gone.";
         return table(
@@ -44,18 +43,12 @@ export const workers = command({
   },
 });
 
-type Shown = WorkerRecord & { readonly state: "live" | "silent" | "gone" };
+type Shown = WorkerHealth & { readonly state: "live" | "silent" | "gone" };
 
 /** One that was killed is marked as live until another worker finds out. */
-function stateOf(worker: WorkerRecord, now: number): Shown["state"] {
-  if (!worker.live) return "gone";
-  return isHeardOf(worker, now) ? "live" : "silent";
-}
-
-function forPrograms(worker: Shown) {
-  const { workflows, jobs } = servedBy(worker.routes);
-  const [startedAt, beatAt] = [new Date(worker.startedAt), new Date(worker.beatAt)];
-  return { ...worker, routes: workflows, jobs, startedAt, beatAt };
+function shownAs(worker: WorkerRecord, now: number): Shown {
+  const health = healthOf(worker, now);
+  return { ...health, state: !worker.live ? "gone" : health.live ? "live" : "silent" };
 }
 
 const columns = [
@@ -68,14 +61,15 @@ const columns = [
   { title: "serves" },
 ] as const;
 
-function row({ name, state, host, pid, port, owned, beatAt, routes }: Shown, now: number) {
+function row(worker: Shown, now: number) {
+  const { name, state, host, port, pid, executing, beatAt } = worker;
   return [
     name,
     { text: state, colour: colourOf(state) },
     port === null ? host : `${host}:${port}`,
     String(pid),
-    String(owned),
-    relative(new Date(beatAt), now),
-    inWords(servedBy(routes)),
+    String(executing),
+    relative(beatAt, now),
+    servedInWords(worker),
   ];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { frozenVersion, graphRoute, jobWorkflow, routeOf } from "../core/route.js";
-import { inWords, nameOf, servedBy } from "./served.js";
+import { servedBy, servedInWords, titleOf } from "./workers.js";
 
 const route = (workflow: string, version = "") => ({ workflow, version });
 const ofGraphs = route(graphRoute, frozenVersion);
@@ -16,21 +16,24 @@ test("a worker serves workflows and jobs; routes that only claims know are not s
     ofGraphs,
   ]);
   expect(served).toEqual({
-    workflows: [route("Onboarding"), route("order", "2")],
+    workflows: [
+      { name: "Onboarding", version: "" },
+      { name: "order", version: "2" },
+    ],
     jobs: ["Double", "Notify"],
     graphs: true,
   });
-  expect(inWords(served)).toBe("Onboarding, order 2; jobs: Double, Notify");
+  expect(servedInWords(served)).toBe("Onboarding, order 2; jobs: Double, Notify");
 });
 
 test("jobs alone, graphs alone, and a workflow that is called like a job", () => {
-  expect(inWords(servedBy([route(jobWorkflow("Double")), ofGraphs]))).toBe("jobs: Double");
-  expect(inWords(servedBy([ofGraphs]))).toBe("graphs");
-  expect(inWords(servedBy([route("job:of the day")]))).toBe("job:of the day");
+  expect(servedInWords(servedBy([route(jobWorkflow("Double")), ofGraphs]))).toBe("jobs: Double");
+  expect(servedInWords(servedBy([ofGraphs]))).toBe("graphs");
+  expect(servedInWords(servedBy([route("job:of the day")]))).toBe("job:of the day");
 });
 
 test("a run is of a workflow, in a version perhaps, or of a graph", () => {
-  expect(nameOf("order", "")).toBe("order");
-  expect(nameOf("order", "2")).toBe("order 2");
-  expect(nameOf("import", frozenVersion)).toBe("graph import");
+  expect(titleOf("order", "")).toBe("order");
+  expect(titleOf("order", "2")).toBe("order 2");
+  expect(titleOf("import", frozenVersion)).toBe("graph import");
 });
