@@ -17,7 +17,7 @@ export interface Parking {
   readonly outbox: Outbox;
   /** The store's time, as we last heard it. */
   readonly at: number;
-  /** Its code was stopped in the middle: it is to be run again at once. */
+  /** Its code was stopped in the middle, or before it could begin: it is to be run again at once. */
   readonly cutShort: boolean;
   /** What its code still asks for; undefined when the code was not run. */
   readonly awaited: ((key: string) => boolean) | undefined;

@@ -56,6 +56,6 @@ function waitForUndoing(turn: Turn): void {
 }
 
 /** After a death nobody knows what the code had seen. */
-function hasWorkForCode({ deliveries, run, state, journal }: Turn): boolean {
+export function hasWorkForCode({ deliveries, run, state, journal }: Turn): boolean {
   return deliveries > 1 || isNewsForCode(run, state, journal.storeNow());
 }

@@ -46,7 +46,7 @@ import { parentsIn } from "./parents.js";
 import { newsSeen, parkingOf, type Station } from "./parking.js";
 import { deathsOf, survives } from "./quarantine.js";
 import { Raised } from "./raised.js";
-import { comeToRest } from "./rest.js";
+import { comeToRest, hasWorkForCode } from "./rest.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
@@ -453,7 +453,8 @@ export class Turn {
       state: this.state,
       outbox: this.outbox,
       at: this.journal.heardAt,
-      cutShort: this.course.cutShort && this.#codeRuns,
+      // Stopped before the code ran: it still has to.
+      cutShort: this.course.cutShort && (this.#codeRuns || hasWorkForCode(this)),
       awaited: this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined,
       newsSeen: this.#codeRuns ? null : newsSeen(this.run),
       station: this.#station,

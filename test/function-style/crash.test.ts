@@ -167,6 +167,29 @@ describe("worker.stop", () => {
     expect(await run.result()).toBe("done");
   });
 
+  test("at any moment after a run has been woken up, nothing of what woke it is lost", async () => {
+    const wf = workflow("woken", async (ctx) => {
+      const [go] = await Promise.all([ctx.waitForSignal("go"), ctx.sleep("nap", "1ms")]);
+      return go;
+    });
+    for (let moments = 0; moments < 40; moments += 1) {
+      const w = await world();
+      const first = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      await first.settle();
+      w.clock.moveTo(w.clock.read() + 10);
+      await run.signal("go", moments);
+      for (let n = 0; n < moments >> 1; n += 1) {
+        if (moments % 2 === 0) await Promise.resolve();
+        else await new Promise((resolve) => setImmediate(resolve));
+      }
+      await first.worker.stop();
+      await (await w.worker([wf])).settle();
+      expect(await run.status(), `stopped after ${moments}`).toBe("completed");
+      expect(await run.result()).toBe(moments);
+    }
+  });
+
   test("may be called twice, and before start", async () => {
     const wf = workflow("twice", async () => 1);
     const w = await world();
