@@ -9,6 +9,10 @@ export function checkTransaction(tx: unknown): void {
     throw new InvalidInputError(
       `${howTo}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, or { query(sql, params) }.`,
     );
+  if (isIdle(tx))
+    throw new InvalidInputError(
+      `${howTo}; on this one none has begun, so the run would be started whatever became of it.`,
+    );
   if (isPool(tx)) throw new InvalidInputError(`${howTo}, not a pool: begin one on a connection that you take from it.`);
 }
 
@@ -20,3 +24,13 @@ const canQuery = (tx: object) => has(tx, "query") || has(tx, "prepare", "exec");
 /** Of `mysql2`, which gives connections by that name, or of `pg`, which counts those that it has. */
 const isPool = (tx: object) =>
   has(tx, "getConnection") || ("totalCount" in tx && "idleCount" in tx && !has(tx, "release"));
+
+/** As far as the drivers tell: `pg`, `better-sqlite3`, `node:sqlite`. */
+function isIdle(tx: {
+  readonly getTransactionStatus?: () => unknown;
+  readonly inTransaction?: unknown;
+  readonly isTransaction?: unknown;
+}): boolean {
+  const ofPg = typeof tx.getTransactionStatus === "function" ? tx.getTransactionStatus() : null;
+  return ofPg === "I" || tx.inTransaction === false || tx.isTransaction === false;
+}

@@ -22,6 +22,9 @@ import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
 import { registrationOf } from "./registration.js";
 
+/** A graph that is built at run time may have thousands of nodes. */
+const namesShown = 20;
+
 /** The frozen graph that a run goes by, if it has one: most have none, and then their logs need not be folded to know. */
 export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
   const isFrozen = run.version === frozenVersion || log.some(({ type }) => type === "dag.imported");
@@ -91,7 +94,10 @@ export class RunGraph {
     if (Object.hasOwn(this.#dag.nodes, node)) return node;
     const found = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
     if (found !== undefined) return found[0];
-    throw new InvalidInputError(`Run ${this.#run.id} has no node "${node}".`);
+    throw this.#noNode(
+      node,
+      Object.values(this.#dag.nodes).map(({ name }) => name),
+    );
   }
 
   /** A refusal in the words of whoever asked: nodes by their names. */
@@ -106,13 +112,25 @@ export class RunGraph {
 
   descendantsOf(node: string): string[] {
     if (this.#dag !== null) return descendantsIn(edgesOf(this.#dag.nodes), node);
-    const declared = this.#declared ?? [];
-    if (!declared.some(({ name }) => name === node))
-      throw new InvalidInputError(`Run ${this.#run.id} has no node "${node}".`);
+    const declared = this.#declared;
+    if (declared === null)
+      throw new InvalidStateError(
+        `Run ${this.#run.id} has no nodes that can be tried again: its steps are found out as its code runs. ` +
+          "If it is paused, resume it; if it has failed, retry it.",
+        { runId: this.#run.id, status: this.#run.status },
+      );
+    const names = declared.map(({ name }) => name);
+    if (!names.includes(node)) throw this.#noNode(node, names);
     return descendantsIn(
       declared.map(({ name, after }) => [name, after]),
       node,
     );
+  }
+
+  #noNode(node: string, names: readonly string[]): InvalidInputError {
+    const shown = names.slice(0, namesShown).map((name) => `"${name}"`);
+    const more = names.length > namesShown ? ` and ${names.length - namesShown} more` : "";
+    return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shown.join(", ")}${more}.`);
   }
 
   /** What may be put in the place of its graph: what is done stays as it was done. */

@@ -36,15 +36,17 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   // It ended between the two looks.
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run);
   const due = task.state === "owned" ? null : await explainDue(store, run, task);
-  if (due !== null) return due;
   const log = await readLog(store, run);
   const state = fold(log);
+  if (due !== null) return state.cancel === null ? due : { ...due, text: `${beingCanceled} ${due.text}` };
   const dag = dagOf(run, state);
   if (task.state === "owned") return owned(await store.workers(), await store.now(), task, { log, state, dag });
   if (state.paused !== null) return paused(state.paused, dag);
   if (state.startedAt === null) return planned(run, task);
   return { ...(await waits(store, { log, state, dag })), until: instant(task.dueAt) };
 }
+
+const beingCanceled = "It is being canceled: a worker is to undo what it has done.";
 
 /** What is known of a run that has begun. */
 interface Known {
@@ -151,7 +153,7 @@ async function waits(store: Store, known: Known): Promise<Explanation> {
   const parts = await Promise.all(waitingFor(known.state).map((one) => inWords(store, one, known)));
   const since = instant(known.log.at(-1)?.at ?? null);
   const text = parts.length === 0 ? "It waits for nothing that is known." : `It waits for ${parts.join("; and for ")}.`;
-  return { because: "waiting", text, since, until: null };
+  return { because: "waiting", text: text + unasked(known.state), since, until: null };
 }
 
 async function inWords(store: Store, one: Waiting, { log, state, dag }: Known): Promise<string> {
@@ -204,3 +206,9 @@ function lastError(log: readonly StoredEvent[], step: string): string {
 
 const iso = (at: number) => new Date(at).toISOString();
 const instant = (at: number | null) => (at === null ? null : new Date(at));
+
+/** A signal with a slip of the pen in its name looks like one that comes too early: both are kept. */
+function unasked({ signals }: RunState): string {
+  const names = [...new Set(signals.map(({ name }) => `"${name}"`))];
+  return names.length === 0 ? "" : ` It has got ${names.join(", ")}, which it has not asked for.`;
+}

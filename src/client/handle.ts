@@ -6,7 +6,7 @@ import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, 
 import { fold } from "../core/fold.js";
 import { checkName, checkReason } from "../core/names.js";
 import { currentStep } from "../core/waiting.js";
-import type { Logger } from "../define/context.js";
+import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
@@ -104,14 +104,25 @@ export class RunHandle<Input = unknown, Output = unknown> {
       if (timeoutMs === null || timeoutMs > longestTimerMs) return;
       timer = setTimeout(() => {
         forget();
-        reject(new TimeoutError(`Run ${this.id} did not end within ${timeoutMs} ms. It goes on; ask again later.`));
+        reject(
+          new TimeoutError(
+            `Run ${this.id} did not end within ${timeoutMs} ms. That changes nothing for it: ask again later, or explain() why.`,
+          ),
+        );
       }, timeoutMs);
     });
   }
 
-  /** Sends a signal. The same `key` a second time is not delivered again, for as long as the run lives. */
-  async signal(name: string, payload?: unknown, options: { readonly key?: string } = {}): Promise<void> {
-    checkName("signal", name);
+  /**
+   * Sends a signal, by its name or by what `signal<Payload>(name)` made, which knows the type of the payload. The same
+   * `key` a second time is not delivered again, for as long as the run lives.
+   */
+  async signal<Payload = unknown>(
+    signal: SignalName<Payload>,
+    ...payloadAndOptions: SignalArgs<Payload>
+  ): Promise<void> {
+    const [payload, options = {}] = payloadAndOptions;
+    const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
     await commandRun(this.#services, this.id, {
       type: "signal",

@@ -1,5 +1,7 @@
 /** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
 import { StoreError } from "../core/errors.js";
+import { isKeyed } from "../core/keyed.js";
+import { Lane } from "../core/lane.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
 
 /** The starts of one call: it has its answer when all of them do. */
@@ -18,21 +20,26 @@ interface Pending {
 
 const maxBatch = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** The database may be away for about 25 seconds, a restart, before a start fails. */
-const longestWaitMs = 12_800;
+/** The database may be away for this long, a restart, before a start fails. */
+const patienceMs = 25_000;
+/** Of the commits that may be waiting for somebody's transaction: each has a connection of the store to itself. */
+const mostKeyedCommits = 3;
 
 const isTransient = (error: unknown) => error instanceof StoreError && error.transient;
 
 export class Starter {
   readonly #store: Store;
   readonly #started: (run: NewRun, at: number) => void;
-  #pending: Pending[] = [];
-  #flushing = false;
+  readonly #free: Lane<Pending>;
+  readonly #keyed: Lane<Pending>;
 
   /** @param started told of each run that was made */
   constructor(store: Store, started: (run: NewRun, at: number) => void) {
     this.#store = store;
     this.#started = started;
+    const write = (batch: readonly Pending[]) => this.#write(batch);
+    this.#free = new Lane({ write, fits, mostAtOnce: 1 });
+    this.#keyed = new Lane({ write, fits, mostAtOnce: mostKeyedCommits });
   }
 
   /** For each run, in their order, whether a key kept it out. */
@@ -40,30 +47,13 @@ export class Starter {
     return new Promise((resolve, reject) => {
       const group: Group = { refusals: new Array(runs.length).fill(null), open: runs.length, resolve, reject };
       for (let index = 0; index < runs.length; index += 1) {
-        this.#pending.push({ run: runs[index] as NewRun, group, index });
+        const run = runs[index] as NewRun;
+        (isKeyed(run) ? this.#keyed : this.#free).add({ run, group, index });
       }
-      if (this.#flushing) return;
-      this.#flushing = true;
-      queueMicrotask(() => void this.#flush());
     });
   }
 
-  async #flush(): Promise<void> {
-    while (this.#pending.length > 0) {
-      await this.#write(this.#take());
-    }
-    this.#flushing = false;
-  }
-
-  #take(): Pending[] {
-    let count = 0;
-    for (let bytes = 0; count < this.#pending.length && count < maxBatch && bytes < maxBytes; count += 1) {
-      bytes += 200 + (this.#pending[count] as Pending).run.input.length;
-    }
-    return this.#pending.splice(0, count);
-  }
-
-  async #write(batch: readonly Pending[], waitMs = 50): Promise<void> {
+  async #write(batch: readonly Pending[], waitMs = 50, since = performance.now()): Promise<void> {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
       if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
@@ -72,16 +62,24 @@ export class Starter {
         settle(one, result.refused);
       }
     } catch (error) {
-      if (isTransient(error) && waitMs <= longestWaitMs) {
+      if (isTransient(error) && performance.now() - since + waitMs < patienceMs) {
         // Written or not, the ids are ours: a start that is there already is not made again.
         await new Promise((resolve) => setTimeout(resolve, waitMs));
-        return this.#write(batch, waitMs * 2);
+        return this.#write(batch, waitMs * 2, since);
       }
       // One start that cannot be written must not take the others with it.
       if (batch.length === 1) return batch[0]?.group.reject(error);
       for (const one of batch) await this.#write([one]);
     }
   }
+}
+
+/** How many of those that wait are written at once. */
+function fits(pending: readonly Pending[]): number {
+  let count = 0;
+  for (let bytes = 0; count < pending.length && count < maxBatch && bytes < maxBytes; count += 1)
+    bytes += 200 + (pending[count] as Pending).run.input.length;
+  return count;
 }
 
 function settle({ run, group, index }: Pending, refused: readonly Refusal[]): void {

@@ -14,11 +14,34 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
   );
 }
 
+/** Of a list, such as the exports of a module: what does not belong there is told by its place and by what it is. */
+export function asDefinitions(workflows: readonly unknown[]): WorkflowDefinition[] {
+  return workflows.map((one, index) => {
+    if (isWorkflow(one)) return asDefinition(one);
+    throw new InvalidInputError(
+      `workflows[${index}] is not a workflow but ${whatItIs(one)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.`,
+    );
+  });
+}
+
+function whatItIs(value: unknown): string {
+  if (typeof value === "string") return `the text ${JSON.stringify(value)}`;
+  if (typeof value === "function") {
+    const kind = /^class\b/.test(Function.prototype.toString.call(value)) ? "class" : "function";
+    return value.name === "" ? `a ${kind}` : `the ${kind} ${value.name}`;
+  }
+  if (typeof value !== "object" || value === null) return String(value);
+  const { signal, kind, name } = value as { readonly [key in "signal" | "kind" | "name"]?: unknown };
+  if (typeof signal === "string") return `the signal "${signal}"`;
+  if (typeof name === "string") return `${typeof kind === "string" ? `the ${kind}` : "an object called"} "${name}"`;
+  return Array.isArray(value) ? "a list" : "an object";
+}
+
 function isWorkflow(value: unknown): value is AnyWorkflow {
   return isDefinition(value) || isWorkflowClass(value);
 }
 
-/** Collects the workflows that a module exports: `discoverWorkflows(await import("./workflows.js"))`. */
+/** Collects the workflows and jobs that a module exports, and passes over the rest: `discoverWorkflows(await import("./workflows.js"))`. */
 export function discoverWorkflows(module: object): WorkflowDefinition[] {
   const found = Object.values(module).flat().filter(isWorkflow);
   return [...new Set(found.filter((one) => !isFrame(one, found)).map(asDefinition))];

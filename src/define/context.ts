@@ -40,7 +40,8 @@ export interface StepOptions<Output = any> {
   readonly onCrash?: "rerun" | "pause";
   /**
    * Undoes the step when the run fails or is canceled after it: in reverse order of completion, recorded and retried
-   * like a step. If it fails for good the run is paused, and goes on undoing when it is resumed.
+   * like a step, and so run at least once: `idempotencyKey` is the same for all attempts at undoing. If it fails for good
+   * the run is paused, and goes on undoing when it is resumed.
    */
   compensate?(step: StepTools, output: Output): unknown;
 }
@@ -58,6 +59,16 @@ export interface SignalHandle<Payload = unknown> {
 }
 
 export type SignalName<Payload = unknown> = string | SignalHandle<Payload>;
+
+export interface SignalOptions {
+  /** The same key a second time is not delivered again: the id of the webhook, of the click. */
+  readonly key?: string;
+}
+
+/** A signal that carries nothing, or nobody knows what, needs no payload. */
+export type SignalArgs<Payload> = [undefined] extends [Payload]
+  ? [payload?: Payload, options?: SignalOptions]
+  : [payload: Payload, options?: SignalOptions];
 
 export interface AnySignal<Payload = unknown> {
   readonly name: string;

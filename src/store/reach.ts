@@ -4,6 +4,9 @@
  */
 import type { StoreOptions } from "./store.js";
 
+/** How long a store that is being closed waits for an answer. */
+export const closingPatienceMs = 3_000;
+
 export class Reach {
   readonly #onTrouble: NonNullable<StoreOptions["onTrouble"]>;
   #isAway = false;

@@ -7,9 +7,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/handle.js";
-import { openStore, Pawl } from "../connect.js";
+import { Pawl } from "../connect.js";
 import { seededRandom } from "../core/ids.js";
-import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
+import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
@@ -18,6 +18,7 @@ import type { HeroRef } from "../define/stepping.js";
 import type { Batch, Fence, Store, StoreTransaction } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
+import { openTestStore } from "./open-test-store.js";
 
 export interface CrashTestOptions<Input, Output> {
   /** All workflows that take part; default: the one under test. */
@@ -25,13 +26,15 @@ export interface CrashTestOptions<Input, Output> {
   /** Jobs that its tasks name; default: those of `testPawl`. */
   readonly jobs?: readonly JobDefinition[];
   readonly store?: string;
+  /** On PostgreSQL: the schema that Pawl's tables are in, as `connect` takes it. */
+  readonly schema?: string;
   readonly hero?: HeroRef;
   /** Called before each run: put the outside world back to its beginning. */
   readonly setup?: () => unknown;
   /** Called whenever nothing moves: send the signals that the run waits for. Must be safe to call again. */
   readonly drive?: (run: RunHandle<Input, Output>, pawl: Pawl) => unknown;
   /** Whether a result is as good as the undisturbed one; default: deeply equal. */
-  readonly compare?: (undisturbed: Output, crashed: Output) => boolean;
+  readonly compare?: (undisturbed: Output, crashed: Output) => boolean | Promise<boolean>;
   /** How many points to try: "all" (default), or a number of them, chosen by `seed`. */
   readonly points?: "all" | number;
   readonly seed?: string;
@@ -62,7 +65,7 @@ export async function crashTest<Input, Output>(
 ): Promise<CrashTestReport<Output>> {
   const definition: WorkflowDefinition<Input, Output> = asDefinition(workflow);
   const clock = new VirtualClock();
-  const store = await openStore(options.store ?? "memory:", { clock: clock.read });
+  const store = await openTestStore(options, clock);
   try {
     await store.migrate();
     const trial = new Trial(definition, input, options, store, clock);
@@ -70,7 +73,7 @@ export async function crashTest<Input, Output>(
     const points = choosePoints(undisturbed.commits, options);
     for (const point of points) {
       const crashed = await trial.run(point);
-      if (isSame(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
+      if (await isSame(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
       const shown = [undisturbed, crashed].map(show).join(" became ");
       throw new Error(
         `A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`,
@@ -90,8 +93,12 @@ interface Ending<Output> {
   readonly problem: string | null;
 }
 
-function isSame<Output>(a: Ending<Output>, b: Ending<Output>, compare: (a: Output, b: Output) => boolean): boolean {
-  return a.status === b.status && a.problem === b.problem && compare(a.output, b.output);
+async function isSame<Output>(
+  a: Ending<Output>,
+  b: Ending<Output>,
+  compare: (a: Output, b: Output) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  return a.status === b.status && a.problem === b.problem && (await compare(a.output, b.output));
 }
 
 const show = ({ status, output, problem }: Ending<unknown>) =>
@@ -173,7 +180,7 @@ class Trial<Input, Output> {
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {
-    const workflows = new Set([...(this.#options.workflows ?? []).map(asDefinition), this.#definition]);
+    const workflows = new Set([...asDefinitions(this.#options.workflows ?? []), this.#definition]);
     const jobs = this.#options.jobs ?? [];
     const worker = pawl.worker({ workflows: [...workflows], jobs, concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
     await worker.start();

@@ -2,7 +2,7 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { ExecutionInfo } from "../client/executions.js";
 import type { RunHandle } from "../client/handle.js";
-import { openStore, Pawl } from "../connect.js";
+import { Pawl } from "../connect.js";
 import { decode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidStateError } from "../core/errors.js";
@@ -16,6 +16,7 @@ import type { Store } from "../store/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
 import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
+import { openTestStore } from "./open-test-store.js";
 
 export interface TestPawlOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -23,6 +24,8 @@ export interface TestPawlOptions {
   readonly jobs?: readonly JobDefinition[];
   /** Any URL; default "memory:". */
   readonly store?: string;
+  /** On PostgreSQL: the schema for Pawl's tables, as `connect` takes it. */
+  readonly schema?: string;
   readonly startAt?: Date | number;
   readonly logger?: Logger;
 }
@@ -36,7 +39,7 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 
 export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const clock = new VirtualClock(options.startAt);
-  const store = await openStore(options.store ?? "memory:", { clock: clock.read });
+  const store = await openTestStore(options, clock);
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? silent);
   const worker = await testWorker(pawl, options.workflows, options.jobs);
@@ -176,7 +179,7 @@ export class TestPawl {
     input: I,
     options: CrashTestOptions<I, O> = {},
   ): Promise<CrashTestReport<O>> {
-    const store = options.store ?? this.#options.store;
+    const { store, schema } = this.#options;
     const workflows = this.#workflows;
     // On a shared database our own worker would take the runs that are to be crashed.
     await this.#worker.stop();
@@ -185,6 +188,8 @@ export class TestPawl {
         workflows,
         jobs: this.#jobs,
         ...(store === undefined ? {} : { store }),
+        // Of another database that the options name, only they know the schema.
+        ...(schema === undefined || options.store !== undefined ? {} : { schema }),
         ...options,
       });
     } finally {

@@ -4,7 +4,10 @@
  * While a flush is under way, what is submitted is gathered, and written by the next one. There is no timer: an idle
  * worker commits at once, a busy one in batches, and a very busy one has a second batch under way beside the first.
  */
+
 import { FencedError } from "../core/errors.js";
+import { isKeyed } from "../core/keyed.js";
+import { Lane } from "../core/lane.js";
 import { gatherMail } from "../core/mail.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
@@ -55,6 +58,8 @@ const many = 100;
 /** Above this a flush takes longer without getting more done per second. */
 const maxTransitions = 250;
 const maxBytes = 4 * 1024 * 1024;
+/** Each has a connection of the store to itself while it waits for somebody's transaction. */
+const mostKeyedCommits = 2;
 
 export interface CommitterOptions {
   readonly store: Store;
@@ -73,6 +78,8 @@ export class Committer {
   readonly #receipts = new Receipts();
   #queue = new Map<string, Entry>();
   #starts: Start[] = [];
+  /** Apart from everything else, for they may have to wait. */
+  readonly #keyedStarts: Lane<Start>;
   /** Runs in flushes that are under way: what else they have to write must come after. */
   readonly #writing = new Set<string>();
   #inFlight = 0;
@@ -85,6 +92,8 @@ export class Committer {
     this.#options = options;
     this.#store = options.store;
     this.#fence = options.fence;
+    const write = (starts: readonly Start[]) => this.#write([], starts);
+    this.#keyedStarts = new Lane({ write, fits: startsThatFit, mostAtOnce: mostKeyedCommits });
   }
 
   get fence(): Fence {
@@ -116,7 +125,9 @@ export class Committer {
   start(run: NewRun): Promise<StartReceipt> {
     return new Promise((resolve, reject) => {
       if (this.#fenced) return reject(this.#fencedError());
-      this.#starts.push({ run, resolve, reject });
+      const start = { run, resolve, reject };
+      if (isKeyed(run)) return this.#keyedStarts.add(start);
+      this.#starts.push(start);
       this.#kick();
     });
   }
@@ -183,14 +194,10 @@ export class Committer {
   }
 
   #takeStarts(): Start[] {
-    let count = 0;
-    for (let bytes = 0; count < this.#starts.length && count < maxTransitions && bytes < maxBytes; count += 1) {
-      bytes += 200 + (this.#starts[count] as Start).run.input.length;
-    }
-    return this.#starts.splice(0, count);
+    return this.#starts.splice(0, startsThatFit(this.#starts));
   }
 
-  async #write(entries: Entry[], starts: Start[]): Promise<void> {
+  async #write(entries: Entry[], starts: readonly Start[]): Promise<void> {
     const backoff = new Backoff();
     let uncertain = false;
     while (entries.length > 0 || starts.length > 0) {
@@ -276,7 +283,7 @@ export class Committer {
   }
 
   /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */
-  async #isolate(entries: Entry[], starts: Start[], error: unknown): Promise<void> {
+  async #isolate(entries: Entry[], starts: readonly Start[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
       for (const entry of entries) tell(entry, { kind: "evicted", error });
       for (const start of starts) start.reject(error);
@@ -313,6 +320,13 @@ export class Committer {
   #fencedError(): FencedError {
     return new FencedError(this.#fence.workerId, this.#fence.epoch);
   }
+}
+
+function startsThatFit(starts: readonly Start[]): number {
+  let count = 0;
+  for (let bytes = 0; count < starts.length && count < maxTransitions && bytes < maxBytes; count += 1)
+    bytes += 200 + (starts[count] as Start).run.input.length;
+  return count;
 }
 
 /** Adds in place: of a thousand steps that finish together, each would otherwise copy all before it. */

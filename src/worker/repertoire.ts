@@ -2,7 +2,7 @@
 import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { frozenVersion, graphRoute, jobWorkflow } from "../core/route.js";
-import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
+import { type AnyWorkflow, asDefinitions } from "../define/as-definition.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { coordinator } from "../define/dynamic/coordinator.js";
 import { isJob, type JobDefinition } from "../define/dynamic/job.js";
@@ -31,9 +31,10 @@ export class Repertoire {
 
   constructor({ workflows, jobs, queues }: Repertory) {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
-    for (const workflow of workflows) if (!isJob(workflow)) this.#define(asDefinition(workflow));
-    // A module's exports may be given as they are.
-    const among = workflows.filter(isJob);
+    const definitions = asDefinitions(workflows);
+    for (const definition of definitions) if (!isJob(definition)) this.#define(definition);
+    // Jobs may be among them: whoever collects what a module exports need not tell them apart.
+    const among = definitions.filter(isJob);
     if (jobs !== undefined || among.length > 0) this.#takeJobs(jobs ?? [], among);
     this.#queues = queues === undefined ? null : new Set(queues.map((queue) => checkName("queue", queue)));
     this.#routes = this.#routesWith(new Map());
@@ -53,7 +54,7 @@ export class Repertoire {
   #takeJobs(jobs: readonly JobDefinition[], others: readonly JobDefinition[]): void {
     if (!Array.isArray(jobs) || !jobs.every(isJob))
       throw new InvalidInputError(
-        "`jobs` of a worker is a list of what job(…) makes; of a module that is Object.values(module).",
+        "`jobs` of a worker is a list of what job(…) makes; of a module that is Object.values(module), or if it exports other things, too, discoverWorkflows(module) as `workflows`.",
       );
     for (const one of [...jobs, ...others]) this.#define(one);
     this.#coordinates = true;

@@ -18,7 +18,7 @@ import { fold } from "../core/fold.js";
 import { mailToParent } from "../core/mail.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
-import type { Op, RunState } from "../core/state.js";
+import type { Op, Pause, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
@@ -71,6 +71,7 @@ export class Turn {
   input: unknown;
   thrown: { readonly error: unknown } | null = null;
   readonly #opening: Opening;
+  readonly #pausedBefore: Pause | null;
   readonly course: Course;
   readonly executions: Executions;
   readonly attention = new Attention(this);
@@ -92,6 +93,7 @@ export class Turn {
     if (opening.run.version === frozenVersion)
       this.#station = { route: graphRoute, priority: opening.run.priority + 1 };
     this.state = fold(opening.log);
+    this.#pausedBefore = this.state.paused;
     this.course = new Course(this.state, () => this.over);
     this.executions = new Executions(host.executing);
     this.given = new Given(opening.run.input);
@@ -103,7 +105,10 @@ export class Turn {
       at: opening.at,
       onWritten: (events, at) => this.#written(events, at),
       onParted: (parting) => this.#parted(parting),
-      onDurable: (what) => tellOfCommit(host.log, opening.run, what),
+      onDurable: (what) => {
+        tellOfCommit(host.log, opening.run, what);
+        if (what.next.kind === "park") this.#warnOfPause();
+      },
     });
     this.answers = new Answers({
       state: this.state,
@@ -113,6 +118,13 @@ export class Turn {
         if (this.answers.pending.size > 0) this.stir();
       },
     });
+  }
+
+  /** A paused run waits for somebody: it must not do so in silence. One that was paused before is no news. */
+  #warnOfPause(): void {
+    const { paused } = this.state;
+    if (paused === null || paused === this.#pausedBefore) return;
+    this.log.warn(`Run ${this.runId} (${this.run.workflow}) is paused: ${paused.reason}`);
   }
 
   get runId(): string {

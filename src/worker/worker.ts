@@ -155,12 +155,12 @@ export class Worker {
     const session = this.#session;
     // Before the claim has ended: it may be waiting for a database that is away.
     session?.stop();
-    await Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]);
+    await within(this.#graceMs, Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]));
     if (session !== null) {
       await this.#untilEmpty(session);
       this.#session = null;
       session.kill();
-      await this.#retire(session);
+      await within(signOffMs, this.#retire(session));
     }
     this.#lease?.stop();
     this.#slowSteps.stop();
@@ -168,15 +168,14 @@ export class Worker {
 
   async #untilEmpty(session: Session): Promise<void> {
     if (session.size === 0) return;
-    let timer: NodeJS.Timeout | undefined;
     const empty = new Promise<void>((resolve) => {
       this.#emptied = resolve;
     });
-    const expired = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.min(this.#graceMs, maxTimerMs));
-    });
-    await Promise.race([empty, expired]);
-    clearTimeout(timer);
+    await within(this.#graceMs, empty);
+    if (session.size > 0)
+      this.#services.log.warn(
+        `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
+      );
     session.abort(new Error("The worker stops."));
   }
 
@@ -336,6 +335,18 @@ export class Worker {
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
+}
+
+const signOffMs = 2_000;
+
+/** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(ms, maxTimerMs));
+  });
+  await Promise.race([work, patience]);
+  clearTimeout(timer);
 }
 
 function checkWhole(name: string, value: number): number {

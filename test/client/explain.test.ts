@@ -166,6 +166,36 @@ describe("explain()", () => {
     for (const run of runs) expect((await run.explain()).because).toBe("waiting");
   });
 
+  test("of one that has got a signal which it does not ask for", async () => {
+    const w = await world();
+    const { settle } = await w.worker([listening]);
+    const run = await w.pawl.start(listening);
+    await settle();
+    for (const name of ["goo", "goo", "stop"]) await run.signal(name);
+    await settle();
+    expect((await run.explain()).text).toMatch(
+      /^It waits for the signal "go", .* It has got "goo", "stop", which it has not asked for\.$/,
+    );
+  });
+
+  test("of one that is canceled and has something to undo, while no worker is there", async () => {
+    const booking = workflow("booking", async (ctx) => {
+      await ctx.step("book", () => 1, { compensate: () => {} });
+      await ctx.waitForSignal("go");
+    });
+    const w = await world();
+    const { settle, worker } = await w.worker([booking]);
+    const run = await w.pawl.start(booking);
+    await settle();
+    await worker.stop();
+    await run.cancel();
+    expect((await run.explain()).text).toMatch(
+      /^It is being canceled: a worker is to undo what it has done\. It has been due .* no live worker has workflow "booking"\./,
+    );
+    await (await w.worker([booking])).settle();
+    expect(await run.status()).toBe("canceled");
+  });
+
   test("of a step in a queue that nobody works for", async () => {
     class Mailing extends Workflow {
       static {

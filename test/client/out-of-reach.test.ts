@@ -11,6 +11,7 @@ class Way {
   readonly #sockets = new Set<Socket>();
   #server: Server | null = null;
   #port = 0;
+  #isMute = false;
 
   constructor(url: string) {
     this.#target = new URL(url);
@@ -26,16 +27,24 @@ class Way {
   }
 
   #join(near: Socket, far: Socket): void {
-    near.pipe(far).pipe(near);
+    if (this.#isMute) far.destroy();
+    else near.pipe(far).pipe(near);
     for (const socket of [near, far]) {
       this.#sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {
         this.#sockets.delete(socket);
+        if (this.#isMute) return;
         near.destroy();
         far.destroy();
       });
     }
+  }
+
+  /** As a cable that was pulled out: nobody is told, and nobody answers. */
+  mute(): void {
+    this.#isMute = true;
+    for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
   async close(): Promise<void> {
@@ -142,6 +151,30 @@ forEachStore(
         'Worker "idle" could not sign off; its lease will run out.',
       ]);
       expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
+    });
+
+    test("nor for one that has gone without a word", async () => {
+      const database = await testDatabase(kind);
+      const way = new Way(database.url);
+      await way.open();
+      onTestFinished(async () => {
+        await way.close();
+        await database.drop();
+      });
+      const { said, logger } = listener();
+      const pawl = await connect(way.url, { logger });
+      const worker = pawl.worker({
+        name: "w",
+        workflows: [workflow("w", async () => {})],
+        poll: "20ms",
+        grace: "100ms",
+      });
+      await worker.start();
+      way.mute();
+      const asked = errorOf(pawl.runs());
+      await pawl.close();
+      expect(await asked).toMatchObject({ code: "STORE_ERROR" });
+      expect(said.filter((args) => args.length > 1)).toEqual([]);
     });
 
     test("a server that is not there is named, with the reason, in the error and in one line", async () => {

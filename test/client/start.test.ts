@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPool } from "mysql2";
-import { createPool as createPromisePool } from "mysql2/promise";
+import { createConnection, createPool as createPromisePool } from "mysql2/promise";
 import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal, workflow } from "pawl";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -176,10 +176,13 @@ describe("start inside the caller's own transaction", () => {
     });
   });
 
-  test("takes a client of a pool", async () => {
+  test("takes a client of a pool, when it has begun a transaction", async () => {
     const { pawl, url } = await connected("postgres");
     const pool = new pg.Pool({ connectionString: url });
     const tx = await pool.connect();
+    await tx.query("SELECT 1");
+    const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("none has begun") };
+    expect(await errorOf(pawl.start(echo, 1, { tx }))).toMatchObject(refusal);
     await tx.query("BEGIN");
     const run = await pawl.start(echo, 1, { tx });
     await tx.query("COMMIT");
@@ -187,6 +190,53 @@ describe("start inside the caller's own transaction", () => {
     await pool.end();
     expect(await run.status()).toBe("pending");
   });
+});
+
+interface Connection {
+  query(sql: string): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+async function connectionTo(kind: StoreKind, url: string): Promise<Connection> {
+  if (kind === "mysql") return createConnection({ uri: url });
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}
+
+describe("a start whose key somebody else is about to use, in a transaction that is still open", () => {
+  forEachStore(
+    (kind) => {
+      test.each(["here", "elsewhere"])(
+        "waits for it; others do not wait for that start (workers are %s)",
+        async (where) => {
+          const { pawl, url } = await connected(kind);
+          if (where === "here") await pawl.worker({ workflows: [echo] }).start();
+          const sql = await connectionTo(kind, url);
+          onTestFinished(() => void sql.end());
+          const query = (text: string) => sql.query(text);
+          await query("BEGIN");
+          const first = await pawl.start(echo, 0, { tx: sql, idempotencyKey: "k" });
+
+          let isOver = false;
+          const second = pawl.start(echo, 0, { idempotencyKey: "k" }).finally(() => (isOver = true));
+          // Of the same tick, of later ones, with keys of their own, and many.
+          const sameTick = pawl.start(echo, 1);
+          const keyed = [2, 3].map((n) => pawl.start(echo, n, { idempotencyKey: `k${n}` }));
+          const others = [await sameTick, await pawl.start(echo, 4), ...(await pawl.startMany(echo, [5, 6]))];
+          others.push(await pawl.start(echo, 7, { idempotencyKey: "k7" }));
+          if (where === "here") expect(await Promise.all(others.map((run) => run.result()))).toEqual([1, 4, 5, 6, 7]);
+          expect(isOver).toBe(false);
+
+          await query("ROLLBACK");
+          expect((await second).id).not.toBe(first.id);
+          await Promise.all(keyed);
+          expect((await pawl.runs()).runs).toHaveLength(8);
+        },
+      );
+    },
+    ["postgres", "mysql"],
+  );
 });
 
 describe("an idempotency key", () => {

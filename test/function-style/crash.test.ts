@@ -1,4 +1,4 @@
-import { workflow } from "pawl";
+import { PauseError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
 import { gate, logOf, until, world } from "./support.js";
 
@@ -201,6 +201,36 @@ describe("worker.stop", () => {
     await Promise.all([second.worker.stop(), second.worker.stop()]);
     expect((await w.pawl.workers()).filter(({ live }) => live)).toEqual([]);
   });
+});
+
+test("that a run is paused is told in the log, once, whoever or whatever paused it", async () => {
+  const said: string[] = [];
+  const note = (what: unknown) => void said.push(String(what));
+  const logger = { debug: () => {}, info: note, warn: note, error: note };
+  const w = await world("memory", "memory:", logger);
+  const byItself = workflow("by-itself", (ctx) =>
+    ctx.step("pay", () => {
+      throw new PauseError("The bank is closed.");
+    }),
+  );
+  let name = "a";
+  const renamed = workflow("renamed", async (ctx) => {
+    await ctx.step(name, () => 1);
+    await ctx.waitForSignal("go");
+  });
+  const { settle } = await w.worker([byItself, renamed]);
+  const [first, second] = [await w.pawl.start(byItself), await w.pawl.start(renamed)];
+  await settle();
+  name = "b";
+  await second.signal("go");
+  await settle();
+  expect(said).toEqual([
+    `Run ${first.id} (by-itself) is paused: The bank is closed.`,
+    expect.stringContaining(`Run ${second.id} (renamed) is paused: `),
+  ]);
+  await first.signal("anything");
+  await settle();
+  expect(said).toHaveLength(2);
 });
 
 describe("pause and resume while a step runs", () => {

@@ -27,6 +27,22 @@ describe("ctx.waitForSignal", () => {
     }
   });
 
+  test("gets what was sent by the handle that it waits for, with its key", async () => {
+    const shipped = signal<{ parcel: string }>("shipped");
+    const wf = workflow("typed", async (ctx) => [
+      await ctx.waitForSignal(shipped),
+      await ctx.waitForSignal(shipped, { timeout: "1 day" }),
+    ]);
+    const t = await start(wf);
+    const run = await t.pawl.start(wf);
+    await run.signal(shipped, { parcel: "p1" }, { key: "webhook-9" });
+    await t.pawl.run(run.id).signal(shipped, { parcel: "p1" }, { key: "webhook-9" });
+    await t.speedrun(run);
+    expect(await run.result()).toEqual([{ parcel: "p1" }, null]);
+    for (const wrong of [{}, { signal: 5 }, null, undefined, 5])
+      expect(await errorOf(run.signal(wrong as never))).toMatchObject({ code: "INVALID_INPUT" });
+  });
+
   test("says what the run waits for", async () => {
     const wf = workflow("named", (ctx) => ctx.waitForSignal("approved"));
     const t = await start(wf);

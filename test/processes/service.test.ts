@@ -73,7 +73,9 @@ forEachStore(() => {
       await world.worker("worker-1");
       const id = await world.triggerOne("docs", "a.txt");
       await upload.arrived;
-      expect(await world.check(id, "--wait", "1ms")).toMatch(/^TIMEOUT: .*It goes on; ask again later\.$/);
+      expect(await world.check(id, "--wait", "1ms")).toMatch(
+        /^TIMEOUT: .*That changes nothing for it: ask again later, or explain\(\) why\.$/,
+      );
 
       const patient = world.check(id, "--wait", "30s");
       upload.release();

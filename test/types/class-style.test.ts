@@ -2,6 +2,7 @@
  * What the compiler knows of workflow classes: `npm run check` fails when it stops complaining. And what it cannot know
  * is found out when a class is first used, before anything runs.
  */
+import { readdirSync, readFileSync } from "node:fs";
 import {
   type ChildHandle,
   connect,
@@ -371,6 +372,13 @@ describe("start", () => {
       // @ts-expect-error: no such option
       await pawl.start(Onboarding, { ids: [1] }, { hero: user, dealy: "1h" });
     });
+  });
+
+  test("knows the type of hero in all that the pages show: only `readonly` keeps the word itself", () => {
+    const root = new URL("../../", import.meta.url);
+    const pages = readdirSync(new URL("docs/", root)).filter((name) => name.endsWith(".md"));
+    for (const page of ["README.md", ...pages.map((name) => `docs/${name}`)])
+      expect.soft(readFileSync(new URL(page, root), "utf8"), page).not.toContain("static heroType");
   });
 
   test("takes any type of hero when the class does not name one", () => {

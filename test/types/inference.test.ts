@@ -106,6 +106,31 @@ test("a workflow's own types appear in its context", () => {
   });
 });
 
+test("a signal that is sent by its handle has the payload that the handle says", () => {
+  onlyChecked(async () => {
+    const shipped = signal<{ parcel: string }>("shipped");
+    const run = await pawl.start(workflow("s", (ctx) => ctx.waitForSignal(shipped)));
+    await run.signal(shipped, { parcel: "p" });
+    await run.signal(shipped, { parcel: "p" }, { key: "webhook-9" });
+    await pawl.run("id").signal(shipped, { parcel: "p" });
+    // @ts-expect-error: the payload is missing
+    await run.signal(shipped);
+    // @ts-expect-error: a parcel is missing
+    await run.signal(shipped, {});
+    // @ts-expect-error: a parcel is a text
+    await pawl.run("id").signal(shipped, { parcel: 5 });
+    // @ts-expect-error: no such option
+    await run.signal(shipped, { parcel: "p" }, { kee: "webhook-9" });
+    await run.signal(signal<void>("ready"));
+    await run.signal(signal("anything"));
+    await run.signal(signal("anything"), 5, { key: "k" });
+    await run.signal("by_name");
+    await run.signal("by_name", { whatever: 1 }, { key: "k" });
+    // @ts-expect-error: neither a name nor a signal
+    await run.signal(5);
+  });
+});
+
 test("signals of several types keep them apart", () => {
   workflow("j", async (ctx) => {
     const any = await ctx.waitForAny([signal<number>("n"), signal<string>("s")]);

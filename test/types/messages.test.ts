@@ -16,11 +16,15 @@ const mistakes = {
   "start(Onboarding, { ids: [] })": ["Expected 3 arguments, but got 2."],
   "start(Onboarding, { ids: [] }, {})": ["Property 'hero' is missing in type '{}'"],
   'start(Wrong, undefined, { hero: { type: "User", id: "1" } })': ["The types returned by 'loadHero(...)' are"],
+  'run("id").signal(shipped)': ["Expected 2-3 arguments, but got 1."],
+  'run("id").signal(shipped, {})': ["Property 'parcel' is missing in type '{}' but required in type"],
+  'run("id").signal(5)': ["Argument of type 'number' is not assignable to parameter of type 'SignalName<"],
   'start("order", { sku: "" })': ["Argument of type 'string' is not assignable to parameter of type 'AnyWorkflow'."],
 };
 
 const beginning = `
-import { type Pawl, Workflow, workflow } from "pawl";
+import { type Pawl, signal, Workflow, workflow } from "pawl";
+const shipped = signal<{ parcel: string }>("shipped");
 declare const pawl: Pawl;
 const order = workflow("order", async (_ctx, input: { sku: string }) => input.sku);
 class Onboarding extends Workflow<{ id: string }, { ids: number[] }> {}

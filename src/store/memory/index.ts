@@ -35,6 +35,7 @@ import type {
   WorkflowRegistration,
 } from "../store.js";
 import { matches, newestFirst } from "./filter.js";
+import { noSql } from "./no-sql.js";
 import { Shelves } from "./shelves.js";
 import type { Run, Task } from "./task.js";
 import { MemoryUpkeep } from "./upkeep.js";
@@ -278,9 +279,9 @@ export class MemoryStore implements Store {
     return { undeliverable };
   }
 
-  /** There is nothing to roll back: user code that keeps its own data here makes it part of its own state. */
+  /** There is nothing to roll back, and nothing to write with: a body that leaves `tx` alone is a step like any other. */
   async begin(): Promise<StoreTransaction> {
-    return { handle: this, commit: (batch) => this.commit(batch), rollback: async () => {} };
+    return { handle: noSql, commit: (batch) => this.commit(batch), rollback: async () => {} };
   }
 
   async claim({ fence, routes, limit, limitPerRoute }: ClaimRequest): Promise<ClaimResult> {

@@ -43,6 +43,7 @@ const settings = (idleSeconds: number) => [
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #free: Connection[] = [];
+  readonly #all = new Set<DriverConnection>();
   readonly #waiting: { resolve(connection: Connection | null): void }[] = [];
   #open = 0;
   #closed = false;
@@ -98,9 +99,16 @@ export class Connections {
   /** Throws a connection away: it is lost, or in a state that nobody knows. */
   drop(connection: Connection): void {
     connection.lost = true;
+    this.#all.delete(connection.driver);
     connection.driver.destroy();
     this.#open -= 1;
     this.#waiting.shift()?.resolve(null);
+  }
+
+  /** Whoever is still waiting for the server is told that it has gone. */
+  cutOff(): void {
+    this.#closed = true;
+    for (const { connection } of this.#all) connection?.stream?.destroy();
   }
 
   /** Everything that was taken has been given back by now. */
@@ -135,8 +143,10 @@ export class Connections {
     });
     // Without listeners an error of an idle connection (the server was restarted) would end the process.
     const state = { lost: false, freeSince: 0 };
+    this.#all.add(opened);
     const onLost = () => {
       state.lost = true;
+      this.#all.delete(opened);
       this.#forget(opened);
     };
     opened.on("error", onLost);

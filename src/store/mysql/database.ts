@@ -1,7 +1,7 @@
 /** Our own connections: reads and transactions, with the retries that are safe. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
-import { Reach } from "../reach.js";
+import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import type { StoreOptions } from "../store.js";
 import { type Connection, Connections } from "./connections.js";
@@ -27,6 +27,7 @@ export class Database implements Queryable {
   /** Connections that user code has transactions on. */
   readonly #lent = new Set<Connection>();
   #closed = false;
+  #isCutOff = false;
 
   constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
     this.#driver = driver;
@@ -143,7 +144,13 @@ export class Database implements Queryable {
 
   async close(): Promise<void> {
     this.#closed = true;
+    // A server that has gone without a word would keep us here for as long as the network likes.
+    const impatience = setTimeout(() => {
+      this.#isCutOff = true;
+      for (const connections of [this.#ours, this.#users]) connections.cutOff();
+    }, closingPatienceMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    clearTimeout(impatience);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
     for (const connection of this.#lent) this.#users.drop(connection);
     this.#lent.clear();
@@ -195,7 +202,7 @@ export class Database implements Queryable {
         const cause = error instanceof SafeToRetry ? error.cause : error;
         const lost = isConnectionLost(cause);
         if (lost) this.#reach.lost(cause);
-        if (!(error instanceof SafeToRetry) || attempt === attempts) throw toStoreError(cause);
+        if (!(error instanceof SafeToRetry) || attempt === attempts || this.#isCutOff) throw toStoreError(cause);
         if (!lost) this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
         // Random, so that those who collided do not meet again.
         await sleep((5 + 20 * Math.random()) * attempt ** 2);

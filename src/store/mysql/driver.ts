@@ -7,7 +7,9 @@ export interface DriverConnection {
   /** Forgets variables, temporary tables, locks and an open transaction. */
   reset(): Promise<unknown>;
   end(): Promise<unknown>;
+  /** Without a word to those whose statements are under way. */
   destroy(): void;
+  readonly connection?: { readonly stream?: { destroy(): void } };
   on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
 }
 

@@ -2,6 +2,7 @@
  * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
  * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
  */
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import { Reach } from "../reach.js";
@@ -43,7 +44,10 @@ export class Database {
   readonly #transactions: PgPool;
   readonly #onTrouble: OnTrouble;
   readonly reach: Reach;
+  /** All that are open, or about to be. */
+  readonly #sockets = new Set<Socket>();
   #closed = false;
+  #isCutOff = false;
 
   constructor(pg: PgModule, url: string, onTrouble: OnTrouble) {
     this.#onTrouble = onTrouble;
@@ -58,7 +62,7 @@ export class Database {
   #open(pg: PgModule, url: string, settings: readonly string[]): PgPool {
     const set = { text: settings.map((setting) => `SET ${setting}`).join("; ") };
     const pool = new pg.Pool({
-      ...connectionConfig(url),
+      ...this.connectionConfig(url),
       max: poolSize,
       idleTimeoutMillis: 60_000,
       onConnect: (client: PgClient) => client.query(set),
@@ -120,6 +124,24 @@ export class Database {
     }
   }
 
+  /** What all connections of a store have in common. */
+  connectionConfig(url: string): Record<string, unknown> {
+    return { ...connectionConfig(url), stream: () => this.#newSocket() };
+  }
+
+  #newSocket(): Socket {
+    const socket = new Socket();
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    return socket;
+  }
+
+  /** Whatever is still waiting for the server is told that it has gone. */
+  cutOff(): void {
+    this.#isCutOff = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -140,7 +162,7 @@ export class Database {
         client.release(lost || isStalePlan(error));
         if (lost) this.reach.lost(error);
         const again = isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
-        if (!again || attempt === attempts) throw asThrown(error);
+        if (!again || attempt === attempts || this.#isCutOff) throw asThrown(error);
         if (!lost) this.#onTrouble("A statement is tried again.", error);
       }
       await backOff(attempt);
@@ -150,6 +172,7 @@ export class Database {
   /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
+      if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
       try {
         return await pool.connect();
       } catch (error) {
@@ -163,7 +186,6 @@ export class Database {
   }
 }
 
-/** What all connections of a store have in common. */
 export function connectionConfig(url: string): Record<string, unknown> {
   return {
     connectionString: url,

@@ -1,5 +1,5 @@
 /** Pawl on PostgreSQL. */
-import { StoreError } from "../../core/errors.js";
+import { InvalidInputError, StoreError } from "../../core/errors.js";
 import type { Store, StoreOptions } from "../store.js";
 import { Database } from "./database.js";
 import { loadPg } from "./driver.js";
@@ -19,6 +19,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     const { schema, place } = await db.describe();
     if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });
     const chosen = options.schema ?? schema;
+    if (options.schema === undefined) refuseOtherSchema(url, schema);
     if (chosen === null) {
       throw new StoreError("No schema of the search_path exists; name one with the option `schema`.", {
         transient: false,
@@ -30,4 +31,16 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     await db.close();
     throw error;
   }
+}
+
+/**
+ * `?schema=app` is Prisma's, and `pg` passes over it: the tables would be made elsewhere without a word. One that names
+ * what is opened anyway (as Prisma's own default does, `?schema=public`) says nothing wrong.
+ */
+function refuseOtherSchema(url: string, opened: string | null): void {
+  const named = new URLSearchParams(url.split("?")[1]).get("schema");
+  if (named === null || named === opened) return;
+  throw new InvalidInputError(
+    `"?schema=${named}" in the URL of a PostgreSQL database is not heeded: use connect(url, { schema: "${named}" }), or --schema ${named} on the command line.`,
+  );
 }

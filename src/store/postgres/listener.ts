@@ -4,7 +4,6 @@
  */
 import type { Reach } from "../reach.js";
 import type { Hint } from "../store.js";
-import { connectionConfig } from "./database.js";
 import type { PgLoneClient, PgModule } from "./driver.js";
 import { isConnectionLost } from "./errors.js";
 import { decodeHints } from "./notifier.js";
@@ -16,7 +15,7 @@ const longestPauseMs = 5_000;
 
 export interface ListenerOptions {
   readonly pg: PgModule;
-  readonly url: string;
+  readonly connection: Record<string, unknown>;
   readonly channel: string;
   /** Notifications of this sender are our own. */
   readonly self: string;
@@ -48,9 +47,9 @@ export class Listener {
   }
 
   async #open(): Promise<void> {
-    const { pg, url, channel, emit, reach } = this.#options;
+    const { pg, connection, channel, emit, reach } = this.#options;
     const { losses } = reach;
-    const client = new pg.Client(connectionConfig(url));
+    const client = new pg.Client(connection);
     client.on("error", (error) => this.#lost(client, error));
     client.on("end", () => this.#lost(client, new Error("The listening connection was closed.")));
     client.on("notification", ({ payload }) => emit(decodeHints(payload ?? "", this.#options.self)));
@@ -99,7 +98,7 @@ export class Listener {
     clearTimeout(this.#timer);
     client.connection?.stream?.destroy();
     if (this.#closed) return;
-    if (isConnectionLost(error)) this.#options.reach.lost(error);
+    if (isConnectionLost(error) || !isAnswer(error)) this.#options.reach.lost(error);
     else this.#options.onTrouble("The listening connection was lost; it will be opened again.", error);
     const pauseMs = Math.min(50 * 2 ** this.#failures, longestPauseMs) * (0.5 + Math.random());
     this.#failures += 1;
@@ -116,3 +115,6 @@ async function endQuickly(client: PgLoneClient): Promise<void> {
   await client.end().catch(() => {});
   clearTimeout(impatience);
 }
+
+/** Whether it is the server that says so, and not its silence. */
+const isAnswer = (error: unknown): boolean => typeof (error as { severity?: unknown } | null)?.severity === "string";

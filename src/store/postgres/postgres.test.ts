@@ -251,6 +251,18 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await count(`"we""ird; Schema".pawl_runs`)).toBe(1);
   });
 
+  test("a schema in the URL, which the driver passes over, is refused unless it is the one that is opened", async () => {
+    const named = (schema: string) => `${database.url}?application_name=x&schema=${schema}`;
+    await expect(openPostgres(named("t1"))).rejects.toMatchObject({
+      code: "INVALID_INPUT",
+      message: expect.stringMatching(/"\?schema=t1".*connect\(url, \{ schema: "t1" \}\).*--schema t1/),
+    });
+    const [usual, chosen] = [await openPostgres(named("public")), await openPostgres(named("t1"), { schema: "t2" })];
+    others.push(usual, chosen);
+    expect(usual.description).not.toContain("schema");
+    expect(chosen.description).toContain("(schema t2)");
+  });
+
   test("the search path of the connection decides where no schema is named", async () => {
     await admin.query("CREATE SCHEMA elsewhere");
     const url = new URL(database.url);

@@ -1,7 +1,9 @@
 /** The PostgreSQL store: its parts, put together. */
+
 import { randomUUID } from "node:crypto";
 import { StoreError } from "../../core/errors.js";
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
+import { closingPatienceMs } from "../reach.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { SqlUpkeep, type UpkeepPort } from "../sql/upkeep.js";
@@ -297,7 +299,7 @@ export class PostgresStore implements Store {
     const { pg, url, db } = this.#opened;
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
     const to = { channel: this.#channel, self: this.#instance, emit };
-    return new Listener({ pg, url, ...to, reach: db.reach, onTrouble: this.#trouble });
+    return new Listener({ pg, connection: db.connectionConfig(url), ...to, reach: db.reach, onTrouble: this.#trouble });
   }
 
   /** To this process at once, to the others by way of the server. */
@@ -312,10 +314,12 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
-    await this.#operations.close();
+    // A server that has gone without a word would keep us here for as long as the network likes.
+    const impatience = setTimeout(() => this.#db.cutOff(), closingPatienceMs);
+    await Promise.all([this.#operations.close(), this.#listener?.close()]);
     await this.#notifier?.settled();
-    await this.#listener?.close();
     for (const transaction of this.#transactions) transaction.abandon();
     await this.#db.close();
+    clearTimeout(impatience);
   }
 }

@@ -1,0 +1,77 @@
+/** Which database a test runs on, and what it is told when it is the wrong one. */
+import { type AnyWorkflow, discoverWorkflows, job, signal, workflow } from "pawl";
+import { testPawl } from "pawl/testing";
+import pg from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { isLeftOut, testDatabase } from "../stores/harness.js";
+
+test("something among the workflows that is none is named; what a module exports is sorted by discoverWorkflows", async () => {
+  const [quick, resize] = [workflow("quick", async () => "done"), job("Resize", () => "small")];
+  const exported = { quick, resize, shipped: signal("shipped") };
+  const all = Object.values(exported) as unknown as AnyWorkflow[];
+  await expect(testPawl({ workflows: all })).rejects.toThrow(
+    'workflows[2] is not a workflow but the signal "shipped". ',
+  );
+  const t = await testPawl({ workflows: discoverWorkflows(exported) });
+  onTestFinished(() => t.close());
+  const [run, graph] = [await t.pawl.start(quick), await t.pawl.build("sizes", (g) => g.node("a", { job: resize }))];
+  await t.speedrun(run);
+  await t.speedrun(graph);
+  expect([await run.status(), await graph.status()]).toEqual(["completed", "completed"]);
+});
+
+describe("a transactional step on the memory store", () => {
+  test("that uses its tx is told that there is no SQL, and what to do", async () => {
+    const writes = workflow("writes", (ctx) =>
+      ctx.transaction("write", (tx) => tx.query("SELECT 1"), { retry: { attempts: 1 } }),
+    );
+    const t = await testPawl({ workflows: [writes] });
+    onTestFinished(() => t.close());
+    const run = await t.pawl.start(writes);
+    await t.speedrun(run);
+    expect((await run.get()).error).toMatchObject({
+      code: "INVALID_INPUT",
+      message: expect.stringMatching(/memory store has no SQL.*no tx\.query.*testPawl\(\{ store: /),
+    });
+  });
+
+  test("that leaves its tx alone, or only hands it on, is a step like any other", async () => {
+    const harmless = workflow("harmless", (ctx) =>
+      ctx.transaction("write", async (tx) => {
+        await tx;
+        return `${JSON.stringify(tx)} ${typeof tx}`;
+      }),
+    );
+    const t = await testPawl({ workflows: [harmless] });
+    onTestFinished(() => t.close());
+    const run = await t.pawl.start(harmless);
+    await t.speedrun(run);
+    expect(await run.result()).toBe("{} object");
+  });
+});
+
+describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
+  test("a test may have a schema of its own, for its crashes as well", async () => {
+    const database = await testDatabase("postgres");
+    onTestFinished(() => database.drop());
+    const quick = workflow("quick", (ctx) => ctx.step("only", () => "done"));
+    const t = await testPawl({ workflows: [quick], store: database.url, schema: "tests_of_mine" });
+    const run = await t.pawl.start(quick);
+    await t.speedrun(run);
+    expect(await run.result()).toBe("done");
+    await t.crashTest(quick, undefined, { points: 1 });
+    await t.close();
+    expect(await schemasWithRuns(database.url)).toEqual(["tests_of_mine"]);
+  });
+});
+
+async function schemasWithRuns(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query("SELECT schemaname FROM pg_tables WHERE tablename = 'pawl_runs' ORDER BY 1");
+    return rows.map(({ schemaname }) => schemaname as string);
+  } finally {
+    await client.end();
+  }
+}
