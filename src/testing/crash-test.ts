@@ -74,10 +74,12 @@ export async function crashTest<Input, Output>(
     for (const point of points) {
       const crashed = await trial.run(point);
       if (await isSame(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
-      const shown = [undisturbed, crashed].map(show).join(" became ");
-      throw new Error(
-        `A crash ${point.when} commit ${point.commit} of "${definition.name}" changed its result: ${shown}.`,
-      );
+      const [before, after] = [show(undisturbed), show(crashed)];
+      const what =
+        before === after
+          ? `made compare() say no (it was ${after} both times)`
+          : `changed its result: ${before} became ${after}`;
+      throw new Error(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
     }
     const { status, output, commits } = undisturbed;
     return { status, output, commits, points: points.length };

@@ -9,7 +9,7 @@ const later = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve,
 
 test("a comparison that takes time is waited for, and its no is a no", async () => {
   await expect(crashTest(one, undefined, { compare: () => later(false) })).rejects.toThrow(
-    'A crash before commit 1 of "one" changed its result',
+    'A crash before commit 1 of "one" made compare() say no (it was ',
   );
   const report = await crashTest(one, undefined, { compare: () => later(true) });
   expect(report).toMatchObject({ output: "done", points: 2 * report.commits });
