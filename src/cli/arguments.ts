@@ -20,6 +20,12 @@ export function wholeNumber(option: string, text: string | undefined): number | 
   throw new CliError(`--${option} takes a whole number, not "${text}".`);
 }
 
+/** In milliseconds, as a bare number is. */
+export function durationArgument(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return parseDuration(/^\d+(\.\d+)?$/.test(text) ? Number(text) : text, option);
+}
+
 /** "User:42". */
 export function heroArgument(text: string | undefined): { readonly type: string; readonly id: string } | undefined {
   if (text === undefined) return undefined;

@@ -1,5 +1,6 @@
 /** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
 import { isBuiltin } from "node:module";
+import { listQueues } from "../client/queues.js";
 import { titleOf } from "../client/workers.js";
 import { openStore } from "../connect.js";
 import { isHeardOf, serves } from "../store/serving.js";
@@ -128,7 +129,28 @@ async function checkWorkers(store: Store): Promise<Check[]> {
   ];
   if (silent.length > 0)
     checks.push(warning("workers", `not heard of lately: ${silent.map(({ name }) => name).join(", ")}`));
-  return [...checks, checkRuns(runs, tasks, all, live)];
+  return [...checks, checkRuns(runs, tasks, all, live), ...(await checkPaused(store))];
+}
+
+/** What waits for a person is told to whoever looks: nobody else will move it. */
+async function checkPaused(store: Store): Promise<Check[]> {
+  const [paused, queues] = await Promise.all([
+    store.runs({ status: "paused", limit: runsLookedAt }),
+    listQueues(store),
+  ]);
+  const byWorkflow = new Map<string, number>();
+  for (const { workflow, version } of paused) count(byWorkflow, titleOf(workflow, version));
+  const many = `${paused.length.toLocaleString("en")}${paused.length < runsLookedAt ? "" : " or more"}`;
+  const stopped = queues.filter((queue) => queue.paused !== null && queue.depth > 0);
+  const due = new Map(stopped.map(({ name, depth }) => [name, depth]));
+  return [
+    ...(paused.length === 0
+      ? []
+      : [warning("runs", `${many} paused: ${listed(byWorkflow)}; see: pawl runs --status paused`)]),
+    ...(stopped.length === 0
+      ? []
+      : [warning("queues", `paused with runs due in them: ${listed(due)}; run: pawl queues --resume <name>`)]),
+  ];
 }
 
 /** Runs that are due, or will be, and that no live worker would take, or that a dead one still has. A paused run waits for a person. */

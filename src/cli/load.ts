@@ -13,6 +13,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import { isJob, type JobDefinition } from "../define/dynamic/job.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import * as hooks from "./loader-hooks.js";
+import { syntaxErrorIn } from "./syntax-error.js";
 
 type RegisterHooks = (hooks: object) => unknown;
 
@@ -40,7 +41,7 @@ export async function loadModule(file: string): Promise<object> {
   try {
     return (await import(pathToFileURL(path).href)) as object;
   } catch (cause) {
-    throw new CliError(`${shown} cannot be loaded: ${sentenceOf(cause)}`, { cause });
+    throw new CliError(`${shown} cannot be loaded: ${syntaxErrorIn(cause, path) ?? sentenceOf(cause)}`, { cause });
   }
 }
 

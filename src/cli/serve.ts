@@ -6,6 +6,7 @@ import type { Settings } from "./config.js";
 import { loggerFor, openDatabase } from "./database.js";
 import { loadDefinitions } from "./load.js";
 import { onRunEnd } from "./run-ends.js";
+import { stopSignal } from "./stop-signal.js";
 import { type ReportOptions, WorkerReport } from "./worker-report.js";
 
 export const workerOptions = {
@@ -36,7 +37,14 @@ export async function serve(call: WorkerCall, { settings, files, report: how, hi
   const given = optionsFor(options, settings);
   const { workflows, jobs } = await loadDefinitions(files);
   const report = new WorkerReport(out, { ...how, quiet: options.quiet === true });
-  const stopped = stopSignal((text) => report.note(text));
+  const stopped = stopSignal({
+    process,
+    now: () => performance.now(),
+    leaveAtOnce: () => {
+      report.note("Left at once; others take over what it had in hand.");
+      process.exit(1);
+    },
+  });
   const { pawl, store } = await openDatabase(settings, out, {
     migrate: options["no-migrate"] !== true && settings.config.migrate !== false,
     logger: loggerFor(out, (text) => report.note(text)),
@@ -80,21 +88,4 @@ function optionsFor(
     ...(config.lease === undefined ? {} : { lease: config.lease }),
     ...(config.grace === undefined ? {} : { grace: config.grace }),
   };
-}
-
-/** When the process is asked to end. Asked once more, it does so at once: its runs are taken over by others. */
-function stopSignal(note: (text: string) => void): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const onSignal = (signal: NodeJS.Signals) => {
-      if (asked) {
-        note("Left at once; others take over what it had in hand.");
-        process.exit(1);
-      }
-      asked = true;
-      resolve(signal);
-    };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
-  });
 }

@@ -96,7 +96,23 @@ test("start --wait fails when the run is canceled, and says why", async () => {
 test("start --wait gives up after its timeout; the run goes on", async () => {
   const { code, stdout, stderr } = await stocked.folder.pawl("start", "order", "{}", "--wait", "--timeout", "10ms");
   expect([code, stdout]).toEqual([1, ""]);
-  expect(stderr).toMatch(/did not end within 10 ms\. It goes on/);
+  expect(stderr).toMatch(/did not end within 10 ms\./);
+});
+
+test("a bare number is a duration in milliseconds", async () => {
+  const { folder } = stocked;
+  const { stderr } = await folder.pawl("start", "order", "{}", "--wait", "--timeout", "10");
+  expect(stderr).toMatch(/did not end within 10 ms\./);
+  const run = await folder.json("show", await parked("echo", "1", "--delay", "3600000"));
+  expect(Date.parse(run.why.until) - Date.parse(run.createdAt)).toBe(3_600_000);
+  expect(await folder.text("prune", "--older-than", "86400000")).toBe("Nothing to delete.\n");
+});
+
+test("start looks at all options before it starts anything", async () => {
+  const { folder } = stocked;
+  const args = ["start", "order", "{}", "--wait", "--tag", "never"];
+  expect(await folder.complaint(...args, "--timeout", "soon")).toMatch(/^The timeout "soon" is not a duration/);
+  expect(await folder.json("runs", "--tag", "never")).toEqual({ runs: [], next: null });
 });
 
 test.each([
@@ -136,6 +152,24 @@ test("signal wakes the run that waits for it, and the same key counts once", asy
     `Run ${ids.order} is completed and cannot take "signal".`,
   );
   expect(await folder.complaint("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
+});
+
+test("signal says what the run waits for when that is another", async () => {
+  const { folder } = stocked;
+  const id = await whileWorking(folder, async (pawl) => {
+    const run = await pawl.workflow("order").trigger({ sku: "S-1" });
+    await until(async () => (await run.status()) === "waiting");
+    return run.id;
+  });
+  expect(await folder.pawl("signal", id, "aproved")).toEqual({
+    code: 0,
+    stdout: `Sent "aproved" to run ${id}.\n`,
+    stderr: 'It waits for "approved"; "aproved" is kept until it asks for it.\n',
+  });
+  expect((await folder.pawl("signal", id, "approved")).stderr).toBe("");
+  // It waits for nothing: whatever comes may be early.
+  const early = await parked("echo", "1", "--delay", "1h");
+  expect(await folder.pawl("signal", early, "anything")).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("pause holds a run and resume lets it go, each saying what became of it", async () => {

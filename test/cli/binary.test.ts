@@ -1,8 +1,13 @@
 /** Every command as the program that people run, once: arguments, streams and exit codes of a real process. */
-import { expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { finished } from "node:stream/promises";
+import { expect, onTestFinished, test } from "vitest";
 import { groups } from "../../src/cli/commands.js";
 import { stockedFolder } from "./stocked.js";
-import { complaintIn, workflows } from "./support.js";
+import { complaintIn, newFolder, program, workflows } from "./support.js";
 
 type Step = readonly [command: string, ...args: string[]];
 
@@ -64,3 +69,49 @@ test("every command ends with exit code 0 and says something; with a bad argumen
   }
   expect([...done].sort()).toEqual(groups.flatMap(({ commands }) => commands.map(({ name }) => name)).sort());
 });
+
+test("the command that docs/deploying.md gives to a supervisor is stopped by SIGTERM as it should be", async () => {
+  const page = readFileSync(new URL("../../docs/deploying.md", import.meta.url), "utf8");
+  const [, list] = /^ +command: (\[.*\])$/m.exec(page) ?? [];
+  const [command, ...args] = JSON.parse(list as string) as [string, ...string[]];
+  const folder = newFolder();
+  folder.write("package.json", '{ "type": "module" }');
+  folder.write(
+    "dist/workflows.js",
+    'import { workflow } from "pawl";\nexport const hi = workflow("hi", async () => "hi");',
+  );
+  // As npm installs it.
+  mkdirSync(join(folder.path, "node_modules/.bin"), { recursive: true });
+  symlinkSync(dirname(dirname(dirname(program))), join(folder.path, "node_modules/pawl"));
+  symlinkSync("../pawl/dist/cli/main.js", join(folder.path, "node_modules/.bin/pawl"));
+
+  const child = spawn(command, args, {
+    cwd: folder.path,
+    env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, PAWL_URL: folder.url },
+    stdio: ["ignore", "pipe", "inherit"],
+    // A group of its own: whatever outlives the command ends with the test.
+    detached: true,
+  });
+  onTestFinished(() => endGroup(child.pid as number));
+  let said = "";
+  const served = new Promise<void>((resolve) => {
+    child.stdout.on("data", (text) => {
+      said += text;
+      if (said.includes(" serves hi ")) resolve();
+    });
+  });
+  const exited = once(child, "exit");
+  await Promise.race([served, exited]);
+  child.kill("SIGTERM");
+  expect(await exited).toEqual([0, null]);
+  await finished(child.stdout);
+  expect(said).toContain("has stopped.");
+});
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nothing of it is left.
+  }
+}

@@ -176,6 +176,36 @@ forEachStore(
   ["postgres", "mysql", "sqlite"],
 );
 
+forEachStore(
+  (kind) => {
+    test.concurrent("where the application has migrations, its own tool makes the tables, and workers leave them alone", async ({
+      onTestFinished,
+    }) => {
+      const database = await testDatabase(kind);
+      onTestFinished(() => database.drop());
+      const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3"]);
+      folder.write(".env", `DATABASE_URL="${database.url}"\n`);
+      folder.write("migrations/0007_settings.sql", "CREATE TABLE settings (name varchar(20));");
+      await applyMigrations(database.url, [written(folder, "migrations/0007_settings.sql")]);
+
+      const found = await folder.json("init");
+      expect(found.next[0]).toBe("# apply migrations/0008_pawl_tables.sql with the tool that applies your migrations");
+      expect(found.next.slice(1)).toEqual(["npx pawl worker", expect.stringContaining("npx pawl start hello")]);
+      expect(written(folder, "pawl.config.ts")).toContain("  migrate: false,\n");
+      keepForCheck(folder, `${kind}-own-tool`);
+      expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual(Array(3).fill("unchanged"));
+
+      expect(await folder.complaint("worker")).toMatch(/ lacks migration 1; run: pawl migrate$/);
+      await applyMigrations(database.url, [written(folder, "migrations/0008_pawl_tables.sql")]);
+      const worker = folder.begin(["worker"]);
+      await worker.until("serves hello");
+      expect((await folder.json("start", "hello", '{"name": "Ada"}', "--wait")).output).toBe("Hello, Ada");
+      await worker.stop();
+    });
+  },
+  ["postgres", "mysql", "sqlite"],
+);
+
 test("a run about a row that is gone is canceled, in the first workflow as it is written", async () => {
   const folder = application(newFolder());
   const sql = await rawSql(`sqlite:${join(folder.path, "app.db")}`);
@@ -242,7 +272,11 @@ test("a configuration of another kind stays the only one, and migrations go on w
   folder.write("pawl.config.json", '{ "url": "sqlite:./other.db" }');
   folder.write("migrations/20250101120000_users.sql", "");
   folder.write("migrations/readme.md", "");
-  const { files } = await folder.json("init", "--force");
+  const { files, next } = await folder.json("init", "--force");
+  expect(next.slice(0, 2)).toEqual([
+    "# apply migrations/20250101120001_pawl_tables.sql with the tool that applies your migrations",
+    "# say `migrate: false` in pawl.config.json",
+  ]);
   expect(files.map(({ path, action }: any) => `${path} ${action}`)).toEqual([
     "pawl.config.json unchanged",
     "workflows/first.ts written",

@@ -96,7 +96,8 @@ test.each([
     "export const a: number = 1;",
     /^a\.ts exports no workflow; export what workflow\(…\), graph\(…\) or job\(…\) returns/,
   ],
-  ["a.ts", "export const a: number = ;", /^a\.ts cannot be loaded: /],
+  ["a.ts", "const one = 1;\nexport const a: number = ;", /^a\.ts cannot be loaded: a\.ts:2: \S/],
+  ["a.mjs", "const one = 1;\nexport const a = ;", "a.mjs cannot be loaded: a.mjs:2: Unexpected token ';'"],
   [
     "a.ts",
     'import { x } from "./nowhere.js";\nexport const y = x;',
@@ -114,6 +115,23 @@ test.each([
   const complaint = await folder.complaint("graph", file);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
+});
+
+test("a syntax error is told with the file that has it, and what the tool says of it", async () => {
+  const folder = newFolder();
+  folder.write("steps/bad.ts", "const one = 1;\n\nexport const a: number = ;");
+  folder.write("a.ts", 'import { a } from "./steps/bad.js";\nexport const b = a;');
+  expect(await folder.complaint("graph", "a.ts")).toMatch(/^a\.ts cannot be loaded: steps\/bad\.ts:3: \S/);
+  if (nodeReadsTypeScript) return;
+  folder.write("node_modules/esbuild/package.json", '{ "name": "esbuild", "main": "index.js" }');
+  folder.write(
+    "node_modules/esbuild/index.js",
+    `exports.transformSync = (_, { sourcefile }) => {
+       throw new Error("Transform failed with 1 error:\\n" + sourcefile + ':3:25: ERROR: Unexpected ";"');
+     };`,
+  );
+  const { stderr } = await folder.begin(["graph", "steps/bad.ts"]).exited;
+  expect(stderr).toBe('steps/bad.ts cannot be loaded: steps/bad.ts:3: Unexpected ";"\n');
 });
 
 test("an error names the line of the TypeScript that it comes from", async () => {

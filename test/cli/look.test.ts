@@ -1,7 +1,8 @@
 /** `runs`, `show`, `history`: looking at runs, for people and for programs. */
+import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stocked, stockedFolder } from "./stocked.js";
-import { complaintIn } from "./support.js";
+import { type Stocked, silent, stockedFolder } from "./stocked.js";
+import { complaintIn, newFolder } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {
@@ -69,6 +70,60 @@ test("runs goes through pages", async () => {
     stocked.ids.order,
   ]);
   expect(second.next).toBeNull();
+});
+
+test("runs shows versions where there are some", async () => {
+  const folder = newFolder();
+  const pawl = await connect(folder.url, { logger: silent });
+  const plain = await pawl.start(
+    workflow("plain", async () => 1),
+    undefined,
+  );
+  expect(await folder.text("runs")).toMatch(/^id +workflow +status +created/);
+  const blue = await pawl.start(
+    workflow("purchase", { version: "blue" }, async () => 1),
+    undefined,
+  );
+  await pawl.close();
+  const text = await folder.text("runs");
+  expect(text).toMatch(/^id +workflow +version +status +created/);
+  expect(text).toMatch(new RegExp(`^${blue.id} +purchase +blue +pending`, "m"));
+  expect(text).toMatch(new RegExp(`^${plain.id} +plain +pending`, "m"));
+});
+
+test("runs --root leaves out what other runs have started, page by page", async () => {
+  const folder = newFolder();
+  const pawl = await connect(folder.url, { logger: silent });
+  const part = workflow("part", async () => 1);
+  const whole = workflow("whole", async (ctx, n: number) => ctx.map(part, Array(n).fill(0)));
+  await pawl.worker({ workflows: [part, whole] }).start();
+  const roots: string[] = [];
+  for (const n of [3, 0, 7, 1, 2]) {
+    const run = await pawl.start(whole, n);
+    await run.result();
+    roots.unshift(run.id);
+  }
+  await pawl.close();
+  expect((await folder.json("runs")).runs).toHaveLength(18);
+  const { runs: all, next } = await folder.json("runs", "--root");
+  expect([all.map(({ id }: { id: string }) => id), next]).toEqual([roots, null]);
+  expect(all.every(({ parentId }: { parentId: string | null }) => parentId === null)).toBe(true);
+  expect((await folder.json("runs", "--root", "--workflow", "part")).runs).toEqual([]);
+
+  const pages: string[][] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: any = await folder.json(
+      "runs",
+      "--root",
+      "--limit",
+      "2",
+      ...(cursor === "" ? [] : ["--cursor", cursor]),
+    );
+    pages.push(page.runs.map(({ id }: { id: string }) => id));
+    cursor = page.next;
+  }
+  expect(pages).toEqual([roots.slice(0, 2), roots.slice(2, 4), roots.slice(4)]);
+  expect(await folder.complaint("runs", "--root", "--limit", "0")).toContain("between 1 and 1000");
 });
 
 test.each([

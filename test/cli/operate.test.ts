@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/cli/checks.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { until } from "../processes/waiting.js";
-import { echo, endless } from "./fixtures/workflows.js";
+import { echo, endless, held, order } from "./fixtures/workflows.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
 import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./support.js";
 
@@ -97,8 +97,10 @@ test("verify shows every difference, and fails", async () => {
 });
 
 test("doctor is content where there is nothing to mend", async () => {
-  const { folder } = stocked;
-  await whileWorking(folder, async () => {
+  const folder = newFolder();
+  await whileWorking(folder, async (pawl) => {
+    await pawl.start(echo, 1, { delay: "1 day" });
+    await folder.text("queues", "--pause", "order");
     const { checks } = await folder.json("doctor");
     expect(checks.map(({ name, verdict }: any) => `${name} ${verdict}`)).toEqual([
       "node ok",
@@ -121,6 +123,33 @@ test("doctor warns of runs that nobody serves, by workflow", async () => {
   expect(text).toMatch(/^warning {2}workers {5}none is live; run: pawl worker <file>$/m);
   expect(text).toMatch(/^warning {2}runs {8}no live worker serves: .*order \(1\)/m);
   expect(text).not.toMatch(/no live worker serves: .*held/);
+});
+
+test("doctor tells of what is paused: runs, and queues in which something is due", async () => {
+  const folder = newFolder();
+  await whileWorking(folder, async (pawl) => {
+    const runs = [await pawl.start(held), await pawl.start(held), await pawl.start(order, { sku: "A-1" })];
+    await runs[2]?.pause();
+    await until(async () => (await Promise.all(runs.map((run) => run.status()))).every((one) => one === "paused"));
+    await pawl.pauseQueue("echo");
+    await pawl.start(echo, 1);
+    const { checks } = await folder.json("doctor");
+    expect(checks.slice(-3)).toEqual([
+      expect.objectContaining({ name: "runs", verdict: "ok" }),
+      {
+        name: "runs",
+        verdict: "warning",
+        text: expect.stringMatching(
+          /^3 paused: (held \(2\), order \(1\)|order \(1\), held \(2\)); see: pawl runs --status paused$/,
+        ),
+      },
+      {
+        name: "queues",
+        verdict: "warning",
+        text: "paused with runs due in them: echo (1); run: pawl queues --resume <name>",
+      },
+    ]);
+  });
 });
 
 test("doctor tells of runs that a dead worker still has, also when a live one would take them", async () => {

@@ -48,6 +48,8 @@ export function withoutChance(text: string): string {
       .replace(/^(\S+ +live) .*$/gm, "$1 <machine>")
       .replace(/^(ok +node +)\S+/gm, "$1<version>")
       .replace(/^(ok +driver +)\S+/gm, "$1<driver>")
+      // A run that is resumed may be with its worker already, or again.
+      .replace(/ is (waiting|running; it goes on)\.$/gm, " is <resumed>.")
       // Newer Nodes bring their own.
       .replace(/^( +npm install pawl).*$/gm, "$1")
       .replace(/ +/g, " ")

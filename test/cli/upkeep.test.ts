@@ -47,9 +47,10 @@ test("retry starts a run that goes on where another has failed", async () => {
 test("metrics tells how each workflow is doing, and one in detail", async () => {
   const { folder } = stocked;
   const lines = (await folder.text("metrics")).trimEnd().split("\n");
-  expect(lines[0]).toMatch(/^workflow +runs +failed +success +p50 +p95 +due +oldest$/);
-  expect(lines.find((line) => line.startsWith("flaky "))).toMatch(/^flaky +1 +0 +100% +\S+ +\S+ +0$/);
-  expect(lines.find((line) => line.startsWith("endless "))).toMatch(/^endless +0 +0 +0$/);
+  expect(lines[0]).toMatch(/^workflow +runs +failed +paused +success +p50 +p95 +due +oldest$/);
+  expect(lines.find((line) => line.startsWith("flaky "))).toMatch(/^flaky +1 +0 +0 +100% +\S+ +\S+ +0$/);
+  expect(lines.find((line) => line.startsWith("endless "))).toMatch(/^endless +0 +0 +0 +0$/);
+  expect(lines.find((line) => line.startsWith("held "))).toMatch(/^held +1 +0 +1 +0$/);
   const all = await folder.json("metrics");
   expect(all.map(({ workflow }: { workflow: string }) => workflow)).toContain("sorting");
 
@@ -75,6 +76,11 @@ test.each([
   [["prune"], "How old? Nothing is deleted without: pawl prune --older-than 30d"],
   [["prune", "--older-than", "a while"], /"a while" is not a duration/],
   [["prune", "--older-than", "1h", "--limit", "few"], '--limit takes a whole number, not "few".'],
+  [["prune", "--older-than", "1h", "--workflow", "nope"], 'There is no workflow "nope" here, and no run of it.'],
+  [
+    ["prune", "--older-than", "1h", "--workflow", "flakey"],
+    'There is no workflow "flakey" here, and no run of it; did you mean "flaky"?',
+  ],
   [["dag", "delete", unknown], 'A graph can be exported or imported: pawl dag export|import, not "delete".'],
   [["dag", "import", unknown, "missing.json"], /^missing\.json cannot be read: ENOENT/],
   [["reattempt", unknown], "<node> is missing. Usage: pawl reattempt <run> <node>"],
@@ -131,6 +137,32 @@ async function stuckGraph(folder: Folder) {
   return { id: run.id, file };
 }
 
+test("reattempt says which nodes there are; of a function, that there are none and what to do", async () => {
+  const { folder, ids } = stocked;
+  expect(await folder.complaint("reattempt", ids.onboarding, "welcom")).toBe(
+    `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
+  );
+  expect(await folder.complaint("reattempt", ids.held, "ask")).toBe(
+    `Run ${ids.held} has no nodes that can be tried again: its steps are found out as its code runs. If it is paused, resume it; if it has failed, retry it.`,
+  );
+});
+
+test("of many nodes, the first are named", async () => {
+  const folder = newFolder();
+  const pawl = await connect(folder.url, { logger: silent });
+  const run = await pawl.build("wide", (g) => {
+    for (let n = 1; n <= 25; n += 1) g.node(`n${n}`, { job: double, args: { n } });
+  });
+  await pawl.close();
+  expect(await folder.complaint("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
+});
+
+test("prune takes the name of a graph that was built at run time", async () => {
+  const folder = newFolder();
+  await stuckGraph(folder);
+  expect(await folder.text("prune", "--older-than", "0ms", "--workflow", "import")).toBe("Nothing to delete.\n");
+});
+
 test("show draws a graph by the names of its nodes, and does not print all of it", async () => {
   const folder = newFolder();
   const { id } = await stuckGraph(folder);
@@ -167,6 +199,12 @@ test("dag exports the graph of a run, and imports it when it was edited", async 
   );
   const again = await folder.pawlWith({ input: JSON.stringify(graph) }, "dag", "import", id, "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ id, status: "paused" });
+  folder.write("graph.json", '{\n  "version": 1,\n  "nodes": {,}\n}');
+  expect(await folder.complaint("dag", "import", id, "graph.json")).toBe(
+    "graph.json is not valid JSON: it breaks at line 3, column 13.",
+  );
+  const piped = await folder.pawlWith({ input: '{"version": 1' }, "dag", "import", id);
+  expect(piped.stderr).toBe("Standard input is not valid JSON: it breaks at line 1, column 14.\n");
   folder.write("graph.json", "{}");
   expect(await folder.complaint("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
 
@@ -182,7 +220,9 @@ test("dag exports the graph of a run, and imports it when it was edited", async 
 test("reattempt tries a node again, by a worker that serves jobs", async () => {
   const folder = newFolder();
   const { id, file } = await stuckGraph(folder);
-  expect(await folder.complaint("reattempt", id, "nowhere")).toBe(`Run ${id} has no node "nowhere".`);
+  expect(await folder.complaint("reattempt", id, "nowhere")).toBe(
+    `Run ${id} has no node "nowhere"; it has "first", "second".`,
+  );
   expect(await folder.complaint("reattempt", id, "first")).toMatch(/completed/);
   folder.write("needed", "");
   expect(file).toBe(join(folder.path, "needed"));

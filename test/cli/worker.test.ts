@@ -1,7 +1,7 @@
 /** `worker` and `dev`: what they serve, what they tell, and how they end. */
 import { expect, test } from "vitest";
 import { until } from "../processes/waiting.js";
-import { type CliProcess, newFolder, workflows } from "./support.js";
+import { type Answer, type CliProcess, newFolder, workflows } from "./support.js";
 
 const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
   stdout
@@ -71,10 +71,38 @@ test("SIGTERM lets the step at hand finish; asked once more, the worker leaves a
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
   await worker.until("Stopping: what it has in hand (1) may finish. Again to leave at once.");
-  worker.signal("SIGTERM");
+  // As people do: until it is gone. What comes right after the first counts as the same.
+  let answer: Answer | null = null;
+  void worker.exited.then((one) => {
+    answer = one;
+  });
+  await until(async () => {
+    worker.signal("SIGTERM");
+    return answer !== null;
+  });
   const { code, stderr } = await worker.exited;
   expect(code).toBe(1);
   expect(stderr).toContain("Left at once; others take over what it had in hand.");
+});
+
+test("two signals of one moment, as `timeout` sends them, are one", async () => {
+  const folder = newFolder();
+  folder.write("pawl.config.json", '{ "grace": "100ms" }');
+  const worker = await started(folder.begin(["worker", workflows]));
+  const { id } = await folder.json("start", "endless");
+  await until(async () => (await folder.json("show", id)).status === "running");
+  worker.signal("SIGTERM");
+  worker.signal("SIGINT");
+  const { code, stdout, stderr } = await worker.exited;
+  expect([code, stderr.includes("Left at once")]).toEqual([0, false]);
+  expect(stdout).toContain("has stopped.");
+});
+
+test("a worker whose database is not there ends, for whoever starts it again", async () => {
+  const url = "postgres://nobody@127.0.0.1:1/none";
+  const { code, stdout, stderr } = await newFolder().pawl("worker", workflows, "--url", url);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^PostgreSQL: .*ECONNREFUSED/);
 });
 
 test("a worker takes only the queues that it is told to", async () => {

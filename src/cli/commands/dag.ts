@@ -3,6 +3,7 @@ import { CliError, sentenceOf } from "../cli-error.js";
 import { type Call, command } from "../command.js";
 import { withPawl } from "../database.js";
 import { findRun } from "../find-run.js";
+import { whereJsonBreaks } from "../json-break.js";
 
 const actions: Readonly<Record<string, (call: Call) => Promise<void>>> = { export: exportTo, import: importFrom };
 
@@ -40,6 +41,9 @@ function exportTo(call: Call): Promise<void> {
 function importFrom(call: Call): Promise<void> {
   const [, text, file = "-"] = call.args as [string, string, string | undefined];
   const json = read(file);
+  const breaksAt = whereJsonBreaks(json);
+  if (breaksAt !== null)
+    throw new CliError(`${file === "-" ? "Standard input" : file} is not valid JSON: it breaks at ${breaksAt}.`);
   return withPawl(call, async (pawl) => {
     const run = pawl.run(await findRun(pawl, text));
     await run.importDag(json);

@@ -1,8 +1,10 @@
-import { wholeNumber } from "../arguments.js";
+import type { Pawl } from "../../connect.js";
+import { durationArgument, wholeNumber } from "../arguments.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { count } from "../counting.js";
 import { withPawl } from "../database.js";
+import { didYouMean } from "../nearest.js";
 
 export const prune = command({
   name: "prune",
@@ -17,16 +19,29 @@ export const prune = command({
 
   run: async (call) => {
     const { options, out } = call;
-    const olderThan = options["older-than"];
+    const olderThan = durationArgument("older-than", options["older-than"]);
     if (olderThan === undefined) throw new CliError("How old? Nothing is deleted without: pawl prune --older-than 30d");
     const limit = wholeNumber("limit", options.limit);
-    const pruned = await withPawl(call, (pawl) =>
-      pawl.prune({
+    const { workflow } = options;
+    const pruned = await withPawl(call, async (pawl) => {
+      if (workflow !== undefined) await checkKnown(pawl, workflow);
+      return pawl.prune({
         olderThan,
-        ...(options.workflow === undefined ? {} : { workflow: options.workflow }),
+        ...(workflow === undefined ? {} : { workflow }),
         ...(limit === undefined ? {} : { limit }),
-      }),
-    );
+      });
+    });
     out.print(pruned, () => (pruned.runs === 0 ? "Nothing to delete." : `Deleted ${count(pruned.runs, "run")}.`));
   },
 });
+
+/** A slip of the pen would delete nothing, and look as if there were nothing to delete. */
+async function checkKnown(pawl: Pawl, workflow: string): Promise<void> {
+  const served = new Set((await pawl.queues()).flatMap(({ workflows }) => workflows));
+  if (served.has(workflow)) return;
+  // Graphs that are built at run time are known by their runs alone.
+  const { runs } = await pawl.runs({ workflow, limit: 1 });
+  if (runs.length > 0) return;
+  const meant = didYouMean(workflow, [...served]);
+  throw new CliError(`There is no workflow "${workflow}" here, and no run of it${meant || "."}`);
+}

@@ -4,8 +4,9 @@ import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
 import { colourOf } from "../paint.js";
+import { rootRuns } from "../root-runs.js";
 import { runStatuses } from "../statuses.js";
-import { table } from "../table.js";
+import { type Cell, type Column, table } from "../table.js";
 import { lasting, relative } from "../times.js";
 
 export const runs = command({
@@ -16,6 +17,7 @@ export const runs = command({
     workflow: { type: "string", value: "<name>", about: "Only runs of this workflow" },
     status: { type: "string", value: "<status>", choices: runStatuses, about: "Only runs with this status" },
     active: { type: "boolean", about: "Only runs that have not ended" },
+    root: { type: "boolean", about: "Only runs that no other run has started: no children, no nodes of graphs" },
     hero: { type: "string", value: "<type:id>", about: "Only runs about this hero" },
     tag: { type: "string", value: "<tag>", about: "Only runs with this tag" },
     "created-after": { type: "string", value: "<time>", about: 'Only runs since a date, or "2h" ago' },
@@ -28,7 +30,7 @@ export const runs = command({
   run: async (call) => {
     const { options, out } = call;
     const now = out.now();
-    const filter: RunsFilter = {
+    const filter: RunsFilter & { readonly limit: number } = {
       limit: wholeNumber("limit", options.limit) ?? 20,
       ...defined({
         workflow: options.workflow,
@@ -41,30 +43,45 @@ export const runs = command({
         cursor: options.cursor,
       }),
     };
-    const page = await withPawl(call, (pawl) => pawl.runs(filter));
+    const page = await withPawl(call, (pawl) => (options.root === true ? rootRuns(pawl, filter) : pawl.runs(filter)));
     out.print(page, () => {
       if (page.runs.length === 0) return "No runs.";
-      const rows = page.runs.map((run) => row(run, now));
-      const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+      const versions = page.runs.some(({ version }) => version !== "");
+      const rows = page.runs.map((run) => row(run, now, versions));
+      const lines = table(columnsWith(versions), rows, {
+        columns: out.columns,
+        paint: out.paint,
+        cutWhole: out.isTerminal,
+      });
       const more = page.next === null ? [] : [out.paint("dim", `There are more: --cursor ${page.next}`)];
       return [...lines, ...more];
     });
   },
 });
 
-const columns = [
+/** Most workflows have no versions: then there is no column for them. */
+const columnsWith = (versions: boolean): readonly Column[] => [
   { title: "id", whole: true },
   { title: "workflow" },
+  ...(versions ? [{ title: "version" }] : []),
   { title: "status" },
   { title: "created" },
   { title: "took", align: "right" },
   { title: "", spareFrom: 12 },
-] as const;
+];
 
-function row(run: RunInfo, now: number) {
-  const { id, workflow, status, createdAt, startedAt, finishedAt } = run;
+function row(run: RunInfo, now: number, versions: boolean): Cell[] {
+  const { id, workflow, version, status, createdAt, startedAt, finishedAt } = run;
   const took = startedAt === null || finishedAt === null ? "" : lasting(finishedAt.getTime() - startedAt.getTime());
-  return [id, workflow, { text: status, colour: colourOf(status) }, relative(createdAt, now), took, noteOf(run)];
+  return [
+    id,
+    workflow,
+    ...(versions ? [version] : []),
+    { text: status, colour: colourOf(status) },
+    relative(createdAt, now),
+    took,
+    noteOf(run),
+  ];
 }
 
 /** What else is worth a look: whom it is about, and why it stands. */

@@ -1,6 +1,8 @@
+import type { RunInfo } from "../../client/info.js";
 import { jsonArgument } from "../arguments.js";
 import { command } from "../command.js";
 import { withRun } from "../find-run.js";
+import { printable } from "../table.js";
 
 export const signal = command({
   name: "signal",
@@ -14,8 +16,21 @@ export const signal = command({
     const [, name, json] = args as [string, string, string | undefined];
     const payload = jsonArgument("payload", json);
     return withRun(call, async (run) => {
+      const before = await run.get();
       await run.signal(name, payload, options.key === undefined ? {} : { key: options.key });
       out.print(await run.get(), () => `Sent "${name}" to run ${run.id}.`);
+      const others = otherSignals(before, name);
+      if (others.length > 0)
+        out.note(printable(`It waits for ${listed(others)}; "${name}" is kept until it asks for it.`));
     });
   },
 });
+
+/** The signals that it waits for, if this one is not among them. Before it was sent: by now it may wait for the next. */
+function otherSignals({ status, waitingFor }: RunInfo, name: string): string[] {
+  if (status !== "waiting") return [];
+  const names = new Set(waitingFor.flatMap((one) => (one.kind === "signal" ? one.names : [])));
+  return names.has(name) ? [] : [...names];
+}
+
+const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");

@@ -1,7 +1,7 @@
 import type { StartOptions } from "../../client/birth.js";
 import type { RunHandle } from "../../client/handle.js";
 import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors.js";
-import { heroArgument, jsonArgument, wholeNumber } from "../arguments.js";
+import { durationArgument, heroArgument, jsonArgument, wholeNumber } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
@@ -28,19 +28,20 @@ export const start = command({
     const [workflow, json] = call.args as [string, string | undefined];
     const input = jsonArgument("input", json);
     const given = startOptions(options);
+    const timeoutMs = durationArgument("timeout", options.timeout);
     await withPawl(call, async (pawl) => {
       const run = await pawl.workflow(workflow).trigger(input, given).catch(inOtherWords);
-      if (options.wait === true) return waitFor(run, options.timeout, out);
+      if (options.wait === true) return waitFor(run, timeoutMs, out);
       out.print(await run.get(), () => `Started ${workflow}: ${run.id}`);
     });
   },
 });
 
 /** For people the output alone is on stdout, for programs the whole run. */
-async function waitFor(run: RunHandle, timeout: string | undefined, out: Output): Promise<void> {
+async function waitFor(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
   if (!out.json) out.note(`Started: ${run.id}`);
   try {
-    const output = await run.result(timeout === undefined ? {} : { timeout });
+    const output = await run.result(timeoutMs === undefined ? {} : { timeout: timeoutMs });
     out.print(await run.get(), () => jsonOf(output, 2));
   } catch (cause) {
     const end = endOf(cause);
@@ -65,11 +66,12 @@ interface Given {
 
 function startOptions({ key, hero, delay, priority, tag }: Given): StartOptions {
   const about = heroArgument(hero);
+  const delayMs = durationArgument("delay", delay);
   const number = wholeNumber("priority", priority);
   return {
     ...(key === undefined ? {} : { idempotencyKey: key }),
     ...(about === undefined ? {} : { hero: about }),
-    ...(delay === undefined ? {} : { delay }),
+    ...(delayMs === undefined ? {} : { delay: delayMs }),
     ...(number === undefined ? {} : { priority: number }),
     ...(tag === undefined ? {} : { tags: tag }),
   };

@@ -7,8 +7,8 @@ import { type FoundDatabase, findDatabase } from "./find-url.js";
 import { heroTable, type KeyType, type TypedKey, typedKeys, usualKeyType } from "./key-types.js";
 import { type Project, projectIn } from "./project.js";
 import { type ReadTables, readTables } from "./read-tables.js";
-import { configFile } from "./write-config.js";
-import { type PlannedFile, plannedMigrations } from "./write-migrations.js";
+import { type ConfigFile, configFile } from "./write-config.js";
+import { hasMigrations, type PlannedFile, plannedMigrations } from "./write-migrations.js";
 import { firstWorkflow, type HeroTable } from "./write-workflow.js";
 
 export interface InitPlan {
@@ -40,7 +40,9 @@ export async function planInit({ folder, env, url, schema: given }: InitOptions)
   const hero: HeroTable | null = table === null ? null : { ...table, database: found.kind, schema };
   const ending = project.isTypeScript ? "ts" : "mjs";
   const workflow = firstWorkflow(hero, project.isTypeScript);
-  const config = configFile(project, { found, schema, workflows: `workflows/first.${ending}` });
+  const ownTool = hasMigrations(folder);
+  const config = configFile(project, { found, schema, workflows: `workflows/first.${ending}`, ownTool });
+  const migrations = plannedMigrations(folder, found.kind, schema ?? tables?.schema ?? undefined, hero);
   return {
     found,
     keys,
@@ -50,9 +52,10 @@ export async function planInit({ folder, env, url, schema: given }: InitOptions)
     files: [
       { path: config.name, text: config.text },
       { path: `workflows/first.${ending}`, text: workflow.text },
-      ...plannedMigrations(folder, found.kind, schema ?? tables?.schema ?? undefined, hero),
+      ...migrations,
     ],
     next: [
+      ...(ownTool ? applying(migrations, config, project) : []),
       ...(config.variable === null || (found.variable === config.variable && found.url !== null)
         ? []
         : [`export ${config.variable}=${example(found.kind)}`]),
@@ -61,6 +64,14 @@ export async function planInit({ folder, env, url, schema: given }: InitOptions)
       workflow.start,
     ],
   };
+}
+
+/** Not a command, but what comes first: in the form that a shell passes over. A configuration that is there is not rewritten. */
+function applying(migrations: readonly PlannedFile[], { name }: ConfigFile, project: Project): string[] {
+  const paths = migrations.map(({ path }) => path).join(", ");
+  const apply = `# apply ${paths} with the tool that applies your migrations`;
+  const there = project.read(name);
+  return there === null || /\bmigrate\W+false\b/.test(there) ? [apply] : [apply, `# say \`migrate: false\` in ${name}`];
 }
 
 /** Prisma puts it into the URL, where the drivers pass over it. */

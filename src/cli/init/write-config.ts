@@ -15,9 +15,11 @@ export interface ConfigPlan {
   readonly schema: string | undefined;
   /** The file to serve. */
   readonly workflows: string;
+  /** The application's own tool applies the migrations. */
+  readonly ownTool: boolean;
 }
 
-export function configFile(project: Project, { found, schema, workflows }: ConfigPlan): ConfigFile {
+export function configFile(project: Project, { found, schema, workflows, ownTool }: ConfigPlan): ConfigFile {
   const variable = found.url !== null && !hasPassword(found.url) ? found.variable : (found.variable ?? usualVariable);
   // `process` is unknown to a compiler that has no types of Node.
   const isTypeScript = project.isTypeScript && (variable === null || project.hasNodeTypes);
@@ -37,8 +39,15 @@ export function configFile(project: Project, { found, schema, workflows }: Confi
     `  url: ${url},`,
     ...(schema === undefined ? [] : [`  schema: ${JSON.stringify(schema)},`]),
     `  workflows: [${JSON.stringify(`./${workflows}`)}],`,
-    "  // Workers bring the tables up to date. False: only `npx pawl migrate` does, or your own tool with migrations/.",
-    "  migrate: true,",
+    ...(ownTool
+      ? [
+          "  // Your own tool makes the tables, from migrations/. True: workers bring them up to date, and it must not.",
+          "  migrate: false,",
+        ]
+      : [
+          "  // Workers bring the tables up to date. False: only `npx pawl migrate` does, or your own tool with migrations/.",
+          "  migrate: true,",
+        ]),
     "};",
   ];
   const other = configNames.find((name) => project.read(name) !== null);

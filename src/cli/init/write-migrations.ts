@@ -14,6 +14,12 @@ export interface PlannedFile {
 const folder = "migrations";
 const usualDigits = 4;
 
+/** Whether the application has migrations already: then it has a tool that applies them. Those of Pawl alone are from an earlier `init`. */
+export const hasMigrations = (root: string): boolean =>
+  existing(root).some((file) => !/^\d+[_-]pawl_.*\.sql$/.test(file));
+
+const existing = (root: string) => (existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : []);
+
 export function plannedMigrations(
   root: string,
   kind: DatabaseKind,
@@ -22,10 +28,10 @@ export function plannedMigrations(
 ): PlannedFile[] {
   const files = migrationFiles(kind, schema).map(({ name, sql }) => ({ name: `pawl_${name}`, text: sql }));
   const all = hero === null ? files : [...files, heroRuns(hero, schema)];
-  const existing = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
-  let last = lastNumber(existing);
+  const there = existing(root);
+  let last = lastNumber(there);
   return all.map(({ name, text }) => {
-    const known = existing.find((file) => file.replace(/^\d+[_-]/, "") === `${name}.sql`);
+    const known = there.find((file) => file.replace(/^\d+[_-]/, "") === `${name}.sql`);
     if (known !== undefined) return { path: `${folder}/${known}`, text };
     last = next(last);
     return { path: `${folder}/${last}_${name}.sql`, text };

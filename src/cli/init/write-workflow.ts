@@ -76,7 +76,7 @@ interface ${hero} {
 import { Workflow } from "pawl";
 ${types}
 export class ${name} extends Workflow${isTypeScript ? `<${hero}>` : ""} {
-  static heroType = "${hero}";
+  static ${isTypeScript ? "readonly " : ""}heroType = "${hero}";
   /** Called afresh for each step: read the row here, with whatever your application reads rows with. */
   static loadHero = (id${isTypeScript ? `: string): ${hero}` : ")"} => ${convert};
 

@@ -1,0 +1,30 @@
+import { EventEmitter } from "node:events";
+import { expect, test } from "vitest";
+import { stopSignal } from "./stop-signal.js";
+
+function asked() {
+  const process = new EventEmitter();
+  const state = { now: 1_000, left: 0 };
+  const stopped = stopSignal({ process, now: () => state.now, leaveAtOnce: () => (state.left += 1) });
+  const send = (signal: NodeJS.Signals, at: number) => {
+    state.now = at;
+    process.emit(signal, signal);
+  };
+  return { state, stopped, send };
+}
+
+test("the first signal is the one that stops", async () => {
+  const { stopped, send, state } = asked();
+  send("SIGTERM", 1_000);
+  send("SIGINT", 1_001);
+  expect(await stopped).toBe("SIGTERM");
+  expect(state.left).toBe(0);
+});
+
+test("signals of one moment count as one; a later one leaves at once", () => {
+  const { send, state } = asked();
+  for (const at of [1_000, 1_000, 1_299]) send("SIGTERM", at);
+  expect(state.left).toBe(0);
+  send("SIGTERM", 1_300);
+  expect(state.left).toBe(1);
+});
