@@ -1,8 +1,10 @@
 /** How a run is born: what the definition, the options and the input make of its row. */
+
 import { encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
 import { checkHero } from "../define/hero.js";
@@ -24,11 +26,23 @@ export interface StartOptions {
   readonly tx?: unknown;
 }
 
+const knownOptions = new Set<string>([
+  "idempotencyKey",
+  "hero",
+  "allowMultiple",
+  "delay",
+  "startAt",
+  "priority",
+  "tags",
+  "tx",
+] satisfies (keyof StartOptions)[]);
+
 export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
 export function birthOf(origin: Origin, options: StartOptions = {}): (input: unknown) => NewRun {
   const { name, version } = origin;
+  checkOptions(`A start of "${name}"`, options, knownOptions);
   const hero = checkHero(name, origin.hero, options.hero);
   const queue = origin.queue ?? name;
   const priority = checkPriority(options.priority ?? origin.priority);

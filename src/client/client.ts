@@ -39,6 +39,8 @@ export interface RunsFilter {
   readonly active?: boolean;
   readonly hero?: HeroRef;
   readonly tag?: string;
+  /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
+  readonly parentId?: string | null;
   readonly createdAfter?: Date | number;
   readonly createdBefore?: Date | number;
   readonly limit?: number;
@@ -164,6 +166,7 @@ export class Client {
       ...(filter.active === undefined ? {} : { active: filter.active }),
       ...(hero === undefined ? {} : { heroType: hero.type, heroId: hero.id }),
       ...(filter.tag === undefined ? {} : { tag: filter.tag }),
+      ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
       ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
       ...(filter.createdBefore === undefined ? {} : { createdBefore: instant("createdBefore", filter.createdBefore) }),
       ...(cursor === undefined ? {} : { after: readCursor(cursor) }),

@@ -1,7 +1,9 @@
 /** Function style: a workflow is an async function that names its steps. */
+
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { type RetryOptions, resolveRetry } from "../core/retry.js";
 import type { SignalHandle } from "./context.js";
 import {
@@ -80,10 +82,7 @@ export function workflow(
   if (typeof handler !== "function") throw new InvalidInputError(`Workflow "${name}" needs a function as its handler.`);
   if (options === null || typeof options !== "object")
     throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
-  for (const option of Object.keys(options)) {
-    if (!knownOptions.has(option))
-      throw new InvalidInputError(`Workflow "${name}" has an option "${option}", which does not exist.`);
-  }
+  checkOptions(`Workflow "${name}"`, options, knownOptions);
   return Object.freeze({
     [definitionBrand]: true as const,
     name,

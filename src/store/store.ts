@@ -296,7 +296,8 @@ export interface RunFilter {
   readonly heroType?: string;
   readonly heroId?: string;
   readonly tag?: string;
-  readonly parentId?: string;
+  /** null: only runs that no other run has started. */
+  readonly parentId?: string | null;
   readonly createdAfter?: number;
   readonly createdBefore?: number;
   readonly limit: number;

@@ -1,4 +1,5 @@
 /** A step: its body runs, and how it ended becomes an event. */
+
 import { hashFor } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
 import { dismissChildren } from "../core/dismissal.js";
@@ -7,6 +8,7 @@ import { InvalidInputError, TimeoutError } from "../core/errors.js";
 import { dataOf, event, type NewEvent, type Outcome } from "../core/event.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { executionId } from "../core/ids.js";
+import { checkOptions } from "../core/options.js";
 import type { Places } from "../core/places.js";
 import { presentable } from "../core/presentable.js";
 import { resolveRetry } from "../core/retry.js";
@@ -27,6 +29,13 @@ import type { Turn } from "./turn.js";
 export type StepKind = "plain" | "transaction";
 
 const noOptions: StepOptions = {};
+const knownOptions = new Set<string>([
+  "retry",
+  "timeout",
+  "input",
+  "onCrash",
+  "compensate",
+] satisfies (keyof StepOptions)[]);
 
 /** Asks for the step's result; runs the body unless the log has it. */
 export function callStep(
@@ -38,6 +47,7 @@ export function callStep(
 ): Promise<unknown> {
   const { turn } = scope;
   const key = scope.key(name);
+  if (options !== noOptions) checkOptions(`Step "${key}"`, options, knownOptions);
   const policy =
     options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
   const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${key}"`);

@@ -1,8 +1,10 @@
 /** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
+
 import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import type { AnyWorkflow } from "../define/as-definition.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
@@ -44,6 +46,20 @@ export interface WorkerOptions {
   readonly housekeeping?: Duration;
 }
 
+const knownOptions = new Set<string>([
+  "workflows",
+  "jobs",
+  "queues",
+  "concurrency",
+  "name",
+  "port",
+  "lease",
+  "poll",
+  "grace",
+  "maxDeliveries",
+  "housekeeping",
+] satisfies (keyof WorkerOptions)[]);
+
 export interface WorkerServices {
   readonly store: Store;
   readonly log: Logger;
@@ -79,6 +95,7 @@ export class Worker {
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(services: WorkerServices, options: WorkerOptions) {
+    checkOptions("A worker", options, knownOptions);
     this.#services = services;
     this.id = services.newId();
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);

@@ -4,7 +4,6 @@ import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
 import { colourOf } from "../paint.js";
-import { rootRuns } from "../root-runs.js";
 import { runStatuses } from "../statuses.js";
 import { type Cell, type Column, table } from "../table.js";
 import { lasting, relative } from "../times.js";
@@ -30,7 +29,7 @@ export const runs = command({
   run: async (call) => {
     const { options, out } = call;
     const now = out.now();
-    const filter: RunsFilter & { readonly limit: number } = {
+    const filter: RunsFilter = {
       limit: wholeNumber("limit", options.limit) ?? 20,
       ...defined({
         workflow: options.workflow,
@@ -38,12 +37,13 @@ export const runs = command({
         active: options.active,
         hero: heroArgument(options.hero),
         tag: options.tag,
+        parentId: options.root === true ? null : undefined,
         createdAfter: timeArgument("created-after", options["created-after"], now),
         createdBefore: timeArgument("created-before", options["created-before"], now),
         cursor: options.cursor,
       }),
     };
-    const page = await withPawl(call, (pawl) => (options.root === true ? rootRuns(pawl, filter) : pawl.runs(filter)));
+    const page = await withPawl(call, (pawl) => pawl.runs(filter));
     out.print(page, () => {
       if (page.runs.length === 0) return "No runs.";
       const versions = page.runs.some(({ version }) => version !== "");

@@ -71,7 +71,7 @@ export class SqlReads implements ReadSide {
   }
 
   async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
-    if (filter.parentId !== undefined && !this.#dialect.isId(filter.parentId)) return [];
+    if (typeof filter.parentId === "string" && !this.#dialect.isId(filter.parentId)) return [];
     const { bind, values } = statement(this.#dialect);
     const conditions = this.#conditions(filter, bind);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
@@ -95,7 +95,8 @@ export class SqlReads implements ReadSide {
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
     equal("r.hero_type", filter.heroType);
     equal("r.hero_id", filter.heroId);
-    equal("r.parent_id", filter.parentId);
+    if (filter.parentId === null) conditions.push("r.parent_id IS NULL");
+    else equal("r.parent_id", filter.parentId);
     if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));
     if (filter.createdAfter !== undefined) conditions.push(`r.created_at >= ${bind(filter.createdAfter)}`);
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);

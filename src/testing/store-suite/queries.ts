@@ -125,10 +125,12 @@ export function queryTests(fixture: Fixture): void {
   });
 
   test("by parent", async () => {
-    const parent = newId();
-    const children = newRuns(3, { parentId: parent });
-    await fixture.startAll([...children, newRun({ parentId: newId() }), newRun()]);
+    const [parent, workflow] = [newId(), unique("family")];
+    const children = newRuns(3, { parentId: parent, workflow });
+    const root = newRun({ workflow });
+    await fixture.startAll([...children, newRun({ parentId: newId() }), root]);
     same(await found({ parentId: parent }), children);
+    same(await found({ workflow, parentId: null }), [root]);
   });
 
   test("filters narrow each other", async () => {
