@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { transpile } from "./transpile.js";
+import { nodeReadsTypeScript, transpile } from "./transpile.js";
 
 interface ResolveContext {
   readonly parentURL?: string | undefined;
@@ -21,9 +21,6 @@ interface Loaded {
   readonly source?: unknown;
   readonly shortCircuit?: boolean;
 }
-
-/** "strip" where Node reads TypeScript by itself; @types/node of our oldest Node does not know it. */
-const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
 
 /** Whether TypeScript is read by a tool of the user's project. */
 export const transpiles = !nodeReadsTypeScript;

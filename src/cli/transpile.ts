@@ -65,6 +65,12 @@ const tools: readonly { readonly name: string; readonly through?: string; readon
   { name: "typescript", adapt: typescript },
 ];
 
+/** Packages that make TypeScript files readable, the one to recommend first. (TypeScript itself does so only before version 7.) */
+export const readers = ["esbuild", "tsx", "@swc/core"];
+
+/** "strip" where Node reads TypeScript by itself; @types/node of our oldest Node does not know it. */
+export const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
+
 let chosen: Transpile | null = null;
 
 export function transpile(source: string, path: string, format: Format): string {

@@ -124,7 +124,10 @@ export class Turn {
   #warnOfPause(): void {
     const { paused } = this.state;
     if (paused === null || paused === this.#pausedBefore) return;
-    this.log.warn(`Run ${this.runId} (${this.run.workflow}) is paused: ${paused.reason}`);
+    const what = `Run ${this.runId} (${this.run.workflow}) is paused: ${paused.reason}`;
+    // Code that pauses its run by itself knows what it does.
+    if (paused.error === null) this.log.info(what);
+    else this.log.warn(what);
   }
 
   get runId(): string {

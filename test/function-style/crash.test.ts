@@ -205,32 +205,36 @@ describe("worker.stop", () => {
 
 test("that a run is paused is told in the log, once, whoever or whatever paused it", async () => {
   const said: string[] = [];
-  const note = (what: unknown) => void said.push(String(what));
-  const logger = { debug: () => {}, info: note, warn: note, error: note };
+  const note = (level: string) => (what: unknown) => void said.push(`${level}: ${what}`);
+  const logger = { debug: () => {}, info: note("info"), warn: note("warn"), error: note("error") };
   const w = await world("memory", "memory:", logger);
   const byItself = workflow("by-itself", (ctx) =>
     ctx.step("pay", () => {
       throw new PauseError("The bank is closed.");
     }),
   );
+  const onPurpose = workflow("on-purpose", (ctx) => ctx.pause("look at it"));
   let name = "a";
   const renamed = workflow("renamed", async (ctx) => {
     await ctx.step(name, () => 1);
     await ctx.waitForSignal("go");
   });
-  const { settle } = await w.worker([byItself, renamed]);
+  const { settle } = await w.worker([byItself, renamed, onPurpose]);
   const [first, second] = [await w.pawl.start(byItself), await w.pawl.start(renamed)];
+  await settle();
+  const third = await w.pawl.start(onPurpose);
   await settle();
   name = "b";
   await second.signal("go");
   await settle();
   expect(said).toEqual([
-    `Run ${first.id} (by-itself) is paused: The bank is closed.`,
-    expect.stringContaining(`Run ${second.id} (renamed) is paused: `),
+    `warn: Run ${first.id} (by-itself) is paused: The bank is closed.`,
+    `info: Run ${third.id} (on-purpose) is paused: look at it`,
+    expect.stringContaining(`warn: Run ${second.id} (renamed) is paused: `),
   ]);
   await first.signal("anything");
   await settle();
-  expect(said).toHaveLength(2);
+  expect(said).toHaveLength(3);
 });
 
 describe("pause and resume while a step runs", () => {

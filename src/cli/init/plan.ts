@@ -3,6 +3,7 @@ import { isBuiltin } from "node:module";
 import { isAbsolute, join } from "node:path";
 import { sentenceOf } from "../cli-error.js";
 import type { DatabaseKind } from "../migration-sql.js";
+import { nodeReadsTypeScript, readers } from "../transpile.js";
 import { type FoundDatabase, findDatabase } from "./find-url.js";
 import { heroTable, type KeyType, type TypedKey, typedKeys, usualKeyType } from "./key-types.js";
 import { type Project, projectIn } from "./project.js";
@@ -111,7 +112,11 @@ const drivers: Readonly<Record<DatabaseKind, string | null>> = {
   sqlite: isBuiltin("node:sqlite") ? null : "better-sqlite3",
 };
 
-function installs({ dependencies }: Project, kind: DatabaseKind): string[] {
+function installs({ dependencies, isTypeScript }: Project, kind: DatabaseKind): string[] {
   const needed = ["pawl", drivers[kind]].filter((name) => name !== null && !dependencies.has(name));
-  return needed.length === 0 ? [] : [`npm install ${needed.join(" ")}`];
+  const canRead = !isTypeScript || nodeReadsTypeScript || readers.some((name) => dependencies.has(name));
+  return [
+    ...(needed.length === 0 ? [] : [`npm install ${needed.join(" ")}`]),
+    ...(canRead ? [] : [`npm install --save-dev ${readers[0]}`]),
+  ];
 }
