@@ -21,7 +21,7 @@ const dialect = dialects.postgres;
 const { runs, rounds, json } = readArguments(process.argv.slice(2));
 const label = await labelOf("postgres");
 const database = await openDatabase("postgres");
-const pawl = await connect(database.url);
+const pawl = await connect(database.url, { logger: { ...console, debug: () => {}, info: () => {} } });
 let pruner;
 try {
   const fill = await fillTables({ pawl, database, dialect }, runs);
@@ -77,7 +77,11 @@ async function isSettled(promise) {
 async function sampleOf(client) {
   const { runs: some } = await client.runs({ active: true, limit: 50 });
   let differences = 0;
-  for (const { id } of some) differences += (await client.verify(id)).differences.length;
+  for (const { id } of some) {
+    // When the run began that a copy was made of is in the copy's log, too; its row was moved in time.
+    const found = (await client.verify(id)).differences.filter(({ what }) => what !== "startedAt");
+    differences += found.length;
+  }
   return { differences };
 }
 
