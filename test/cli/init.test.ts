@@ -183,7 +183,7 @@ forEachStore(
     }) => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
-      const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3"]);
+      const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3", "esbuild"]);
       folder.write(".env", `DATABASE_URL="${database.url}"\n`);
       folder.write("migrations/0007_settings.sql", "CREATE TABLE settings (name varchar(20));");
       await applyMigrations(database.url, [written(folder, "migrations/0007_settings.sql")]);
