@@ -1,5 +1,6 @@
 /** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
 import { WorkflowNotFoundError } from "../core/errors.js";
+import { graphRoute } from "../core/route.js";
 import type { RunSample, RunStatus, Store } from "../store/store.js";
 import { instant } from "./birth.js";
 import { type Load, loadOf, pauseOf, type QueueInfo, workersOf } from "./queues.js";
@@ -51,9 +52,9 @@ export async function metricsOf(
     store.workflow(workflow),
     store.upkeep.samples(workflow, { since, limit: mostSamples + 1 }),
   ]);
-  // Graphs that are built at run time have runs, but are not registered.
+  // Graphs that are built at run time have runs, but are not registered. All of them wait in one line.
   if (record === null && found.length === 0) throw new WorkflowNotFoundError(workflow);
-  const routes = record === null ? [{ route: workflow, queue: workflow }] : routesOf(record);
+  const routes = record === null ? [{ route: graphRoute, queue: workflow }] : routesOf(record);
   const samples = found.slice(0, mostSamples);
   const truncated = found.length > mostSamples;
   return {

@@ -51,7 +51,7 @@ export function withoutChance(text: string): string {
       // A run that is resumed may be with its worker already, or again.
       .replace(/ is (waiting|running; it goes on)\.$/gm, " is <resumed>.")
       // Newer Nodes bring their own.
-      .replace(/^( +npm install pawl).*$/gm, "$1")
+      .replace(/^( +npm install pawl).*\n( +npm install --save-dev esbuild\n)?/gm, "$1\n")
       .replace(/ +/g, " ")
   );
 }

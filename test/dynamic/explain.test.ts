@@ -63,6 +63,7 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
     ["job", ["slow"], "completed"],
   ]);
   expect((await run.get()).waitingFor).toEqual([]);
+  expect((await w.pawl.metrics("seen")).workers.map(({ graphs }) => graphs)).toEqual([true, true]);
 });
 
 test("a graph that nobody can execute says that it needs a worker with jobs", async () => {
