@@ -1,5 +1,4 @@
 /** How a run is born: what the definition, the options and the input make of its row. */
-
 import { encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";

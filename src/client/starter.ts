@@ -1,7 +1,7 @@
 /** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
 import { StoreError } from "../core/errors.js";
 import { isKeyed } from "../core/keyed.js";
-import { Lane } from "../core/lane.js";
+import { howManyFit, Lane } from "../core/lane.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
 
 /** The starts of one call: it has its answer when all of them do. */
@@ -74,13 +74,8 @@ export class Starter {
   }
 }
 
-/** How many of those that wait are written at once. */
-function fits(pending: readonly Pending[]): number {
-  let count = 0;
-  for (let bytes = 0; count < pending.length && count < maxBatch && bytes < maxBytes; count += 1)
-    bytes += 200 + (pending[count] as Pending).run.input.length;
-  return count;
-}
+const fits = (pending: readonly Pending[]) =>
+  howManyFit(pending, ({ run }) => 200 + run.input.length, { count: maxBatch, bytes: maxBytes });
 
 function settle({ run, group, index }: Pending, refused: readonly Refusal[]): void {
   if (refused.length > 0) group.refusals[index] = refused.find(({ runId }) => runId === run.id) ?? null;

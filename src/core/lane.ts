@@ -35,3 +35,15 @@ export class Lane<Item> {
     this.#writes -= 1;
   }
 }
+
+/** How many items, from the first, one write takes. */
+export function howManyFit<Item>(
+  items: readonly Item[],
+  sizeOf: (item: Item) => number,
+  most: { readonly count: number; readonly bytes: number },
+): number {
+  let count = 0;
+  for (let bytes = 0; count < items.length && count < most.count && bytes < most.bytes; count += 1)
+    bytes += sizeOf(items[count] as Item);
+  return count;
+}

@@ -1,5 +1,4 @@
 /** Function style: a workflow is an async function that names its steps. */
-
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";

@@ -7,7 +7,6 @@
  *
  * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
  */
-
 import type { NewEvent, StoredEvent } from "../core/event.js";
 import type { Upkeep } from "./upkeep.js";
 

@@ -4,10 +4,9 @@
  * While a flush is under way, what is submitted is gathered, and written by the next one. There is no timer: an idle
  * worker commits at once, a busy one in batches, and a very busy one has a second batch under way beside the first.
  */
-
 import { FencedError } from "../core/errors.js";
 import { isKeyed } from "../core/keyed.js";
-import { Lane } from "../core/lane.js";
+import { howManyFit, Lane } from "../core/lane.js";
 import { gatherMail } from "../core/mail.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
@@ -322,12 +321,8 @@ export class Committer {
   }
 }
 
-function startsThatFit(starts: readonly Start[]): number {
-  let count = 0;
-  for (let bytes = 0; count < starts.length && count < maxTransitions && bytes < maxBytes; count += 1)
-    bytes += 200 + (starts[count] as Start).run.input.length;
-  return count;
-}
+const startsThatFit = (starts: readonly Start[]) =>
+  howManyFit(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
 
 /** Adds in place: of a thousand steps that finish together, each would otherwise copy all before it. */
 function coalesce(entry: Entry, second: Transition): void {

@@ -1,5 +1,4 @@
 /** Declared steps, as the authoring styles ask for them: what they become in the engine. */
-
 import { isCompensation } from "../core/compensation.js";
 import type { FrozenDag } from "../core/dag.js";
 import { dataOf, event } from "../core/event.js";

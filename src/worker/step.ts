@@ -1,5 +1,4 @@
 /** A step: its body runs, and how it ended becomes an event. */
-
 import { hashFor } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
 import { dismissChildren } from "../core/dismissal.js";

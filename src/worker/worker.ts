@@ -1,5 +1,4 @@
 /** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
-
 import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, InvalidStateError } from "../core/errors.js";

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, connect as dial, type Server, type Sock
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { errorOf, gate, until } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 
 /** The way to a server, which can be closed and opened again. */
 class Way {
@@ -72,6 +72,17 @@ function listener() {
   return { said, inDetail, logger: { debug, info: note, warn: note, error: note } };
 }
 
+async function wayTo(kind: StoreKind): Promise<Way> {
+  const database = await testDatabase(kind);
+  const way = new Way(database.url);
+  await way.open();
+  onTestFinished(async () => {
+    await way.close();
+    await database.drop();
+  });
+  return way;
+}
+
 forEachStore(
   (kind) => {
     test("a worker says once that its database is out of reach and once that it is back, and goes on", async () => {
@@ -113,13 +124,7 @@ forEachStore(
     });
 
     test("nobody has to wait for a database that is out of reach to stop a worker, idle or at work", async () => {
-      const database = await testDatabase(kind);
-      const way = new Way(database.url);
-      await way.open();
-      onTestFinished(async () => {
-        await way.close();
-        await database.drop();
-      });
+      const way = await wayTo(kind);
       const { inDetail, said, logger } = listener();
       const begun = gate();
       const endless = workflow("endless", (ctx) =>
@@ -154,13 +159,7 @@ forEachStore(
     });
 
     test("nor for one that has gone without a word", async () => {
-      const database = await testDatabase(kind);
-      const way = new Way(database.url);
-      await way.open();
-      onTestFinished(async () => {
-        await way.close();
-        await database.drop();
-      });
+      const way = await wayTo(kind);
       const { said, logger } = listener();
       const pawl = await connect(way.url, { logger });
       const worker = pawl.worker({

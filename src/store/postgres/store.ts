@@ -1,5 +1,4 @@
 /** The PostgreSQL store: its parts, put together. */
-
 import { randomUUID } from "node:crypto";
 import { StoreError } from "../../core/errors.js";
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
