@@ -10,6 +10,7 @@ import { presentable } from "../core/presentable.js";
 import { nextDelay } from "../core/retry.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
 import { compensate } from "./compensation.js";
+import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { pausedBy } from "./paused-by.js";
 import { Scope } from "./scope.js";
@@ -95,7 +96,7 @@ function complete(turn: Turn, output: unknown, ended: readonly NewEvent[] = []):
   } catch (error) {
     return fail(turn, error, ended);
   }
-  return turn.conclude("completed", ended, text, null);
+  return conclude(turn, { status: "completed", events: ended, output: text, error: null });
 }
 
 async function completeChecked(
@@ -112,7 +113,7 @@ async function completeChecked(
   } catch (error) {
     return fail(turn, error, ended);
   }
-  await turn.conclude("completed", ended, text, null);
+  await conclude(turn, { status: "completed", events: ended, output: text, error: null });
 }
 
 export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
@@ -124,7 +125,7 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
     await callOnFailure(turn, error);
   } else if (!turn.halted) await callOnFailure(turn, error);
   if (turn.over) return;
-  await turn.conclude("failed", ended, null, failure);
+  await conclude(turn, { status: "failed", events: ended, output: null, error: failure });
 }
 
 /** A last, recorded step. Whatever it does, the run has failed. */
@@ -144,7 +145,7 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
 export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
   if (openCompensations(turn.state).length > 0) return undoAndCancel(turn, reason, ended);
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
-  return turn.conclude("canceled", ended, null, error);
+  return conclude(turn, { status: "canceled", events: ended, output: null, error });
 }
 
 /** That the run is canceled is in the log before anything is undone: whoever takes it over goes on undoing. */

@@ -6,16 +6,13 @@
  * a run that sleeps for a month is one row.
  */
 import type { ParentsOf } from "../core/ancestry.js";
-import { encode } from "../core/codec.js";
 import { openCompensations } from "../core/compensation.js";
-import { dismissChildren } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
 import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { fold } from "../core/fold.js";
-import { mailToParent } from "../core/mail.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
@@ -23,14 +20,14 @@ import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
-import type { Next, RunRecord, TerminalStatus } from "../store/store.js";
+import type { Next, RunRecord } from "../store/store.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type Deferred } from "./answers.js";
-import { attempted } from "./attempted.js";
 import { Attention } from "./attention.js";
 import { noteChangedCode } from "./changed-code.js";
 import { releaseChildren, settleMap } from "./children.js";
 import type { Compensator } from "./compensation.js";
+import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { Course } from "./course.js";
 import { DeclaredSteps } from "./declared.js";
@@ -60,6 +57,8 @@ export class Turn {
   readonly answers: Answers;
   readonly journal: Journal;
   readonly deliveries: number;
+  /** The store's time when this worker got the run. */
+  readonly takenAt: number;
   readonly given: Given;
   readonly parentsOf: ParentsOf;
   /** How to undo steps, as far as the code has said. */
@@ -88,6 +87,7 @@ export class Turn {
     this.definition = definition;
     this.run = opening.run;
     this.deliveries = opening.deliveries;
+    this.takenAt = opening.at;
     this.#opening = opening;
     // Before its nodes: all of them may be waiting for what it does next.
     if (opening.run.version === frozenVersion)
@@ -416,7 +416,8 @@ export class Turn {
     if (this.course.expired !== null || this.course.undoing || this.course.lastStep !== null) return;
     const before = events.filter((one) => !isEnding(one));
     const mustUndo = openCompensations(this.state).length > 0;
-    if (this.definition.onFailure === null && !mustUndo) return this.conclude("failed", before, null, error);
+    if (this.definition.onFailure === null && !mustUndo)
+      return conclude(this, { status: "failed", events: before, output: null, error });
     if (!(await this.submit(before))) return;
     this.abort(reviveFailure(error));
     if (mustUndo && !this.#codeRuns) {
@@ -476,27 +477,6 @@ export class Turn {
     });
   }
 
-  /** Ends the run: its row gets its end, its children are sent home, its parent is told, all in one commit. */
-  conclude(
-    status: TerminalStatus,
-    events: readonly NewEvent[],
-    output: string | null,
-    error: Failure | null,
-  ): Promise<void> | void {
-    if (this.course.leaving) return;
-    this.course.leaving = true;
-    const end = () => {
-      for (const mail of dismissChildren(this.runId, this.state)) this.outbox.mail.push(mail);
-      const mail = mailToParent(this.run, status, output, error, attempted(this, status === "failed" ? error : null));
-      if (mail !== null) this.outbox.mail.push(mail);
-      const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
-      const startedAt = this.state.startedAt ?? this.#opening.at;
-      this.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
-    };
-    if (!this.journal.unsettled && this.outbox.starts.length === 0) return end();
-    return this.settleFirst().then(end);
-  }
-
   /** No run outlives its parent: children that are only in the outbox are born first, so that everybody agrees. */
   async settleFirst(): Promise<void> {
     while (this.journal.unsettled) await this.journal.settled();
@@ -542,5 +522,3 @@ export class Turn {
     }
   }
 }
-
-const nothing = (): void => {};
