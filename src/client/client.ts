@@ -19,6 +19,7 @@ import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
+import { RunCommands } from "./command.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
@@ -63,7 +64,8 @@ export class Client {
     this.log = log;
     this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
-    this.#handles = { store, log, results: this.#results, retry: (id) => this.#retry(id) };
+    const commands = new RunCommands({ store, log });
+    this.#handles = { store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */

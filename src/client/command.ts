@@ -1,87 +1,138 @@
 /**
- * A command for one run. A run that nobody owns takes it at once, decided here by the same pure `decide` that its owner
- * would use; a run that is being executed gets it through its inbox, and its owner takes it at the next boundary.
+ * Commands for runs: signals, pause, resume, cancel and the like. A parked run takes a command at once, decided by the
+ * same pure `decide` that a worker would use (`amend.ts`); a run that a worker owns gets it through its inbox.
+ *
+ * Commands of this process for the same run go one after another, and signals that wait meanwhile go together: a burst
+ * of a thousand signals is a few commits, and not a thousand clients that race each other for the same row.
  */
-import { withHashes } from "../core/ancestry.js";
-import { encode } from "../core/codec.js";
-import { openCompensations } from "../core/compensation.js";
-import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
-import { dismissedBy } from "../core/dismissal.js";
-import { isEnding } from "../core/ending.js";
+import { type Command, decide, type Received } from "../core/decide.js";
 import { InvalidStateError, RunNotFoundError, StoreError } from "../core/errors.js";
-import { dataOf, event, type NewEvent } from "../core/event.js";
-import type { Failure } from "../core/failure.js";
-import { evolve, fold } from "../core/fold.js";
-import { mailToParent, readMail, writeMail } from "../core/mail.js";
-import { type RunState, statusOf } from "../core/state.js";
-import { nextDueAt, parkingNote } from "../core/waiting.js";
-import type { Logger } from "../define/context.js";
-import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
-import { tellOfCommit } from "../telemetry/tell.js";
-import { readGraph } from "./dag.js";
-import { readWaiting } from "./info.js";
+import { fold } from "../core/fold.js";
+import { readMail, writeMail } from "../core/mail.js";
+import type { Store, TaskRecord } from "../store/store.js";
+import { amendRun, type CommandServices, isBusy } from "./amend.js";
 
-/** How often a run may change hands under us before we stop chasing it. */
+/** How often a run may change while a client tries to write to it before the client gives up. */
 const maxTries = 50;
+/** After so many lost races a command goes to the inbox of the run, where it cannot lose any more. */
+const racesBeforeInbox = 3;
+/** Of signals that go together. */
+const maxTogether = 500;
 
-export interface CommandServices {
-  readonly store: Store;
-  readonly log: Logger;
+interface Pending {
+  readonly command: Command;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
-export async function commandRun({ store, log }: CommandServices, runId: string, command: Command): Promise<void> {
-  for (let tries = 0; tries < maxTries; tries += 1) {
-    const run = await store.run(runId);
-    if (run === null) throw new RunNotFoundError(runId);
-    const [task] = await store.tasks([runId]);
-    const done =
-      task === undefined
-        ? refuse(run, command)
-        : isBusy(task)
-          ? await mail(store, run, task, command)
-          : await amend(store, log, run, task, command);
-    if (done) return;
+export class RunCommands {
+  readonly #services: CommandServices;
+  /** The commands that wait, by run. A run is in here exactly while one of its commands is under way. */
+  readonly #waiting = new Map<string, Pending[]>();
+
+  constructor(services: CommandServices) {
+    this.#services = services;
   }
-  throw new StoreError(`Run ${runId} changed hands ${maxTries} times while a "${command.type}" was tried; try again.`, {
-    transient: true,
-  });
+
+  /** Resolves when the command is durable: it has been taken, or the owner of the run will take it. */
+  send(runId: string, command: Command): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const pending = { command, resolve, reject };
+      const waiting = this.#waiting.get(runId);
+      if (waiting !== undefined) return void waiting.push(pending);
+      this.#waiting.set(runId, [pending]);
+      void this.#sendAll(runId);
+    });
+  }
+
+  async #sendAll(runId: string): Promise<void> {
+    const waiting = this.#waiting.get(runId) as Pending[];
+    while (waiting.length > 0) {
+      const together = waiting.splice(0, howManyTogether(waiting));
+      try {
+        await this.#sendTogether(
+          runId,
+          together.map(({ command }) => command),
+        );
+        for (const { resolve } of together) resolve();
+      } catch (error) {
+        for (const { reject } of together) reject(error);
+      }
+    }
+    this.#waiting.delete(runId);
+  }
+
+  async #sendTogether(runId: string, commands: readonly Command[]): Promise<void> {
+    const { store } = this.#services;
+    const [{ type }] = commands as [Command];
+    let goesToInbox = false;
+    for (let tries = 1; tries <= maxTries; tries += 1) {
+      const [task] = await store.tasks([runId]);
+      if (task === undefined) {
+        if (await this.#isSaidAlready(runId, commands)) return;
+        continue;
+      }
+      if (goesToInbox || isBusy(task)) {
+        if (await this.#putIntoInbox(runId, task, commands)) return;
+        continue;
+      }
+      const amended = await amendRun(this.#services, runId, commands);
+      if (amended === "done") return;
+      // A message would let a run that is held back, or planned for later, begin before its time.
+      goesToInbox = amended === "lost race" && (type === "signal" || tries >= racesBeforeInbox);
+      if (amended === "lost race before it began") await randomPause(tries);
+    }
+    throw new StoreError(`Run ${runId} was changed ${maxTries} times while a "${type}" was tried; try again.`, {
+      transient: true,
+    });
+  }
+
+  /** The run has ended. True: the commands change nothing. False: the run was between two reads; look again. */
+  async #isSaidAlready(runId: string, commands: readonly Command[]): Promise<boolean> {
+    const run = await this.#services.store.run(runId);
+    if (run === null) throw new RunNotFoundError(runId);
+    const [{ type }] = commands as [Command];
+    if (type === "cancel" && run.status === "canceled") return true;
+    if (run.finishedAt === null) return false;
+    throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${type}".`, {
+      runId: run.id,
+      status: run.status,
+    });
+  }
+
+  async #putIntoInbox(runId: string, task: TaskRecord, commands: readonly Command[]): Promise<boolean> {
+    const { store } = this.#services;
+    for (const command of commands) {
+      if (command.type === "resumeAt" && task.state === "owned") {
+        // The result of a step that is still running would be recorded as if it came after the move.
+        throw new InvalidStateError(`Run ${runId} is still being executed; wait until it is paused.`, {
+          runId,
+          status: "running",
+        });
+      }
+      if (command.type === "start" && task.state === "owned")
+        throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: "running" });
+      if (needSense.has(command.type)) await checkSense(store, runId, command);
+    }
+    const { undeliverable } = await store.send(commands.map((command) => writeMail(runId, command)));
+    return undeliverable.length === 0;
+  }
+}
+
+/** Signals change nothing but the buffer of signals, so they need no decision in between. */
+function howManyTogether(waiting: readonly Pending[]): number {
+  const isSignal = ({ command }: Pending) => command.type === "signal";
+  if (!isSignal(waiting[0] as Pending)) return 1;
+  const end = waiting.findIndex((one) => !isSignal(one));
+  return Math.min(end < 0 ? waiting.length : end, maxTogether);
 }
 
 const needSense = new Set<Command["type"]>(["pause", "resume", "resumeAt", "skip", "reattempt", "start", "import"]);
 
-const isBusy = (task: TaskRecord) => task.state === "owned" || task.mail > 0;
-
-function refuse(run: RunRecord, command: Command): boolean {
-  if (command.type === "cancel" && run.status === "canceled") return true;
-  // The row was read before the task: it may have ended in between.
-  if (run.finishedAt === null) return false;
-  throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${command.type}".`, {
-    runId: run.id,
-    status: run.status,
-  });
-}
-
-async function mail(store: Store, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
-  if (command.type === "resumeAt" && task.state === "owned") {
-    // Whatever is still running would be recorded as if it came after the move.
-    throw new InvalidStateError(`Run ${run.id} is still being executed; wait until it is paused.`, {
-      runId: run.id,
-      status: "running",
-    });
-  }
-  if (command.type === "start" && task.state === "owned") throw alreadyStarted(run);
-  if (needSense.has(command.type)) await checkSense(store, run, command);
-  const { undeliverable } = await store.send([writeMail(run.id, command)]);
-  return undeliverable.length === 0;
-}
-
-const alreadyStarted = ({ id, status }: RunRecord) =>
-  new InvalidStateError(`Run ${id} has been started already.`, { runId: id, status });
-
-/** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
-async function checkSense(store: Store, run: RunRecord, command: Command): Promise<void> {
-  const log = (await store.logs([run.id])).get(run.id) ?? [];
-  const inbox = (await store.inbox([run.id])).get(run.id) ?? [];
+/** The sender of a command that makes no sense is told at once, instead of the owner passing over it in silence. */
+async function checkSense(store: Store, runId: string, command: Command): Promise<void> {
+  const log = (await store.logs([runId])).get(runId) ?? [];
+  const inbox = (await store.inbox([runId])).get(runId) ?? [];
   const now = await store.now();
   // What was acknowledged before counts, although the owner has not come to it yet.
   const before = inbox.flatMap((row): Received[] => {
@@ -91,133 +142,6 @@ async function checkSense(store: Store, run: RunRecord, command: Command): Promi
   decide(fold(log), [...before, { command, at: now, strict: true }], now);
 }
 
-async function amend(store: Store, log: Logger, run: RunRecord, task: TaskRecord, command: Command): Promise<boolean> {
-  const state = fold((await store.logs([run.id])).get(run.id) ?? []);
-  const now = await store.now();
-  const after = state.seq;
-  const mustUndo = openCompensations(state).length > 0;
-  // A run that is overdue and has something to undo does not end here: its owner sees to that.
-  const decided = decide(state, [{ command, at: now, strict: true, idle: true }], now).filter(
-    (one) => !mustUndo || one.type !== "run.failed",
-  );
-  const events = await withAncestry(store, run, state, decided);
-  if (command.type === "start" && task.dueAt !== null) throw alreadyStarted(run);
-  if (events.length === 0 && command.type !== "start") return true;
-  const dismissed = dismissedBy(run.id, state, events);
-  if (events.some((one) => one.type === "run.cancel_requested") && !hasOpenChildren(state) && !mustUndo)
-    events.push(canceled(command));
-  for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
-  const { next, toParent } = consequences(run, task, state, events, command.type === "start");
-  const written = events.filter((one) => !isEnding(one));
-  const none: readonly never[] = [];
-  const transition = {
-    runId: run.id,
-    after,
-    events: written,
-    next,
-    drained: none,
-    starts: none,
-    mail: [...toParent, ...dismissed],
-    release: none,
-    cursors: state.steps !== null ? forgottenCursors(written) : none,
-  };
-  try {
-    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
-    if (result.kind !== "committed") return false;
-    tellOfCommit(log, run, { ...transition, at: result.at });
-    return true;
-  } catch (error) {
-    if (await wasWritten(store, run.id, after, written)) return true;
-    throw error;
-  }
-}
-
-/** An output that an operator gave is a link of the chain like any other. */
-async function withAncestry(store: Store, run: RunRecord, state: RunState, events: NewEvent[]): Promise<NewEvent[]> {
-  if (state.steps === null || !events.some(({ type }) => type === "step.completed")) return events;
-  return withHashes(events, state, (await readGraph(store, run)).parentsOf);
-}
-
-/** A step that was passed over, and is come back to, begins at its beginning. */
-function forgottenCursors(events: readonly NewEvent[]): CursorWrite[] {
-  return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
-}
-
-function canceled(command: Command): NewEvent {
-  const reason = command.type === "cancel" ? command.reason : null;
-  return event("run.canceled", {}, reason === null ? {} : { reason });
-}
-
-/** The answer was lost, not the commit: what we wanted to write is there, word for word. */
-async function wasWritten(store: Store, runId: string, after: number, events: readonly NewEvent[]): Promise<boolean> {
-  const written = await store.log(runId, { after, limit: events.length });
-  return (
-    written.length === events.length &&
-    events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data)
-  );
-}
-
-function consequences(
-  run: RunRecord,
-  task: TaskRecord,
-  state: RunState,
-  events: readonly NewEvent[],
-  starts: boolean,
-): { next: Next; toParent: Mail[] } {
-  if (state.ending !== null) {
-    const { status } = state.ending;
-    const failure = failureOf(status, events);
-    const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
-    const message = mailToParent(run, status, null, failure);
-    const next: Next = { kind: "finish", status, output: null, error, startedAt: state.startedAt };
-    return { next, toParent: message === null ? [] : [message] };
-  }
-  return { next: state.startedAt === null ? parkUnbegun(run, task, state, starts) : park(run, state), toParent: [] };
-}
-
-function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
-  const last = events.at(-1) as NewEvent;
-  if (status === "failed") return dataOf(last, "run.failed").error;
-  const { reason } = dataOf(last, "run.canceled");
-  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
-}
-
-/** With news for its code the run is ready now; otherwise it goes on waiting as it did. */
-function park(run: RunRecord, state: RunState): Next {
-  const seen = readWaiting(run.waiting).news;
-  const hasNews = state.paused === null && (seen < 0 || state.news > seen);
-  return {
-    kind: "park",
-    status: statusOf(state) as "waiting" | "paused",
-    waiting: parkingNote(state, seen),
-    startedAt: null,
-    wakeAt: hasNews ? null : nextDueAt(state),
-    wakeIn: hasNews ? 0 : null,
-  };
-}
-
-/** A run that has not begun keeps the time it was planned for, also over a pause. One without is held by somebody. */
-function parkUnbegun(run: RunRecord, task: TaskRecord, state: RunState, starts: boolean): Next {
-  const note = readWaiting(run.waiting);
-  const startAt = task.dueAt ?? note.startAt ?? null;
-  // By its parent, which lets only so many go at a time; or it was stored to be started later.
-  const isHeld = !starts && startAt === null && (run.status !== "paused" || note.held === true);
-  if (state.paused === null) {
-    return {
-      kind: "park",
-      status: "pending",
-      waiting: null,
-      startedAt: null,
-      wakeAt: startAt,
-      wakeIn: startAt === null && !isHeld ? 0 : null,
-    };
-  }
-  return {
-    kind: "park",
-    status: "paused",
-    waiting: parkingNote(state, -1, isHeld ? { held: true } : startAt === null ? {} : { startAt }),
-    startedAt: null,
-    wakeAt: state.paused.recheckAt,
-    wakeIn: null,
-  };
-}
+/** Clients of several processes that lost the same race do not meet again at once. */
+const randomPause = (tries: number) =>
+  new Promise<void>((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));

@@ -38,6 +38,8 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   const due = task.state === "owned" ? null : await explainDue(store, run, task);
   const log = await readLog(store, run);
   const state = fold(log);
+  // A paused run that has not begun stays due: what keeps it is the pause.
+  if (state.startedAt === null && state.paused !== null && task.state !== "owned") return paused(state.paused, null);
   if (due !== null) return state.cancel === null ? due : { ...due, text: `${beingCanceled} ${due.text}` };
   const dag = dagOf(run, state);
   if (task.state === "owned") return owned(await store.workers(), await store.now(), task, { log, state, dag });

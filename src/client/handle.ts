@@ -5,10 +5,11 @@ import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
 import { fold } from "../core/fold.js";
 import { checkName, checkReason } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { currentStep } from "../core/waiting.js";
 import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
-import { commandRun } from "./command.js";
+import type { RunCommands } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
@@ -24,10 +25,13 @@ import { type TimelineInterval, timelineOf } from "./timeline.js";
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
 
+const knownCancelOptions = new Set(["force"]);
+
 export interface HandleServices {
   readonly store: Store;
   readonly log: Logger;
   readonly results: Results;
+  readonly commands: RunCommands;
   /** Starts a run that goes on where this one failed. */
   retry(id: string): Promise<RunHandle<any, any>>;
 }
@@ -124,7 +128,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const [payload, options = {}] = payloadAndOptions;
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await commandRun(this.#services, this.id, {
+    await this.#services.commands.send(this.id, {
       type: "signal",
       name,
       payload: encode(payload, { what: `the payload of signal "${name}"` }),
@@ -134,28 +138,34 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Begins nothing new; what runs finishes and is recorded. */
   async pause(reason?: string): Promise<void> {
-    await commandRun(this.#services, this.id, { type: "pause", reason: checkReason(reason) });
+    await this.#services.commands.send(this.id, { type: "pause", reason: checkReason(reason) });
   }
 
   /** Goes on. With `output`, the step that the run is stuck at counts as done with that result. */
   async resume(options: { readonly output?: unknown } = {}): Promise<void> {
     const output =
       "output" in (options ?? {}) ? encode(options.output, { what: "the output given to resume()" }) : null;
-    await commandRun(this.#services, this.id, { type: "resume", output });
+    await this.#services.commands.send(this.id, { type: "resume", output });
   }
 
   /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
   async resumeAt(step: string): Promise<void> {
-    await commandRun(this.#services, this.id, { type: "resumeAt", step: checkName("step", step) });
+    await this.#services.commands.send(this.id, { type: "resumeAt", step: checkName("step", step) });
   }
 
   /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
   async skip(): Promise<void> {
-    await commandRun(this.#services, this.id, { type: "skip" });
+    await this.#services.commands.send(this.id, { type: "skip" });
   }
 
-  async cancel(reason?: string): Promise<void> {
-    await commandRun(this.#services, this.id, { type: "cancel", reason: checkReason(reason) });
+  /**
+   * Ends the run: what it has done is compensated first, and its children are canceled. With `force` it ends at once,
+   * whatever its code says and without compensation, and its log says so: for a run that cannot end otherwise.
+   */
+  async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
+    checkOptions("cancel()", options, knownCancelOptions);
+    const force = options.force === true ? { force: true as const } : {};
+    await this.#services.commands.send(this.id, { type: "cancel", reason: checkReason(reason), ...force });
   }
 
   /** Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. */
@@ -190,7 +200,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Begins a run that was built with `{ start: false }`. */
   async start(): Promise<void> {
-    await commandRun(this.#services, this.id, { type: "start" });
+    await this.#services.commands.send(this.id, { type: "start" });
   }
 
   /**
@@ -201,7 +211,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const graph = await readGraph(this.#store, await this.#record());
     const id = graph.idOf(checkName("node", node));
     try {
-      await commandRun(this.#services, this.id, { type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+      await this.#services.commands.send(this.id, {
+        type: "reattempt",
+        node: id,
+        descendants: graph.descendantsOf(id),
+      });
     } catch (error) {
       throw graph.byNames(error);
     }
@@ -215,7 +229,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
   async importDag(json: string | FrozenDag): Promise<void> {
     const dag = await (await readGraph(this.#store, await this.#record())).imported(this.#store, json);
-    await commandRun(this.#services, this.id, { type: "import", dag });
+    await this.#services.commands.send(this.id, { type: "import", dag });
   }
 
   /** The run as it was after this event: its state is rebuilt from the log. */

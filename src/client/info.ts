@@ -85,10 +85,6 @@ export interface WaitingNote {
   readonly pausedAt?: number;
   /** The declared step that it is at. */
   readonly step?: { readonly name: string; readonly attempt: number };
-  /** The time for which a run that never began was planned, kept while it is paused. */
-  readonly startAt?: number;
-  /** It has none: somebody has to let it go first. */
-  readonly held?: true;
 }
 
 export function readWaiting(text: string | null): WaitingNote {

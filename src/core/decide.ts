@@ -22,7 +22,8 @@ export type Command =
   | { readonly type: "resumeAt"; readonly step: string }
   /** Passes over the step that the run is stuck at. */
   | { readonly type: "skip" }
-  | { readonly type: "cancel"; readonly reason: string | null }
+  /** `force`: ends it at once, whatever its code says and without compensation. */
+  | { readonly type: "cancel"; readonly reason: string | null; readonly force?: true }
   /** A run that was stored to be started later. */
   | { readonly type: "start" }
   /** Tries a node again that has not completed. `descendants` come after it, however far. */
@@ -112,6 +113,7 @@ class Decision {
   readonly #nodesEnded = new Set<string>();
   #paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   #cancelRequested: boolean;
+  #cancelForced: boolean;
   #ended: boolean;
   #reattemptAt: number | null;
 
@@ -122,6 +124,7 @@ class Decision {
     this.#keys = new Set();
     this.#paused = state.paused;
     this.#cancelRequested = state.cancel !== null;
+    this.#cancelForced = state.cancel?.force === true;
     this.#ended = state.ending !== null;
     this.#reattemptAt = state.reattemptAt;
     for (const [key, op] of state.ops) this.#note(key, op);
@@ -151,7 +154,7 @@ class Decision {
       case "skip":
         return this.#skip(idle);
       case "cancel":
-        return this.#cancel(command.reason);
+        return this.#cancel(command);
       case "start":
         if (this.#state.startedAt === null) return;
         throw new InvalidStateError("The run has been started already.");
@@ -329,12 +332,14 @@ class Decision {
     this.events.push(event("run.resumed", {}, { by }));
   }
 
-  /** With children to reach, the run's next owner does it; without, a run that nobody owns ends here and now. */
-  #cancel(reason: string | null): void {
-    if (this.#cancelRequested) return;
+  /** With children to reach, the run's next owner cancels them; without, a client ends a parked run here and now. */
+  #cancel({ reason, force }: Extract<Command, { type: "cancel" }>): void {
+    if (this.#cancelRequested && !(force === true && !this.#cancelForced)) return;
     this.#cancelRequested = true;
+    this.#cancelForced = force === true;
     if (this.#paused !== null) this.#resumeBy("operator");
-    this.events.push(event("run.cancel_requested", {}, reason === null ? {} : { reason }));
+    const data = { ...(reason === null ? {} : { reason }), ...(force === true ? { force } : {}) };
+    this.events.push(event("run.cancel_requested", {}, data));
   }
 
   #childEnded({ node: from, status, output, error, reason }: Extract<Command, { type: "child" }>): void {

@@ -56,10 +56,13 @@ export interface EventData {
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
   /** `signal` is the number of the signal that did it, and is consumed by that. */
   "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number };
-  "run.cancel_requested": { reason?: string };
+  /** `force`: it ends at once, without compensation. */
+  "run.cancel_requested": { reason?: string; force?: true };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };
   "run.woken": Record<string, never>;
+  /** The time to begin came while it was paused: it begins when it is resumed. */
+  "run.became_due": Record<string, never>;
   /** An operator sent it to this step: it forgets what it had done and goes on from there. */
   "run.moved": { to: string };
   "run.completed": { output?: unknown };

@@ -145,7 +145,9 @@ export interface RunState {
   position: string | null;
   deadlineAt: number | null;
   paused: Pause | null;
-  cancel: { readonly reason: string | null } | null;
+  cancel: { readonly reason: string | null; readonly force: boolean } | null;
+  /** The time to begin came while the run was paused. */
+  becameDue: boolean;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   ending: Ending | null;
@@ -181,6 +183,7 @@ export function initialState(): RunState {
     deadlineAt: null,
     paused: null,
     cancel: null,
+    becameDue: false,
     reattemptAt: null,
     ending: null,
     undoable: [],

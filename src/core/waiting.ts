@@ -42,11 +42,7 @@ export function waitingFor(state: RunState): Waiting[] {
 }
 
 /** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
-export function parkingNote(
-  state: RunState,
-  newsSeen: number,
-  more: { readonly startAt?: number; readonly held?: true } = {},
-): string {
+export function parkingNote(state: RunState, newsSeen: number): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   return JSON.stringify({
@@ -54,7 +50,6 @@ export function parkingNote(
     for: waitingFor(state),
     ...paused,
     ...(step === null ? {} : { step }),
-    ...more,
   });
 }
 

@@ -36,7 +36,7 @@ export function hintsOf(batch: Batch, result: CommitResult): Hint[] {
     // Whoever is asked for it from now on may not be the one that parked it, and has to learn when to look.
     if (next.route !== undefined && (next.wakeAt !== null || next.wakeIn !== null)) ready.add(next.route);
     // Otherwise a run that parks is due again by time or by message; only an immediate wake-up is worth telling.
-    else if (next.wakeIn === 0 || (batch.fence === null && next.wakeAt !== null)) anyReady = true;
+    else if (next.wakeIn === 0 || next.keepsDue || (batch.fence === null && next.wakeAt !== null)) anyReady = true;
   }
   const hints: Hint[] = [];
   // An empty list of workflows means: of some workflow.

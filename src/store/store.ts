@@ -123,6 +123,9 @@ export type Next =
    * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeIn` (milliseconds after the commit); with both
    * null only mail or a commit can move it. wakeIn 0 (or an instant that has passed) makes it ready.
    * `route` and `priority` are written to the task alone; the run's row keeps what it was born with.
+   * `keepsDue`, only in a client's commit: the task stays ready, parked or held as it is, and `wakeAt` and `wakeIn` are
+   * null. A client that writes to a run which has not begun cannot know when it is to begin: its parent may release it,
+   * or its time may come, between the client's reads and its commit.
    * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
    * `CommitResult.kept` names it. Nobody is woken then: the owner goes on by itself.
    */
@@ -140,6 +143,7 @@ export type Next =
       readonly route?: string;
       /** undefined leaves it as it is. */
       readonly priority?: number;
+      readonly keepsDue?: true;
     }
   /** The task's row is deleted with its inbox and the run's row gets its end; `startedAt` as for park. */
   | {

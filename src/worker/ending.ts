@@ -144,6 +144,11 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
 
 export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
   if (openCompensations(turn.state).length > 0) return undoAndCancel(turn, reason, ended);
+  return cancelAtOnce(turn, reason, ended);
+}
+
+/** Without undoing anything. */
+export function cancelAtOnce(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
   return conclude(turn, { status: "canceled", events: ended, output: null, error });
 }

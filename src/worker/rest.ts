@@ -1,7 +1,7 @@
 /** A turn comes to rest: the code has had its say for now. What it left is written, and the run parked if there is nothing but waiting left to do. */
 import { isCompensation, openCompensations } from "../core/compensation.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
-import { cancel, fail } from "./ending.js";
+import { cancel, cancelAtOnce, fail } from "./ending.js";
 import { isNewsForCode } from "./parking.js";
 import type { Turn } from "./turn.js";
 
@@ -38,6 +38,7 @@ function signalIsThere({ state, outbox }: Turn): boolean {
 
 /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
 function restCanceled(turn: Turn, reason: string | null): void {
+  if (turn.state.cancel?.force === true) return void cancelAtOnce(turn, reason);
   const mustUndo = openCompensations(turn.state).length > 0;
   if (mustUndo && !turn.codeRuns) return turn.runCode();
   if (mustUndo && (turn.answers.delivering || turn.course.undoing)) return waitForUndoing(turn);

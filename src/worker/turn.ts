@@ -161,6 +161,7 @@ export class Turn {
     tellOfRun(this.log, this.run, "running", this.#opening.at);
     const deaths = deathsOf(this);
     if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
+    if (this.state.startedAt === null && this.state.paused !== null) return void this.#beginIfResumed();
     this.#recordBeginning();
     this.#goOn();
   }
@@ -170,6 +171,15 @@ export class Turn {
     // Written before anything else: whoever asks next must know that this much counts already.
     this.#recordBeginning();
     if (await this.submit([])) this.#goOn();
+  }
+
+  /** It was paused before it began, and now its time has come: unless a message resumes it, it begins when it is resumed. */
+  async #beginIfResumed(): Promise<void> {
+    await this.attention.pump(this.#opening.inbox, this.#opening.at);
+    if (this.over) return;
+    if (this.state.paused !== null) return this.park(this.state.becameDue ? undefined : event("run.became_due", {}));
+    this.#recordBeginning();
+    comeToRest(this);
   }
 
   #recordBeginning(): void {
@@ -432,7 +442,9 @@ export class Turn {
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
   halt(): void {
     this.stir();
-    if (this.state.cancel === null || this.#cancelTimer !== null) return;
+    if (this.state.cancel === null) return;
+    if (this.state.cancel.force) this.executions.giveUp();
+    if (this.#cancelTimer !== null) return;
     this.abort(new RunCanceledError(this.runId, this.state.cancel.reason ?? undefined));
     this.#cancelTimer = setTimeout(() => {
       this.executions.giveUp();

@@ -53,7 +53,8 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     state.news += 1;
   },
   "run.cancel_requested": (state, event) => {
-    state.cancel = { reason: dataOf(event, "run.cancel_requested").reason ?? null };
+    const { reason, force } = dataOf(event, "run.cancel_requested");
+    state.cancel = { reason: reason ?? state.cancel?.reason ?? null, force: force === true };
     state.news += 1;
   },
   "run.reattempted": (state, event) => {
@@ -69,6 +70,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
   "run.woken": (state) => {
     state.reattemptAt = null;
     state.news += 1;
+  },
+  "run.became_due": (state) => {
+    state.becameDue = true;
   },
   "run.completed": end("completed"),
   "run.failed": end("failed"),

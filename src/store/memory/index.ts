@@ -130,6 +130,7 @@ export class MemoryStore implements Store {
       task.run.status = next.status;
       task.run.waiting = next.waiting;
       task.run.startedAt ??= startedAt;
+      if (next.keepsDue) return;
       const due = [next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn].filter((instant) => instant !== null);
       task.owner = null;
       task.epoch = null;

@@ -78,6 +78,8 @@ function parkTasks(parks: readonly Moving<"park">[], at: number): Sql[] {
     const due = [wakeAt, wakeIn === null ? null : at + wakeIn].filter((instant) => instant !== null);
     return due.length === 0 ? null : Math.min(...due);
   };
+  const moving = parks.filter(({ next }) => !next.keepsDue);
+  const staying = parks.filter(({ next }) => next.keepsDue).map(({ runId }) => runId);
   const isReady = (park: Moving<"park">) => (dueOf(park) ?? Number.POSITIVE_INFINITY) <= at;
   const blank = "owner = NULL, epoch = NULL, deliveries = 0, fresh = 0";
   const statements = (part: readonly Moving<"park">[], state: number, rank: string) =>
@@ -99,9 +101,10 @@ function parkTasks(parks: readonly Moving<"park">[], at: number): Sql[] {
       also: `${blank}, state = ${state}, rank_no = ${rank}`,
     });
   return [
-    ...statements(parks.filter(isReady), taskState.ready, "-priority"),
+    ...forKeys(staying, clearFresh),
+    ...statements(moving.filter(isReady), taskState.ready, "-priority"),
     ...statements(
-      parks.filter((park) => !isReady(park)),
+      moving.filter((park) => !isReady(park)),
       taskState.parked,
       "0",
     ),
@@ -193,8 +196,11 @@ function releaseStatements(runIds: readonly string[], at: number): Sql[] {
 /** A client that appends to a log without moving the run; owners have cleared `fresh` when they claimed. */
 function notFresh(transitions: readonly Transition[]): Sql[] {
   const ids = transitions.flatMap(({ runId, next }) => (next.kind === "keep" ? runId : []));
-  return forKeys(ids, (part) => sql(`UPDATE pawl_tasks ${byKey} SET fresh = 0 WHERE run_id IN (${marks(part)})`, part));
+  return forKeys(ids, clearFresh);
 }
+
+const clearFresh = (runIds: readonly string[]): Sql =>
+  sql(`UPDATE pawl_tasks ${byKey} SET fresh = 0 WHERE run_id IN (${marks(runIds)})`, runIds);
 
 /** The columns that are given overwrite, the others stay: one statement for each set of columns. */
 function cursorStatements(transitions: readonly Transition[], at: number): Sql[] {

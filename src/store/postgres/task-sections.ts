@@ -2,7 +2,7 @@
 import { taskState } from "../sql/records.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { Section } from "./statement.js";
-import { type Move, move, startedNow, type Work } from "./work.js";
+import { dueUnchanged, type Move, move, startedNow, type Work } from "./work.js";
 
 const { parked, ready, owned } = taskState;
 
@@ -146,7 +146,9 @@ export const parks: Section = {
   values: ({ moves }) => (has(moves, move.park) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
-      `pt AS (UPDATE ${tables.tasks} t SET state = CASE WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END, due_at = d.due_at,
+      `pt AS (UPDATE ${tables.tasks} t SET
+          state = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.state WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END,
+          due_at = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.due_at ELSE d.due_at END,
           owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false,
           workflow = coalesce(d.route, t.workflow), priority = coalesce(d.priority, t.priority)
         FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d

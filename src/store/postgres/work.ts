@@ -28,6 +28,8 @@ export interface Move {
 }
 
 export const startedNow = -1;
+/** As `wakeIn`: the task stays due as it is. */
+export const dueUnchanged = -1;
 
 export interface NewEventRow extends EventRow {
   readonly runId: string;
@@ -134,7 +136,8 @@ function moveOf({ runId, next, drained }: Transition): Move {
   if (next.kind === "finish") {
     return { ...blank(runId, move.finish), status, text: next.output, error: next.error, startedAt, letters };
   }
-  const { wakeAt, wakeIn, route = null, priority = null } = next;
+  const { wakeAt, route = null, priority = null } = next;
+  const wakeIn = next.keepsDue ? dueUnchanged : next.wakeIn;
   const place = { wakeAt, wakeIn, route, priority };
   return { ...blank(runId, move.park), status, text: next.waiting, startedAt, ...place, letters };
 }

@@ -30,6 +30,8 @@ const insertEventsIfFree = insertEvents(isFree);
 const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND mail = 0`;
+/** A run that has not begun is written to by a client: its task goes on as it was, but its log is not empty any more. */
+const keepTask = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND mail = 0";
 const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = NULL,
@@ -100,7 +102,10 @@ function advance(db: Connection, runId: string, next: Next, fence: Fence | null,
   }
   const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);
   const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
-  if (db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId) === 0) return false;
+  const parked = next.keepsDue
+    ? db.run(keepTask, runId)
+    : db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
+  if (parked === 0) return false;
   db.run(parkRun, next.status, next.waiting, startedAt, runId);
   return true;
 }

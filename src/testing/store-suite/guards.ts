@@ -1,5 +1,5 @@
 /** What refuses a commit: a fence that is gone, a log that has moved on, a run that a client may not move. */
-import type { Fence, NewRun, Transition } from "../../store/store.js";
+import type { Fence, NewRun, TaskRecord, Transition } from "../../store/store.js";
 import {
   batch,
   event,
@@ -48,6 +48,25 @@ export function guardTests(fixture: Fixture): void {
     });
     return { batch: batch(fence, [given], [started]), seen };
   }
+
+  test("a client that keeps a run due as it is changes its row and its log, but not when it begins", async () => {
+    const [ready, planned, held] = await Promise.all([
+      fixture.start(),
+      fixture.start({ due: { kind: "in", ms: 3_600_000 } }),
+      fixture.start({ due: { kind: "held" } }),
+    ]);
+    for (const run of [ready, planned, held]) {
+      const { state, dueAt } = (await fixture.task(run.id)) as TaskRecord;
+      const next = park("paused", { waiting: "w", keepsDue: true });
+      const result = await fixture.store.commit(batch(null, [transition(run.id, { events: [event("paused")], next })]));
+      expect(result).toMatchObject({ kind: "committed", kept: [] });
+      expect(await fixture.task(run.id)).toMatchObject({ state, dueAt });
+      expect(await fixture.run(run.id)).toMatchObject({ status: "paused", waiting: "w", startedAt: null });
+    }
+    const worker = await fixture.worker();
+    const { tasks } = await fixture.claim(worker, routesOf(ready));
+    expect(tasks).toMatchObject([{ run: { id: ready.id }, fresh: false }]);
+  });
 
   test("a run that has ended never changes again", async () => {
     const worker = await fixture.worker();
