@@ -19,6 +19,7 @@ import { readLog } from "./log.js";
 import type { NodeInfo } from "./nodes.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
 import type { Results } from "./results.js";
+import { type ResumeOptions, resumeCommand } from "./resume.js";
 import { type RunSnapshot, snapshotAt } from "./snapshot.js";
 import { type TimelineInterval, timelineOf } from "./timeline.js";
 
@@ -141,11 +142,12 @@ export class RunHandle<Input = unknown, Output = unknown> {
     await this.#services.commands.send(this.id, { type: "pause", reason: checkReason(reason) });
   }
 
-  /** Goes on. With `output`, the step that the run is stuck at counts as done with that result. */
-  async resume(options: { readonly output?: unknown } = {}): Promise<void> {
-    const output =
-      "output" in (options ?? {}) ? encode(options.output, { what: "the output given to resume()" }) : null;
-    await this.#services.commands.send(this.id, { type: "resume", output });
+  /**
+   * Goes on. With `output`, the step that the run is stuck at counts as done with that result. `accept` and `renamed` say
+   * how code that has changed belongs to the log of the run.
+   */
+  async resume(options: ResumeOptions = {}): Promise<void> {
+    await this.#services.commands.send(this.id, resumeCommand(options));
   }
 
   /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */

@@ -6,7 +6,7 @@
  */
 import type { FrozenDag } from "./dag.js";
 import { InvalidStateError } from "./errors.js";
-import { event, type NewEvent } from "./event.js";
+import { type EventData, event, type NewEvent } from "./event.js";
 import type { Failure } from "./failure.js";
 import { indexes, type Range, rangesOf } from "./ranges.js";
 import { callOfChild } from "./scope.js";
@@ -17,7 +17,13 @@ export type Command =
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
   | { readonly type: "pause"; readonly reason: string | null }
   /** `output` (encoded) stands in for the result of the step that the run is stuck at. */
-  | { readonly type: "resume"; readonly output: string | null }
+  | {
+      readonly type: "resume";
+      readonly output: string | null;
+      /** See `run.resumed`. */
+      readonly accept?: readonly string[];
+      readonly renamed?: Readonly<Record<string, string>>;
+    }
   /** Goes on from this step of the chain. */
   | { readonly type: "resumeAt"; readonly step: string }
   /** Passes over the step that the run is stuck at. */
@@ -148,7 +154,7 @@ class Decision {
       case "pause":
         return this.#pause(command.reason);
       case "resume":
-        return this.#resume(command.output, idle);
+        return this.#resume(command, idle);
       case "resumeAt":
         return this.#resumeAt(command.step);
       case "skip":
@@ -237,7 +243,7 @@ class Decision {
     this.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
   }
 
-  #resume(output: string | null, idle: boolean): void {
+  #resume({ output, accept, renamed }: Extract<Command, { type: "resume" }>, idle: boolean): void {
     if (this.#paused === null)
       throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
     if (output !== null) {
@@ -246,7 +252,7 @@ class Decision {
         event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
       );
     } else this.#reopenFailed();
-    this.#resumeBy("operator");
+    this.#resumeBy("operator", { ...(accept && { accept }), ...(renamed && { renamed }) });
   }
 
   /** Of a graph that is held because of nodes that failed: all of them are tried again. */
@@ -324,12 +330,19 @@ class Decision {
         if (idle && op.kind === "step" && op.phase === "started" && !isDispatched(op))
           return { key, attempt: op.attempt };
     }
-    throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
+    throw new InvalidStateError(this.#whyNotStuck());
   }
 
-  #resumeBy(by: "operator" | "recheck"): void {
+  /** What `skip()` and `resume({ output })` would need, in the place where they are tried. */
+  #whyNotStuck(): string {
+    const nothing = "The run is not stuck at a step: there is nothing to skip or to give an output for.";
+    if (this.#state.paused?.error?.code !== "NON_DETERMINISM") return nothing;
+    return `${nothing} Its code does not fit its log: deploy code that does and resume(), say how they belong together with resume({ accept, renamed }), or end it with cancel(reason, { force: true }).`;
+  }
+
+  #resumeBy(by: "operator" | "recheck", changes: Pick<EventData["run.resumed"], "accept" | "renamed"> = {}): void {
     this.#paused = null;
-    this.events.push(event("run.resumed", {}, { by }));
+    this.events.push(event("run.resumed", {}, { by, ...changes }));
   }
 
   /** With children to reach, the run's next owner cancels them; without, a client ends a parked run here and now. */

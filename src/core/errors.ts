@@ -210,11 +210,11 @@ export class NonDeterminismError extends PawlError {
   /** The steps where code and record differ. */
   readonly steps: readonly string[];
 
-  constructor(details: { runId: string; steps: readonly string[]; problem: string }) {
-    super(
-      `Run ${details.runId} cannot be replayed: ${details.problem}. Deploy the code that the run was started with, ` +
-        "or guard the change with ctx.patched(id).",
-    );
+  constructor(details: { runId: string; steps: readonly string[]; problem: string; remedy?: string }) {
+    const {
+      remedy = "Deploy code that does as the log says and resume(), or end the run with cancel(reason, { force: true }).",
+    } = details;
+    super(`Run ${details.runId} cannot be replayed: ${details.problem}. ${remedy}`);
     this.runId = details.runId;
     this.steps = details.steps;
   }

@@ -54,8 +54,17 @@ export interface EventData {
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
-  /** `signal` is the number of the signal that did it, and is consumed by that. */
-  "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number };
+  /**
+   * `signal` is the number of the signal that did it, and is consumed by that. `accept`: names of calls that the code has
+   * and the log lacks, or the other way round, and that is as it should be. `renamed`: by the name in the log, the name
+   * in the code.
+   */
+  "run.resumed": {
+    by: "operator" | "signal" | "recheck";
+    signal?: number;
+    accept?: readonly string[];
+    renamed?: Readonly<Record<string, string>>;
+  };
   /** `force`: it ends at once, without compensation. */
   "run.cancel_requested": { reason?: string; force?: true };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
@@ -129,6 +138,8 @@ export interface EventData {
   "shape.changed": { shape: string; vanished?: string[]; overtaken?: string[] };
   "branch.chosen": { choice: string };
   "patch.applied": Record<string, never>;
+  /** The code makes this call before others that the log has, and is meant to: its answer comes outside of their order. */
+  "call.added": Record<string, never>;
 }
 
 export type EventType = keyof EventData;

@@ -9,6 +9,7 @@ import type { Folder } from "./folding/folder.js";
 import { runFolders } from "./folding/run.js";
 import { stepFolders } from "./folding/step.js";
 import { waitFolders } from "./folding/wait.js";
+import { scopeMark } from "./scope.js";
 import { initialState, type RunState } from "./state.js";
 
 export function fold(events: Iterable<StoredEvent>, state: RunState = initialState()): RunState {
@@ -21,10 +22,26 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
     throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
   state.seq = event.seq;
   if (event.type === "batch") throw new RangeError(`Event ${event.seq} cannot be read: its row is damaged.`);
+  if (state.steps !== null && event.node !== null) noteBodyCall(state, event.node, event.type);
   // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
   folders[event.type as EventType]?.(state, event);
   if (!beginnings.has(event.type)) state.survived = state.delivery;
   return state;
+}
+
+/** Before the event is folded: a call that the log had before was begun by an earlier attempt, or is being answered. */
+function noteBodyCall(state: RunState, node: string, type: string): void {
+  const mark = node.indexOf(scopeMark);
+  if (mark < 0) {
+    if (type === "step.started") state.bodyCalls?.delete(node);
+    return;
+  }
+  if (state.ops.has(node)) return;
+  const step = node.slice(0, mark);
+  state.bodyCalls ??= new Map();
+  const calls = state.bodyCalls.get(step);
+  if (calls === undefined) state.bodyCalls.set(step, new Set([node]));
+  else calls.add(node);
 }
 
 /** What the next owner of a run writes before it gets anywhere. */

@@ -3,6 +3,8 @@ import type { RunState } from "./state.js";
 
 /** What a declared step does durably is recorded under its own name, this, and the name that its body uses. */
 export const scopeMark = "/";
+/** What the code for one item of a resumable step does is recorded under the item's number. */
+export const itemPrefix = (item: number): string => `#${item + 1}${scopeMark}`;
 export const scopeOf = (step: string): string => step + scopeMark;
 
 /** The name under which children know the call that started them: those of an earlier generation are strangers. */

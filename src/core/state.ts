@@ -133,6 +133,14 @@ export interface RunState {
   startedAt: number | null;
   /** Its steps are declared. */
   steps: "chain" | "graph" | null;
+  /** Calls that began although the log had others that the code had not made yet. */
+  added: Set<string> | null;
+  /** Names of calls that were added to the code, or taken out of it, and that an operator has accepted. */
+  accepted: Set<string> | null;
+  /** By the name in the code, the name that the log has. */
+  renamed: Map<string, string> | null;
+  /** Of a retry: the calls of the failed run whose records were not taken over. They are made again. */
+  redo: ReadonlySet<string> | null;
   /** The signature of those that it was last executed with. */
   shape: string | null;
   /** The run that failed and that this one goes on for. */
@@ -141,6 +149,8 @@ export interface RunState {
   dag: FrozenDag | null;
   /** Timers and waits that bodies of declared steps have begun, by their keys. */
   readonly resting: Set<string>;
+  /** By declared step, the calls that its body has begun in the attempt that runs or rests. */
+  bodyCalls: Map<string, Set<string>> | null;
   /** The step that an operator sent it to; null when it never was. */
   position: string | null;
   deadlineAt: number | null;
@@ -175,10 +185,15 @@ export function initialState(): RunState {
     signalKeys: null,
     startedAt: null,
     steps: null,
+    added: null,
+    accepted: null,
+    renamed: null,
+    redo: null,
     shape: null,
     forkedFrom: null,
     dag: null,
     resting: new Set(),
+    bodyCalls: null,
     position: null,
     deadlineAt: null,
     paused: null,
@@ -199,6 +214,25 @@ export function initialState(): RunState {
 /** Whether it was handed to somebody who has not told how it ended. */
 export const isDispatched = (op: Op): op is StepOp & { readonly job: string } =>
   op.kind === "step" && op.phase === "started" && op.job !== null;
+
+/** Whether the code that made this call has an answer in the log. */
+export function isAnswered(op: Op): boolean {
+  switch (op.kind) {
+    case "step":
+      return hasEnded(op);
+    case "branch":
+      return true;
+    case "timer":
+      return op.phase === "fired";
+    case "wait":
+      return op.phase === "completed" || op.phase === "timed out";
+    case "child":
+    case "map":
+      return op.phase !== "open";
+    default:
+      return false;
+  }
+}
 
 /** At most one recorded result per step: the first stands. */
 export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";

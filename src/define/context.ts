@@ -26,7 +26,16 @@ export interface StepTools {
   progress(done: number, total?: number, message?: string): void;
 }
 
-export interface StepOptions<Output = any> {
+/** What any call can be told. */
+export interface CallOptions {
+  /**
+   * The call was put in before others that open runs have made already, and is to be made there, too. Without it such a
+   * run is paused: the call could be a recorded one under another name.
+   */
+  readonly added?: boolean;
+}
+
+export interface StepOptions<Output = any> extends CallOptions {
   /** What happens when it throws. Default: 4 attempts, 1 s doubling, jitter. */
   readonly retry?: RetryOptions;
   /** Per attempt. Afterwards the attempt counts as failed, whatever its code still does. */
@@ -46,7 +55,7 @@ export interface StepOptions<Output = any> {
   compensate?(step: StepTools, output: Output): unknown;
 }
 
-export interface WaitOptions {
+export interface WaitOptions extends CallOptions {
   /** Without it the run waits for as long as it takes. */
   readonly timeout?: Duration;
 }
@@ -82,7 +91,7 @@ export interface ChildHandle<Output> {
   result(): Promise<Output>;
 }
 
-export interface ChildOptions {
+export interface ChildOptions extends CallOptions {
   /** Who it is about. Children do not count against the one active run per hero. */
   readonly hero?: HeroRef;
   /** Its name in the parent's log; default: the child workflow's name. */
@@ -91,7 +100,7 @@ export interface ChildOptions {
   readonly priority?: number;
 }
 
-export interface MapOptions {
+export interface MapOptions extends CallOptions {
   readonly name?: string;
   /** How many children may run at a time; default: all. */
   readonly concurrency?: number;
@@ -145,8 +154,8 @@ export interface WorkflowContext<Input = unknown> {
     options?: StepOptions<T>,
   ): Promise<T>;
 
-  sleep(name: string, duration: Duration): Promise<void>;
-  sleepUntil(name: string, date: Date | number): Promise<void>;
+  sleep(name: string, duration: Duration, options?: CallOptions): Promise<void>;
+  sleepUntil(name: string, date: Date | number, options?: CallOptions): Promise<void>;
 
   /** The payload of the next signal of this name; null after the timeout. */
   waitForSignal<Payload = unknown>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null>;
@@ -174,6 +183,7 @@ export interface WorkflowContext<Input = unknown> {
     name: string,
     choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
     cases: Cases,
+    options?: CallOptions,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>>;
 
   /** The time of the last event that reached this code; the same on replay. */

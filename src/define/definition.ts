@@ -1,6 +1,7 @@
 /** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
 
 import type { RetryPolicy } from "../core/retry.js";
+import type { Aliases } from "../core/step-name.js";
 import type { WorkflowContext } from "./context.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 
@@ -73,6 +74,8 @@ export interface WorkflowDefinition<Input = any, Output = any> {
   readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
   readonly onError: ErrorReporter | null;
   readonly hero: HeroPolicy;
+  /** For each name of a step in the code, the names that it had before; null: none was renamed. */
+  readonly aliases: Aliases | null;
   /** null: its steps are not declared, but found out as its code runs. */
   readonly declared: Declared | null;
   /** Of a job: in how many milliseconds its node is tried again after this error; null: it has failed for good. */

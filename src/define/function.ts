@@ -4,6 +4,8 @@ import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { type RetryOptions, resolveRetry } from "../core/retry.js";
+import type { Aliases } from "../core/step-name.js";
+import { checkAliases } from "./aliases.js";
 import type { SignalHandle } from "./context.js";
 import {
   anyHero,
@@ -30,6 +32,11 @@ export interface WorkflowOptions<Input = any> {
   /** Pins open runs to workers that have this version. */
   readonly version?: string;
   readonly tags?: readonly string[];
+  /**
+   * For each step that was renamed, the names that it had before: `{ charge: ["bill"] }`. Open runs that have it under an
+   * older name go on with that name.
+   */
+  readonly aliases?: Aliases;
   /** Called as a last, recorded step when a run fails. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
   /** Told of every exception in its steps. */
@@ -96,6 +103,7 @@ export function workflow(
     onFailure: options.onFailure ?? null,
     onError: options.onError ?? null,
     hero: anyHero,
+    aliases: checkAliases(`workflow "${name}"`, options.aliases),
     declared: null,
     retryOfNode: null,
     handler,
@@ -111,6 +119,7 @@ const knownOptions = new Set<string>([
   "timeout",
   "version",
   "tags",
+  "aliases",
   "onFailure",
   "onError",
 ] satisfies (keyof WorkflowOptions)[]);

@@ -37,8 +37,10 @@ export interface Stepping {
   passOver(step: string): Promise<void>;
   /** Something only a person can solve: the run is paused, at this step if there is one to pass over. Never comes back. */
   hold(error: Error, step?: string): Promise<never>;
-  /** The code has come to its end, and nothing in the log was forgotten: what it did not ask for lies behind it. */
-  atEnd(): void;
+  /** An operator has said that a recorded step which the code does not have any more is to be passed over. */
+  isAccepted(step: string): boolean;
+  /** The log has steps that the code does not know, and the code has steps that could be the same ones. Never comes back. */
+  doesNotFit(unrecorded: readonly string[], vanished: readonly string[]): Promise<never>;
 }
 
 /** A node of a frozen graph. */

@@ -57,6 +57,7 @@ interface Point {
 
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const maxWakeUps = 10_000;
+const replayGraceMs = 200;
 
 export async function crashTest<Input, Output>(
   workflow: WorkflowDefinition<Input, Output> | WorkflowClass<Workflow<any, Input, Output>>,
@@ -176,15 +177,19 @@ class Trial<Input, Output> {
       if (nextDueAt !== null) this.#clock.moveTo(nextDueAt);
     }
     const where = point === null ? "without any crash" : `after a crash ${point.when} commit ${point.commit}`;
-    throw new Error(
-      `"${this.#definition.name}" does not end ${where}: it waits for ${JSON.stringify((await run.get()).waitingFor)}. \`drive\` sends the signals it needs.`,
-    );
+    const { status, pauseReason, waitingFor } = await run.get();
+    const why =
+      status === "paused"
+        ? `it is paused: ${pauseReason}`
+        : `it waits for ${JSON.stringify(waitingFor)}. \`drive\` sends the signals it needs.`;
+    throw new Error(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {
     const workflows = new Set([...asDefinitions(this.#options.workflows ?? []), this.#definition]);
     const jobs = this.#options.jobs ?? [];
-    const worker = pawl.worker({ workflows: [...workflows], jobs, concurrency: 1_000, poll: Number.POSITIVE_INFINITY });
+    const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: replayGraceMs };
+    const worker = pawl.worker({ workflows: [...workflows], jobs, ...options });
     await worker.start();
     return worker;
   }

@@ -46,13 +46,17 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
+/** Real time, also in tests: long enough for code that awaits something of its own between two steps. */
+const testReplayGraceMs = 200;
+
 /** It looks for work only when the test says so. */
 function testWorker(
   pawl: Pawl,
   workflows: readonly AnyWorkflow[],
   jobs: readonly JobDefinition[] = [],
 ): Promise<Worker> {
-  return pawl.worker({ workflows, jobs, concurrency: 1_000, poll: Number.POSITIVE_INFINITY }).start();
+  const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: testReplayGraceMs };
+  return pawl.worker({ workflows, jobs, ...options }).start();
 }
 
 export class TestPawl {

@@ -84,14 +84,30 @@ describe("answers", () => {
     expect(answers.delivering).toBe(false);
   });
 
-  test("say whether the code is still repeating what it did before", () => {
-    const { answers } = open(completed("a"), event("patch.applied", { node: "patch:p" }));
-    expect(answers.replaying).toBe(true);
-    void answers.ask("a");
-    expect(answers.replaying).toBe(true);
-    answers.note("patch:p");
-    expect(answers.replaying).toBe(false);
-    expect([...answers.asked]).toEqual(["a", "patch:p"]);
+  test("to a call that was added come at once, and those that the code asks for only behind it wait for it", async () => {
+    const { answers } = open(completed("a"), completed("b"), completed("added"));
+    const came: string[] = [];
+    answers.open();
+    const other = answers.ask("a").then(() => came.push("a"));
+    const added = answers.askOutOfOrder("added").then(async () => {
+      came.push("added");
+      await answers.ask("b");
+      came.push("b");
+    });
+    await Promise.all([other, added]);
+    expect(came).toEqual(["added", "a", "b"]);
+  });
+
+  test("that are stuck behind a call without an answer do not keep the run from being parked", async () => {
+    const { answers, write } = open(completed("a"));
+    answers.open();
+    const added = answers.askOutOfOrder("added");
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answers.delivering).toBe(false);
+    write(completed("added"));
+    expect(await added).toBe("added");
+    expect(await answers.ask("a")).toBe("a");
   });
 
   test("that are forgotten never come; the others do", async () => {

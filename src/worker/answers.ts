@@ -4,7 +4,7 @@
  * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
 import { scopeMark } from "../core/scope.js";
-import type { Answered, Op, RunState } from "../core/state.js";
+import { type Answered, isAnswered, type Op, type RunState } from "../core/state.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = nobody;
@@ -36,8 +36,10 @@ export class Answers {
   readonly #state: RunState;
   readonly #settle: Settle;
   readonly #onIdle: () => void;
-  /** What the log knew when this activation began: until the code has asked for all of it, it is replaying. */
-  readonly #recorded: Set<string> | null;
+  /** Calls that stand before others in the code and behind them in the log, and that have no answer yet. */
+  #outOfOrder: Set<string> | null = null;
+  /** The next answer in the log is to a call that the code makes only after one of those. */
+  #isStuck = false;
   /** Those whose turn came before the code asked. */
   #passed: Map<string, Op> | null = null;
   /** Those of step bodies that were handed over: a body that is run again asks again. */
@@ -54,24 +56,29 @@ export class Answers {
     this.#state = options.state;
     this.#settle = options.settle;
     this.#onIdle = options.onIdle;
-    const { ops } = options.state;
-    this.#recorded = ops.size === 0 ? null : new Set(ops.keys());
     this.now = options.bornAt;
-  }
-
-  /** True while there is something that this code did before and has not come to yet. */
-  get replaying(): boolean {
-    return this.#recorded !== null && this.#recorded.size > 0;
   }
 
   /** True while an answer is on its way: the code must not be parked now. */
   get delivering(): boolean {
-    return this.#scheduled || this.#late > 0 || this.#cursor < this.#state.answered.length;
+    if (this.#scheduled || this.#late > 0) return true;
+    return this.#cursor < this.#state.answered.length && !this.#isStuck;
+  }
+
+  /** The answer is delivered as soon as it is there, whatever else the code has not asked for yet. */
+  askOutOfOrder(key: string): Promise<unknown> {
+    (this.#outOfOrder ??= new Set()).add(key);
+    const answer = this.ask(key);
+    if (this.#open && !this.#scheduled) this.#schedule();
+    return answer;
   }
 
   ask(key: string): Promise<unknown> {
     this.asked.add(key);
-    this.#recorded?.delete(key);
+    if (this.#isStuck) {
+      this.#isStuck = false;
+      if (!this.#scheduled) this.#schedule();
+    }
     const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
     const op = this.#state.ops.get(key);
@@ -101,12 +108,12 @@ export class Answers {
   /** For what is in the log but has no answer to wait for. */
   note(key: string): void {
     this.asked.add(key);
-    this.#recorded?.delete(key);
   }
 
   /** A call that is not waited for any more. */
   forget(key: string): void {
     this.pending.delete(key);
+    this.#outOfOrder?.delete(key);
   }
 
   /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
@@ -134,9 +141,10 @@ export class Answers {
   }
 
   #next(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#handOutOfOrder()) return;
     const { answered } = this.#state;
     while (this.#cursor < answered.length) {
+      if (this.#mustWait(answered[this.#cursor] as Answered)) break;
       const { key, at, op } = answered[this.#cursor++] as Answered;
       this.now = at;
       // Code that started over has forgotten what it was once told.
@@ -146,17 +154,44 @@ export class Answers {
         (this.#passed ??= new Map()).set(key, op);
         continue;
       }
-      this.pending.delete(key);
-      this.#noteHanded(key, op);
-      const later = this.#settle(key, call);
-      if (later !== undefined) {
-        this.#scheduled = true;
-        void later.then(() => this.#schedule());
-        return;
-      }
+      if (this.#hand(key, op, call)) return;
       // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
       if (this.#cursor < answered.length || this.pending.size > 0) return this.#schedule();
     }
     this.#onIdle();
+  }
+
+  /** True: the answer is being read, and the next one follows when that is done. */
+  #hand(key: string, op: Op, call: Deferred): boolean {
+    this.pending.delete(key);
+    this.#noteHanded(key, op);
+    const later = this.#settle(key, call);
+    if (later === undefined) return false;
+    this.#scheduled = true;
+    void later.then(() => this.#schedule());
+    return true;
+  }
+
+  /** The code comes to this call only when it has the answer to one that stands before it. */
+  #mustWait({ key, op }: Answered): boolean {
+    if (this.#outOfOrder === null || this.#outOfOrder.size === 0) return false;
+    this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.asked.has(key);
+    return this.#isStuck;
+  }
+
+  /**
+   * In the order of the calls: branches that run side by side make their next calls in the order in which the log has
+   * them, or `#2` of one branch would be given to another.
+   * True: one was handed over, and the next follows when everything that it set off has run.
+   */
+  #handOutOfOrder(): boolean {
+    const [key] = this.#outOfOrder ?? [];
+    const op = key === undefined ? undefined : this.#state.ops.get(key);
+    if (key === undefined || op === undefined || !isAnswered(op)) return false;
+    this.#outOfOrder?.delete(key);
+    this.#isStuck = false;
+    this.now = this.#state.answered.findLast((one) => one.key === key)?.at ?? this.now;
+    if (!this.#hand(key, op, this.pending.get(key) as Deferred)) this.#schedule();
+    return true;
   }
 }

@@ -2,13 +2,18 @@
 import { event } from "../core/event.js";
 import { type ShapeChange, shapeChange } from "../core/shape.js";
 import { isDeclared } from "./declared.js";
+import { nodesByKey } from "./renamed-nodes.js";
 import type { Turn } from "./turn.js";
 
 export function noteChangedCode(turn: Turn): void {
   const { state } = turn;
   const { declared, name } = turn.definition;
   if (declared === null || state.shape === null || state.shape === declared.signature) return;
-  const change = shapeChange(declared.nodes, state, (key) => state.ops.get(key)?.kind === "step" && isDeclared(key));
+  const change = shapeChange(
+    nodesByKey(declared.nodes, turn),
+    state,
+    (key) => state.ops.get(key)?.kind === "step" && isDeclared(key),
+  );
   turn.outbox.events.push(event("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
   turn.log.warn(`Run ${turn.runId}: the steps of "${name}" have changed since it was last executed.${inWords(change)}`);
 }

@@ -97,6 +97,11 @@ export class StepCheckpoints implements Checkpoints {
     return this.#advanced;
   }
 
+  /** How often the cursor was moved: the number of the item in flight. */
+  get moves(): number {
+    return this.#moves;
+  }
+
   /** Whether it stands where its predecessor stood. */
   get still(): boolean {
     return this.#encoded() === this.#first;

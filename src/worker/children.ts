@@ -35,9 +35,12 @@ export async function startChild<I, O>(
   const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
-  const answer = scope.ask(key) as Promise<O>;
+  const isAdded = options.added === true;
+  const answer = scope.ask(key, isAdded) as Promise<O>;
   answer.catch(() => {});
   const handle: ChildHandle<O> = { runId, result: () => answer };
+  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  if (live !== undefined) await live;
   if (op !== undefined || turn.halted) {
     turn.stir();
     return handle;
@@ -65,7 +68,10 @@ export async function mapChildren<I, O>(
   if (op !== undefined && op.count !== count) {
     turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
   }
-  const answer = scope.ask(key) as Promise<MapResult<O>>;
+  const isAdded = options.added === true;
+  const answer = scope.ask(key, isAdded) as Promise<MapResult<O>>;
+  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  if (live !== undefined) await live;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
     await turn.busy(() =>
       spawn(turn, child, items, {

@@ -1,12 +1,14 @@
 /** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
-import { event } from "../core/event.js";
+import { event, type NewEvent } from "../core/event.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { childRunId, executionId, seededUuid } from "../core/ids.js";
 import { checkName, checkReason } from "../core/names.js";
+import { onFailureStep } from "../core/step-name.js";
 import type {
   AnySignal,
+  CallOptions,
   ChildArgs,
   ChildHandle,
   ChildOptions,
@@ -23,7 +25,7 @@ import type {
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
 import type { Scope } from "./scope.js";
-import { callStep, onFailureStep } from "./step.js";
+import { callStep } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export function createContext(scope: Scope): WorkflowContext<any> {
@@ -90,27 +92,38 @@ class Context implements WorkflowContext<any> {
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
   }
 
-  sleep(name: string, duration: Duration): Promise<void> {
+  sleep(name: string, duration: Duration, options: CallOptions = {}): Promise<void> {
     const ms = parseDuration(duration, `duration of sleep "${name}"`);
-    return this.#timer(name, { ms }, { inMs: ms });
+    return this.#timer(name, { ms }, { inMs: ms }, options.added === true);
   }
 
-  sleepUntil(name: string, date: Date | number): Promise<void> {
+  sleepUntil(name: string, date: Date | number, options: CallOptions = {}): Promise<void> {
     const until = Math.ceil(Number(date));
     if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
       throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
     }
-    return this.#timer(name, { until }, { at: until });
+    return this.#timer(name, { until }, { at: until }, options.added === true);
   }
 
-  #timer(name: string, data: { ms?: number; until?: number }, due: { inMs?: number; at?: number }): Promise<void> {
-    const turn = this.#turn;
+  #timer(
+    name: string,
+    data: { ms?: number; until?: number },
+    due: { inMs?: number; at?: number },
+    isAdded: boolean,
+  ): Promise<void> {
     const key = this.#scope.key(checkName("step", name));
-    const op = turn.recorded(key, "timer");
-    const answer = this.#remember(this.#scope.ask(key) as Promise<void>, key);
-    if (op === undefined && !turn.halted) turn.outbox.open(event("timer.started", { node: key }, data), due);
-    turn.stir();
+    const op = this.#turn.recorded(key, "timer");
+    const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
+    if (op === undefined)
+      this.#scope.begin(key, isAdded, () => this.#open(event("timer.started", { node: key }, data), due));
+    this.#turn.stir();
     return answer;
+  }
+
+  /** A timer or a wait begins, unless nothing may begin any more. */
+  #open(started: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
+    if (!this.#turn.halted) this.#turn.outbox.open(started, due);
+    this.#turn.stir();
   }
 
   waitForSignal<Payload>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null> {
@@ -139,10 +152,12 @@ class Context implements WorkflowContext<any> {
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
     const key = this.#scope.key(waitKey(this.runId, names.join(mode === "any" ? "|" : "&")));
     const op = turn.recorded(key, "wait");
-    const answer = this.#scope.ask(key);
-    if (op === undefined && !turn.halted) {
+    const isAdded = options.added === true;
+    const answer = this.#scope.ask(key, isAdded);
+    if (op === undefined) {
       const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
-      turn.outbox.open(event("wait.started", { node: key }, data), timeoutMs === undefined ? {} : { inMs: timeoutMs });
+      const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
+      this.#scope.begin(key, isAdded, () => this.#open(event("wait.started", { node: key }, data), due));
     }
     turn.stir();
     const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
@@ -172,6 +187,7 @@ class Context implements WorkflowContext<any> {
     const key = this.#keys?.get(arm);
     if (key === undefined || !turn.answers.pending.has(key)) return;
     turn.answers.forget(key);
+    if (this.#scope.gate?.withdraw(key)) return turn.stir();
     const op = turn.state.ops.get(key);
     const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
     if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn")
@@ -195,17 +211,22 @@ class Context implements WorkflowContext<any> {
     name: string,
     choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
     cases: Cases,
+    options: CallOptions = {},
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
     const turn = this.#turn;
+    const isAdded = options.added === true;
     const key = this.#scope.key(checkName("step", name));
     const op = turn.recorded(key, "branch");
-    const answer = this.#scope.ask(key) as Promise<keyof Cases & string>;
-    if (op === undefined && !turn.halted) {
-      await turn.busy(async () => {
-        const choice = await choose();
-        checkCase(name, choice, cases);
-        await turn.submit([event("branch.chosen", { node: key }, { choice })]);
-      });
+    const answer = this.#scope.ask(key, isAdded) as Promise<keyof Cases & string>;
+    if (op === undefined) {
+      const live = this.#scope.untilLive(key, isAdded);
+      if (live !== undefined) await live;
+      if (!turn.halted)
+        await turn.busy(async () => {
+          const choice = await choose();
+          checkCase(name, choice, cases);
+          await turn.submit([event("branch.chosen", { node: key }, { choice })]);
+        });
     }
     turn.stir();
     const choice = await answer;
@@ -232,15 +253,18 @@ class Context implements WorkflowContext<any> {
   patched(id: string): boolean {
     const turn = this.#turn;
     const key = this.#scope.patchKey(checkName("patch id", id));
-    if (turn.recorded(key, "patch") !== undefined || turn.answers.asked.has(key)) {
-      turn.answers.note(key);
-      return true;
+    // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
+    const patches = (turn.patches ??= new Map());
+    const known = patches.get(key);
+    if (known !== undefined) return known;
+    const isRecorded = turn.recorded(key, "patch") !== undefined;
+    const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.halted;
+    patches.set(key, isRecorded || isNew);
+    if (isNew) {
+      turn.outbox.events.push(event("patch.applied", { node: key }));
+      turn.stir();
     }
-    if (turn.answers.replaying || turn.halted) return false;
-    turn.answers.note(key);
-    turn.outbox.events.push(event("patch.applied", { node: key }));
-    turn.stir();
-    return true;
+    return isRecorded || isNew;
   }
 
   cancel(reason?: string): never {

@@ -7,6 +7,7 @@ import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { routeOf } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { StepOp } from "../core/state.js";
+import { isAccepted, onFailureStep } from "../core/step-name.js";
 import type { StepTools } from "../define/context.js";
 import type {
   DeclaredStep,
@@ -22,29 +23,27 @@ import { openCheckpoints } from "./checkpoints.js";
 import { createContext } from "./context.js";
 import { Dispatcher } from "./dispatch.js";
 import type { Execution } from "./execution.js";
+import { keysOfNames } from "./renamed-nodes.js";
+import { keysOfBody, type ReplayGate } from "./replay-gate.js";
 import { Scope } from "./scope.js";
-import { historyOf, onFailureStep, Step, type TurnExecution } from "./step.js";
+import { historyOf, Step, type TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export class DeclaredSteps implements Stepping {
   readonly #scope: Scope;
   readonly #turn: Turn;
   #dispatcher: Dispatcher | null = null;
+  /** What the log calls a step of the code, and the other way round: a step may have been renamed. */
+  readonly #keyOf: (name: string) => string;
+  readonly #nameOf = new Map<string, string>();
 
   constructor(scope: Scope) {
     this.#scope = scope;
     this.#turn = scope.turn;
-    this.#leaveBehind();
-  }
-
-  /** What steps that are over have recorded, nobody will ask for again: it is not what the code still has to replay. */
-  #leaveBehind(): void {
-    const { answers, state } = this.#turn;
-    for (const key of state.ops.keys()) {
-      const mark = key.indexOf(scopeMark);
-      const step = state.ops.get(mark < 0 ? key : key.slice(0, mark));
-      if (step?.kind === "step" && (step.phase === "completed" || step.phase === "skipped")) answers.note(key);
-    }
+    this.#keyOf = keysOfNames(this.#turn);
+    const { aliases, declared } = this.#turn.definition;
+    if (aliases !== null || this.#turn.state.renamed !== null)
+      for (const { name } of declared?.nodes ?? []) this.#nameOf.set(this.#keyOf(name), name);
   }
 
   get dag(): FrozenDag | null {
@@ -61,13 +60,15 @@ export class DeclaredSteps implements Stepping {
   }
 
   get position(): string | null {
-    return this.#turn.state.position;
+    const { position } = this.#turn.state;
+    return position === null ? null : (this.#nameOf.get(position) ?? position);
   }
 
   get known(): readonly KnownStep[] {
     const steps: KnownStep[] = [];
-    for (const [name, op] of this.#turn.state.ops) {
-      if (op.kind !== "step" || !isDeclared(name)) continue;
+    for (const [key, op] of this.#turn.state.ops) {
+      if (op.kind !== "step" || !isDeclared(key)) continue;
+      const name = this.#nameOf.get(key) ?? key;
       // One that failed for good is not behind it: whoever asks for it again is told so again, and the run fails.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
@@ -77,12 +78,13 @@ export class DeclaredSteps implements Stepping {
   execute(declared: DeclaredStep): Promise<unknown> {
     const turn = this.#turn;
     const { name, queue, priority } = declared;
-    const isNew = !turn.state.ops.has(name);
-    // Whoever sends a run to a step wants it to go on there now.
-    const waitMs = isNew && turn.state.position === name ? 0 : declared.waitMs;
+    const key = this.#keyOf(name);
+    const isNew = !turn.state.ops.has(key);
+    // An operator who sends a run to a step wants it to go on there now.
+    const waitMs = isNew && this.position === name ? 0 : declared.waitMs;
     const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
     turn.enterStation(station, isNew && waitMs > 0);
-    const step = new Step(turn, name, (execution) => runIn(turn, declared, execution as TurnExecution, declared.body), {
+    const step = new Step(turn, key, (execution) => runIn(turn, declared, execution as TurnExecution, declared.body), {
       timeoutMs: declared.timeoutMs,
       onCrash: declared.onCrash,
       input: undefined,
@@ -101,14 +103,15 @@ export class DeclaredSteps implements Stepping {
     for (const declared of steps) {
       const { name, compensate, retry } = declared;
       if (compensate === null) continue;
+      const key = this.#keyOf(name);
       const body = (execution: StepTools) =>
-        runIn(turn, declared, execution as TurnExecution, (scope) => compensate(scope, turn.outputOf(name)));
-      turn.compensators.set(name, { body, retry, declared: true });
+        runIn(turn, declared, execution as TurnExecution, (scope) => compensate(scope, turn.outputOf(key)));
+      turn.compensators.set(key, { body, retry, declared: true });
     }
   }
 
   recordOf(name: string): StepRecord | null {
-    const op = this.#turn.state.ops.get(name);
+    const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
     if (op.phase !== "completed") return { phase: op.phase === "started" || op.phase === "again" ? "open" : op.phase };
     return {
@@ -129,7 +132,6 @@ export class DeclaredSteps implements Stepping {
   async passOver(name: string): Promise<void> {
     const op = this.#turn.state.ops.get(name) as StepOp;
     const place = { node: name, attempt: op.attempt + 1, outcome: "skipped_by_flow_control" } as const;
-    this.#turn.answers.note(name);
     await this.#turn.submit([event("step.skipped", place, { by: "code" })]);
   }
 
@@ -138,8 +140,13 @@ export class DeclaredSteps implements Stepping {
     return new Promise(() => {});
   }
 
-  atEnd(): void {
-    for (const key of this.#turn.state.ops.keys()) this.#turn.answers.note(key);
+  isAccepted(name: string): boolean {
+    return isAccepted(this.#turn.state, name);
+  }
+
+  doesNotFit(unrecorded: readonly string[], vanished: readonly string[]): Promise<never> {
+    this.#turn.doesNotFit(unrecorded, vanished);
+    return new Promise(() => {});
   }
 }
 
@@ -149,6 +156,11 @@ export const isDeclared = (key: string): boolean =>
 
 function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
+}
+
+/** A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. */
+function gateOf(turn: Turn, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
+  return wakes ? turn.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
 }
 
 function runIn(
@@ -173,9 +185,13 @@ function runIn(
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
   };
   const { checkpoints: options } = declared;
-  if (options === null) return body({ ...parts, checkpoints: null });
+  if (options === null) {
+    scope.gate = gateOf(turn, execution);
+    return body({ ...parts, checkpoints: null });
+  }
   return openCheckpoints(execution, options, leave).then((checkpoints) => {
     execution.checkpoints = checkpoints;
+    scope.gate = gateOf(turn, execution);
     return body({ ...parts, checkpoints });
   });
 }

@@ -8,13 +8,13 @@ import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { presentable } from "../core/presentable.js";
 import { nextDelay } from "../core/retry.js";
+import { onFailureStep } from "../core/step-name.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
 import { compensate } from "./compensation.js";
 import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { pausedBy } from "./paused-by.js";
 import { Scope } from "./scope.js";
-import { onFailureStep } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export function handlerReturned(turn: Turn, output: unknown): void {
@@ -22,18 +22,15 @@ export function handlerReturned(turn: Turn, output: unknown): void {
   const swallowed = turn.raised.take();
   if (swallowed !== null) return void obey(turn, swallowed);
   if (turn.course.suspended) return turn.stir();
-  const forgotten = forgottenBy(turn);
-  if (forgotten.length === 0) return void complete(turn, output);
-  turn.diverge(forgotten, "the log has steps that the code finished without asking for");
+  if (!leavesOver(turn)) return void complete(turn, output);
 }
 
-/** What the log has and this code did not ask for. Patches may be cleaned up, pauses lie behind. */
-function forgottenBy(turn: Turn): string[] {
-  const keys: string[] = [];
-  for (const [key, op] of turn.state.ops) {
-    if (op.kind !== "patch" && op.kind !== "pause" && !turn.answers.asked.has(key)) keys.push(key);
-  }
-  return keys;
+/** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
+function leavesOver(turn: Turn, thrown?: unknown): boolean {
+  const leftOver = turn.gate?.leftOver ?? [];
+  if (leftOver.length === 0) return false;
+  turn.doesNotFit([], leftOver, thrown);
+  return true;
 }
 
 export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
@@ -45,6 +42,7 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (turn.halted) return turn.stir();
   if (error instanceof TransientError)
     return again(turn, nextDelay(turn.definition.retry, 1, Math.random(), error), false);
+  if (leavesOver(turn, error)) return;
   if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
   await fail(turn, error);
 }
@@ -54,6 +52,9 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
  * that step: it is written together with the end of the run, or code would go on behind it.
  */
 export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
+  // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
+  const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
+  if (endsRun && ended.length === 0 && !turn.course.suspended && leavesOver(turn)) return;
   switch (action.kind) {
     case "cancel":
       return cancel(turn, action.reason, ended);
@@ -63,7 +64,9 @@ export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly N
       return complete(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
-      return rest(turn, event("run.paused", { node: action.key }, { reason, passable: true }));
+      const paused = event("run.paused", { node: action.key }, { reason, passable: true });
+      if (turn.gate?.isReplaying) return turn.gate.begin(action.key, false, () => void rest(turn, paused));
+      return rest(turn, paused);
     }
     case "reattempt":
       return again(turn, action.waitMs, action.rewind);

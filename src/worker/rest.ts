@@ -14,6 +14,8 @@ export function comeToRest(turn: Turn): void {
     if (answers.pending.size > 0) attention.setAlarm();
     return;
   }
+  // They begin, or the run is paused: in either case it is not parked now.
+  if (turn.holdsCalls && !course.halted) return outbox.empty ? undefined : void turn.submit([]);
   // Its receipt stirs again, and then the state knows what is in it.
   if (journal.unsettled) return;
   if (state.cancel !== null && state.paused === null) return restCanceled(turn, state.cancel.reason);

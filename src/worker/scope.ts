@@ -5,7 +5,9 @@
 import { InvalidInputError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { seededRandom } from "../core/ids.js";
-import { scopeMark, scopeOf } from "../core/scope.js";
+import { itemPrefix, scopeOf } from "../core/scope.js";
+import { recordedName } from "../core/step-name.js";
+import type { ReplayGate } from "./replay-gate.js";
 import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
@@ -13,6 +15,8 @@ export class Scope {
   readonly turn: Turn;
   /** null: the handler itself. */
   readonly execution: TurnExecution | null;
+  /** null: the log has nothing that this code would have to ask for again. */
+  gate: ReplayGate | null;
   readonly #prefix: string;
   readonly #names = new Map<string, number>();
   /** While the code for one item of a resumable step runs: its number, and the names used for it. */
@@ -27,21 +31,33 @@ export class Scope {
   #open = 0;
   #closed = false;
 
-  constructor(turn: Turn, execution: TurnExecution | null = null) {
+  constructor(turn: Turn, execution: TurnExecution | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
     this.execution = execution;
+    this.gate = gate;
     this.#prefix = execution === null ? "" : scopeOf(execution.key);
   }
 
   /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
-  key(name: string): string {
-    const key = this.nextKey(name);
+  key(given: string): string {
+    const name = this.#recordedName(given);
+    const key = this.#nextKey(name);
     const names = this.#item?.names ?? this.#names;
     names.set(name, (names.get(name) ?? 0) + 1);
     return key;
   }
 
-  nextKey(name: string): string {
+  nextKey(given: string): string {
+    return this.#nextKey(this.#recordedName(given));
+  }
+
+  #recordedName(given: string): string {
+    const { state, definition } = this.turn;
+    if (state.ops.size === 0 || (definition.aliases === null && state.renamed === null)) return given;
+    return recordedName(state, definition.aliases, this.#prefix + (this.#item?.prefix ?? ""), given);
+  }
+
+  #nextKey(name: string): string {
     if (this.#forbidden !== null)
       throw new InvalidInputError(
         `${this.#forbidden} cannot wait for "${name}" or record it; do that in the step itself.`,
@@ -96,10 +112,24 @@ export class Scope {
   }
 
   /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
-  ask(key: string): Promise<unknown> {
-    const answer = this.turn.ask(key);
+  ask(key: string, isAdded = false): Promise<unknown> {
+    const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
+    this.gate?.note(key);
+    const answer = this.turn.ask(key, isOutOfOrder);
     if (this.execution !== null && !this.#closed) this.#restUntil(answer);
     return answer;
+  }
+
+  /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
+  begin(key: string, isAdded: boolean, begin: () => void): void {
+    if (this.gate === null) begin();
+    else this.gate.begin(key, isAdded, begin);
+  }
+
+  /** The same for what is awaited. It comes back when the call may begin; after the end of the turn, never. */
+  untilLive(key: string, isAdded: boolean): Promise<void> | undefined {
+    if (this.gate === null) return undefined;
+    return new Promise((resolve) => this.begin(key, isAdded, resolve));
   }
 
   #restUntil(answer: Promise<unknown>): void {
@@ -115,6 +145,7 @@ export class Scope {
 
   /** The body has ended; what it asked for and did not wait for is not its business any more. */
   close(): void {
+    this.gate?.close();
     if (!this.#closed && this.#open > 0) this.turn.executions.hold();
     this.#closed = true;
   }
@@ -135,7 +166,7 @@ class Item {
   }
 
   get prefix(): string {
-    return `#${this.#number + 1}${scopeMark}`;
+    return itemPrefix(this.#number);
   }
 
   get names(): Map<string, number> {

@@ -25,6 +25,7 @@ export interface SessionOptions {
   readonly fence: Fence;
   readonly slowSteps: SlowSteps;
   readonly maxDeliveries: number;
+  readonly replayGraceMs: number;
   readonly graceMs: number;
   definition(workflow: string, version: string): WorkflowDefinition;
   serves(route: string, version: string): boolean;
@@ -68,6 +69,7 @@ export class Session {
       committer: this.committer,
       executing: options.slowSteps.executing,
       maxDeliveries: options.maxDeliveries,
+      replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,
       onError: options.onError,
       serves: (route, version) => options.serves(route, version),
@@ -241,7 +243,8 @@ export class Session {
 
   async #hold(runId: string, after: number, error: unknown): Promise<void> {
     const failure = toFailure(error);
-    const events = [event("run.paused", {}, { reason: failure.message, error: failure })];
+    // If it had not begun yet: a worker had it, so its time has come.
+    const events = [event("run.paused", {}, { reason: failure.message, error: failure }), event("run.became_due", {})];
     const parked = { status: "paused", waiting: null, startedAt: null, wakeAt: null, wakeIn: null } as const;
     const next = { kind: "park", ...parked } as const;
     const nothing = { drained: none, starts: none, mail: none, release: none, cursors: none };

@@ -34,6 +34,7 @@ const knownOptions = new Set<string>([
   "input",
   "onCrash",
   "compensate",
+  "added",
 ] satisfies (keyof StepOptions)[]);
 
 /** Asks for the step's result; runs the body unless the log has it. */
@@ -62,7 +63,7 @@ export function callStep(
   }
   const undoable = compensate !== undefined;
   const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable, places: null };
-  return new Step(turn, key, body, settings).call(scope);
+  return new Step(turn, key, body, settings).call(scope, options.added === true);
 }
 
 export function historyOf(op: StepOp | undefined): StepHistory {
@@ -148,11 +149,13 @@ export class Step {
     this.#settings = settings;
   }
 
-  call(scope: Scope): Promise<unknown> {
+  call(scope: Scope, isAdded = false): Promise<unknown> {
     const op = this.#turn.recorded(this.#key, "step");
-    const answer = scope.ask(this.#key);
+    const answer = scope.ask(this.#key, isAdded);
     // A body that was run again may ask for what its last attempt began and did not wait for.
-    if (scope.execution === null || !this.#turn.executions.has(this.#key)) this.#begin(op);
+    if (scope.execution !== null && this.#turn.executions.has(this.#key)) return answer;
+    if (op === undefined) scope.begin(this.#key, isAdded, () => this.#begin(undefined));
+    else this.#begin(op);
     return answer;
   }
 
@@ -245,6 +248,7 @@ export class Step {
   }
 
   #returned(execution: TurnExecution, op: StepOp | undefined, output: unknown): void {
+    if (this.#leavesOver(execution)) return;
     let completed: NewEvent;
     try {
       // Swallowed by a catch in user code: still honoured.
@@ -262,11 +266,22 @@ export class Step {
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
+    if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
     const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
     const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain);
     this.#record(execution, events, consequence);
+  }
+
+  /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
+  #leavesOver(execution: TurnExecution): boolean {
+    const leftOver = execution.scope?.gate?.leftOver ?? [];
+    if (leftOver.length === 0 || this.#turn.halted) return false;
+    this.#turn.executions.ended(execution);
+    this.#turn.settled();
+    this.#turn.doesNotFit([], leftOver);
+    return true;
   }
 
   #leave(execution: TurnExecution, signal: FlowSignal): void {
@@ -369,9 +384,6 @@ export class Step {
     return { node: this.#key, attempt: execution.attempt, outcome };
   }
 }
-
-/** Under which name a workflow's `onFailure` is recorded. */
-export const onFailureStep = "on_failure";
 
 const maxStandstill = 1_000;
 

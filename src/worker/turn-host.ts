@@ -26,6 +26,8 @@ export interface TurnHost {
   /** Steps that are executing now, for whoever watches for slow ones. */
   readonly executing: Set<TurnExecution>;
   readonly maxDeliveries: number;
+  /** How long code that is at rest may take to make the calls that its log has. */
+  readonly replayGraceMs: number;
   /** How long a canceled run waits for its steps to notice. */
   readonly cancelGraceMs: number;
   /** What is known of a workflow that is only named. */

@@ -30,7 +30,7 @@ import type { Compensator } from "./compensation.js";
 import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { Course } from "./course.js";
-import { DeclaredSteps } from "./declared.js";
+import { DeclaredSteps, isDeclared } from "./declared.js";
 import { fail, handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { Executions } from "./executions.js";
@@ -38,11 +38,13 @@ import { Given } from "./given.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
+import { mismatch } from "./mismatch.js";
 import { keep, type Outbox } from "./outbox.js";
 import { parentsIn } from "./parents.js";
 import { newsSeen, parkingOf, type Station } from "./parking.js";
 import { deathsOf, survives } from "./quarantine.js";
 import { Raised } from "./raised.js";
+import { keysOfHandler, ReplayGate } from "./replay-gate.js";
 import { comeToRest, hasWorkForCode } from "./rest.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
@@ -77,6 +79,12 @@ export class Turn {
   #controller: AbortController | null = null;
   #stirred = false;
   #codeRuns = false;
+  #recordsStart = false;
+  /** Of a function whose log is not empty. */
+  gate: ReplayGate | null = null;
+  #gates: Set<ReplayGate> | null = null;
+  /** What the code was told about its patches in this turn. */
+  patches: Map<string, boolean> | null = null;
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
   #station: Station | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
@@ -177,7 +185,7 @@ export class Turn {
   async #beginIfResumed(): Promise<void> {
     await this.attention.pump(this.#opening.inbox, this.#opening.at);
     if (this.over) return;
-    if (this.state.paused !== null) return this.park(this.state.becameDue ? undefined : event("run.became_due", {}));
+    if (this.state.paused !== null) return this.park();
     this.#recordBeginning();
     comeToRest(this);
   }
@@ -194,6 +202,7 @@ export class Turn {
   }
 
   #recordStart(): void {
+    this.#recordsStart = true;
     const { timeoutMs, declared } = this.definition;
     const began = this.#opening.at;
     const steps = declared === null ? {} : { steps: declared.kind, shape: declared.signature };
@@ -246,12 +255,42 @@ export class Turn {
 
   #createContext(): WorkflowContext<any> {
     noteChangedCode(this);
-    const scope = new Scope(this);
+    if (this.definition.declared === null && this.state.ops.size > 0)
+      this.gate = this.openGate(keysOfHandler(this.state));
+    const scope = new Scope(this, null, this.gate);
     const ctx = createContext(scope);
     return this.definition.declared === null ? ctx : Object.assign(ctx, { [stepping]: new DeclaredSteps(scope) });
   }
 
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Of code that has these calls in its log; null when there are none. */
+  openGate(keys: readonly string[]): ReplayGate | null {
+    if (keys.length === 0) return null;
+    const gate = new ReplayGate(
+      {
+        state: this.state,
+        replayGraceMs: this.host.replayGraceMs,
+        isMoving: () => this.#isMoving(),
+        onAdded: (key) => void this.outbox.events.push(event("call.added", { node: key })),
+        onMismatch: (held, leftOver) => this.doesNotFit(held, leftOver),
+      },
+      keys,
+    );
+    (this.#gates ??= new Set()).add(gate);
+    return gate;
+  }
+
+  #isMoving(): boolean {
+    const { executions, lines, answers, journal } = this;
+    return executions.busy || lines.waiting > 0 || answers.delivering || journal.unsettled;
+  }
+
+  /** Calls wait until the code has come to everything that the log has. */
+  get holdsCalls(): boolean {
+    if (this.#gates !== null) for (const gate of this.#gates) if (gate.holdsCalls) return true;
+    return false;
+  }
 
   callBody(execution: Execution, body: Body): unknown {
     return this.raised.callBody(execution, body);
@@ -291,9 +330,9 @@ export class Turn {
   }
 
   /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
-  ask(key: string): Promise<unknown> {
+  ask(key: string, isOutOfOrder = false): Promise<unknown> {
     if (this.over) this.#warnLate(key);
-    return this.answers.ask(key);
+    return isOutOfOrder ? this.answers.askOutOfOrder(key) : this.answers.ask(key);
   }
 
   #warnLate(key: string): void {
@@ -401,6 +440,7 @@ export class Turn {
 
   #parted(parting: Parting): void {
     this.answers.close();
+    if (this.#gates !== null) for (const gate of this.#gates) gate.close();
     this.attention.stop();
     this.lines.leaveAll();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
@@ -472,6 +512,9 @@ export class Turn {
     if (this.course.leaving) return;
     this.course.leaving = true;
     if (last !== undefined) this.outbox.events.push(last);
+    // A worker had it, so its time to begin has come: without a word about that, it would wait for its time for ever.
+    if (this.state.startedAt === null && !this.state.becameDue && !this.#recordsStart)
+      this.outbox.events.push(event("run.became_due", {}));
     while (this.journal.unsettled) await this.journal.settled();
     if (!this.over) await this.journal.submit([], this.#parking());
   }
@@ -505,6 +548,15 @@ export class Turn {
     if (this.over) return;
     const names = steps.map((step) => `"${step}"`).join(", ");
     const error = new NonDeterminismError({ runId: this.runId, steps, problem: `${problem} (${names})` });
+    this.hold(error.message, toFailure(error));
+  }
+
+  /** The code makes calls that the log lacks, and does not make those that it has: see `replay-gate.ts`. */
+  doesNotFit(held: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
+    if (this.over) return;
+    const { state, runId } = this;
+    const areNodes = this.definition.declared !== null && leftOver.every(isDeclared);
+    const error = mismatch({ runId, held, leftOver, state, areNodes, thrown });
     this.hold(error.message, toFailure(error));
   }
 

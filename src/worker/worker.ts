@@ -41,6 +41,11 @@ export interface WorkerOptions {
   readonly grace?: Duration;
   /** How often a run may take its worker down before it is paused; default 5. */
   readonly maxDeliveries?: number;
+  /**
+   * How long the code of a run may take to come to the steps that its log has, once nothing else moves, before the run is
+   * paused because code and log do not fit; default 5 s.
+   */
+  readonly replayGrace?: Duration;
   /** How often it does its share of the housekeeping (retention, dead workers, stuck runs); default 1 hour, `Infinity` never. */
   readonly housekeeping?: Duration;
 }
@@ -56,6 +61,7 @@ const knownOptions = new Set<string>([
   "poll",
   "grace",
   "maxDeliveries",
+  "replayGrace",
   "housekeeping",
 ] satisfies (keyof WorkerOptions)[]);
 
@@ -84,6 +90,7 @@ export class Worker {
   readonly #leaseMs: number;
   readonly #graceMs: number;
   readonly #maxDeliveries: number;
+  readonly #replayGraceMs: number;
   readonly #slowSteps = new SlowSteps();
   #phase: Phase = "idle";
   #session: Session | null = null;
@@ -102,6 +109,7 @@ export class Worker {
     this.#repertoire = new Repertoire(options);
     this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
+    this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
     const { housekeeping = "1 hour" } = options;
     const never = Number.POSITIVE_INFINITY;
@@ -227,6 +235,7 @@ export class Worker {
       workerName: this.name,
       slowSteps: this.#slowSteps,
       maxDeliveries: this.#maxDeliveries,
+      replayGraceMs: this.#replayGraceMs,
       graceMs: this.#graceMs,
       onError: this.#services.onError,
       serves: (route, version) => this.#repertoire.serves(route, version),

@@ -28,9 +28,9 @@ const original: Handler = async (ctx) => {
 };
 
 describe("code that has changed under an open run", () => {
-  test("may have new steps, before and after those that are recorded", async () => {
+  test("may have new steps, after those that are recorded, and before them if they say so", async () => {
     const { run } = await deploy(original, async (ctx) => {
-      const zero = await ctx.step("zero", () => "zero");
+      const zero = await ctx.step("zero", () => "zero", { added: true });
       const a = await ctx.step("a", () => "never again");
       await ctx.sleep("nap", "1h");
       return [zero, a, await ctx.step("b", () => "b"), await ctx.step("c", () => "c")];

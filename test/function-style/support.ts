@@ -78,6 +78,7 @@ export async function world(kind: StoreKind = "memory", url = "memory:", logger:
         concurrency: 100,
         poll: Number.POSITIVE_INFINITY,
         grace: 100,
+        replayGrace: 100,
         ...options,
       });
       workers.push(worker);

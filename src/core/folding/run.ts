@@ -5,7 +5,7 @@ import type { Ending } from "../state.js";
 import { answer, type Folder, type Folders, forget, keyOf } from "./folder.js";
 import { takeSignal } from "./wait.js";
 
-export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> = {
+export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | "call"> = {
   "run.started": (state, event) => {
     const { began, timeoutMs, steps, shape } = dataOf(event, "run.started");
     state.startedAt = began ?? event.at;
@@ -46,7 +46,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
       stuck.phase = "again";
       stuck.dueAt = event.at;
     }
-    const { signal, by } = dataOf(event, "run.resumed");
+    const { signal, by, accept, renamed } = dataOf(event, "run.resumed");
+    for (const name of accept ?? []) (state.accepted ??= new Set()).add(name);
+    for (const [older, name] of Object.entries(renamed ?? {})) (state.renamed ??= new Map()).set(name, older);
     if (by === "operator") for (const op of state.ops.values()) if (op.kind === "step") op.streak = 0;
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
@@ -91,6 +93,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
   "branch.chosen": (state, event) => {
     state.ops.set(keyOf(event), { kind: "branch", choice: dataOf(event, "branch.chosen").choice });
     answer(state, event);
+  },
+  "call.added": (state, event) => {
+    (state.added ??= new Set()).add(keyOf(event));
   },
   "patch.applied": (state, event) => {
     state.ops.set(keyOf(event), { kind: "patch" });

@@ -4,6 +4,7 @@ import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { resolveRetry } from "../../core/retry.js";
 import { shapeSignature } from "../../core/shape.js";
+import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import { definitionBrand, type WorkflowDefinition } from "../definition.js";
 import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
@@ -85,6 +86,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       required: loadHero !== null && !mayProceedWithoutHero,
       allowMultiple: options.allowMultiple ?? false,
     },
+    aliases: checkAliases(`workflow ${name}`, options.aliases),
     declared: {
       kind: isChain ? ("chain" as const) : ("graph" as const),
       signature: shapeSignature(nodes),

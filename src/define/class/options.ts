@@ -3,6 +3,8 @@ import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/retry.js";
+import type { Aliases } from "../../core/step-name.js";
+import { checkAliases } from "../aliases.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function.js";
@@ -33,6 +35,11 @@ export interface ClassOptions<W> extends ExceptionOptions {
   /** Pins open runs to workers that have this version. */
   readonly version?: string;
   readonly tags?: readonly string[];
+  /**
+   * For each step that was renamed, the names that it had before: `{ charge: ["bill"] }`. Open runs that have it under an
+   * older name go on with that name.
+   */
+  readonly aliases?: Aliases;
   /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
   readonly input?: StandardSchemaV1<any, any>;
   readonly output?: StandardSchemaV1<any, any>;
@@ -109,6 +116,7 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
     if (!Array.isArray(value)) throw new InvalidInputError(`The ${what} must be a list.`);
     return value.map((tag) => checkName("tag", tag));
   },
+  aliases: (value, what) => checkAliases(what, value),
   input: checkSchema,
   output: checkSchema,
   mayProceedWithoutHero: checkBoolean,

@@ -1,5 +1,6 @@
 /** Takes a run through a class that is more than a chain: steps and tasks side by side, each when its time has come. */
 import { StepNotDefinedError } from "../../core/errors.js";
+import { missingSteps, noneMissing } from "../missing-steps.js";
 import { type ScheduledNode, workOff } from "../schedule.js";
 import type { DeclaredStep, DispatchedNode, Stepping } from "../stepping.js";
 
@@ -18,13 +19,15 @@ interface Node extends ScheduledNode {
 export async function roam(web: Web, engine: Stepping): Promise<void> {
   const nodes = nodesOf(web, engine);
   const inGraph = new Set(nodes.map(({ key }) => key));
-  for (const { name, phase } of engine.known) {
-    if (phase !== "open" || inGraph.has(name)) continue;
-    // Whoever imported a graph without it meant that.
-    if (engine.dag === null && !web.removed.has(name))
-      return engine.hold(new StepNotDefinedError({ workflow: web.workflow, step: name, inGraph: true }), name);
-    await engine.passOver(name);
-  }
+  // An operator who imported a graph has said which nodes there are.
+  const missing = engine.dag === null ? missingSteps(engine, inGraph, web.removed) : noneMissing(engine, inGraph);
+  if (missing.open !== null)
+    return engine.hold(
+      new StepNotDefinedError({ workflow: web.workflow, step: missing.open, inGraph: true }),
+      missing.open,
+    );
+  if (missing.vanished.length > 0) return engine.doesNotFit(missing.unrecorded, missing.vanished);
+  for (const name of missing.passable) await engine.passOver(name);
   const { position } = engine;
   if (position !== null && !inGraph.has(position) && engine.known.length === 0)
     return engine.hold(new StepNotDefinedError({ workflow: web.workflow, step: position }));
@@ -41,7 +44,6 @@ export async function roam(web: Web, engine: Stepping): Promise<void> {
     },
   });
   if (failure !== undefined) throw failure.error;
-  engine.atEnd();
 }
 
 /** A run that was sent to a step while its class was a chain has nothing more to do with what comes before that. */

@@ -12,7 +12,6 @@ export interface Chain {
 export async function walk(chain: Chain, engine: Stepping): Promise<void> {
   const first = await whereToGoOn(chain, engine);
   for (const step of chain.steps.slice(first)) await engine.execute(step);
-  engine.atEnd();
 }
 
 /**
@@ -22,18 +21,19 @@ export async function walk(chain: Chain, engine: Stepping): Promise<void> {
 async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
   const { known, position } = engine;
   const placeOf = (name: string) => chain.steps.findIndex((step) => step.name === name);
+  const isRemoved = (name: string) => chain.removed.has(name) || engine.isAccepted(name);
   const current = known.findLast((step) => step.phase === "open");
   if (current !== undefined) {
     const place = placeOf(current.name);
     if (place >= 0) return place;
-    if (!chain.removed.has(current.name)) return lost(chain, engine, current.name);
+    if (!isRemoved(current.name)) return lost(chain, engine, current.name);
     await engine.passOver(current.name);
   }
   for (const { name, phase } of known.filter((step) => step.phase !== "open").reverse()) {
     const place = placeOf(name);
     if (place >= 0) return place + 1;
     // Perhaps it only has another name now: going on before it would do its work twice.
-    if (phase === "completed" && !chain.removed.has(name)) return lost(chain, engine, name);
+    if (phase === "completed" && !isRemoved(name)) return lost(chain, engine, name);
   }
   if (position === null) return 0;
   const place = placeOf(position);

@@ -27,6 +27,7 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   onFailure: null,
   onError: null,
   hero: anyHero,
+  aliases: null,
   declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], placed: false },
   retryOfNode: null,
   handler: (ctx: WorkflowContext<FrozenDag>, born: FrozenDag) =>
@@ -55,7 +56,6 @@ async function coordinate(engine: Stepping, born: FrozenDag): Promise<void> {
     },
   });
   if (failures.length > 0) return engine.hold(problemOf(failures), failures[0]?.node.key);
-  engine.atEnd();
 }
 
 function problemOf(failures: readonly NodeFailure<Node>[]): Error {

@@ -1,5 +1,6 @@
 /** Graph style: a workflow whose shape is data, known before it runs. */
 import { InvalidInputError } from "../../core/errors.js";
+import { checkName } from "../../core/names.js";
 import type { WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow } from "../function.js";
 import { type Stepping, stepping } from "../stepping.js";
@@ -12,6 +13,8 @@ import { shapeOf } from "./shape.js";
 export interface GraphOptions extends WorkflowOptions {
   /** How many steps of a run may be executed at a time; default: all that are ready. */
   readonly concurrency?: number;
+  /** Steps that were taken out of the graph on purpose: open runs that have a record of them go on without them. */
+  readonly removedSteps?: readonly string[];
 }
 
 export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
@@ -37,14 +40,15 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   nodes: Nodes,
   options: GraphOptions = {},
 ): GraphDefinition<GraphInput<Nodes>, GraphOutput<Nodes>> {
-  const { concurrency = Number.POSITIVE_INFINITY, ...rest } = options;
+  const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest } = options;
   if (concurrency !== Number.POSITIVE_INFINITY && !(Number.isInteger(concurrency) && concurrency >= 1))
     throw new InvalidInputError(
       `The concurrency of graph "${name}" is a whole number above 0, not ${String(concurrency)}.`,
     );
+  const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
   const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
-  const plan = planOf(shape, definition.retry, concurrency);
+  const plan = planOf(shape, definition.retry, { concurrency, removed });
   const signature = signatureOf(shape);
   return Object.freeze({
     ...definition,

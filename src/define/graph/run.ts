@@ -3,6 +3,7 @@ import { parseDuration } from "../../core/duration.js";
 import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors.js";
 import { Places } from "../../core/places.js";
 import type { RetryPolicy } from "../../core/retry.js";
+import { missingSteps } from "../missing-steps.js";
 import { byRetryPolicy } from "../retrying.js";
 import { type Ended, type ScheduledNode, workOff } from "../schedule.js";
 import type { DeclaredStep, Stepping, StepScope } from "../stepping.js";
@@ -18,9 +19,15 @@ export interface GraphPlan {
   readonly concurrency: number;
   readonly scheduled: readonly Scheduled[];
   readonly steps: ReadonlyMap<string, (engine: Stepping) => DeclaredStep>;
+  /** Steps that are gone and may be passed over. */
+  readonly removed: ReadonlySet<string>;
 }
 
-export function planOf(shape: Shape, retry: RetryPolicy, concurrency: number): GraphPlan {
+export function planOf(
+  shape: Shape,
+  retry: RetryPolicy,
+  { concurrency, removed }: Pick<GraphPlan, "concurrency" | "removed">,
+): GraphPlan {
   const scheduled = shape.nodes.map(({ name, after, choice }) => ({ key: name, after, choice }));
   const steps = new Map(
     shape.nodes.map((node) => {
@@ -28,7 +35,7 @@ export function planOf(shape: Shape, retry: RetryPolicy, concurrency: number): G
       return [node.name, (engine: Stepping) => ({ ...declare(shape, node, retry, engine), places })];
     }),
   );
-  return { shape, concurrency, scheduled, steps };
+  return { shape, concurrency, scheduled, steps, removed };
 }
 
 /** One line for all runs of the process. */
@@ -99,8 +106,11 @@ function contextOf(shape: Shape, node: ShapeNode, engine: Stepping, scope: StepS
 
 export async function runGraph(plan: GraphPlan, engine: Stepping): Promise<unknown> {
   engine.compensateWith([...plan.steps.values()].map((declare) => declare(engine)));
-  const obstacle = obstacleOf(plan, engine);
+  const missing = missingSteps(engine, new Set(plan.steps.keys()), plan.removed);
+  const obstacle = obstacleOf(plan, engine, missing.open);
   if (obstacle !== null) return engine.hold(obstacle.error, obstacle.step);
+  if (missing.vanished.length > 0) return engine.doesNotFit(missing.unrecorded, missing.vanished);
+  for (const name of missing.passable) await engine.passOver(name);
   const [failure] = await workOff<Scheduled>({
     nodes: plan.scheduled,
     concurrency: plan.concurrency,
@@ -113,20 +123,17 @@ export async function runGraph(plan: GraphPlan, engine: Stepping): Promise<unkno
     },
   });
   if (failure !== undefined) throw failure.error;
-  engine.atEnd();
   return outputOf(plan.shape, engine);
 }
 
 /** What the code of today cannot go on with. */
 function obstacleOf(
-  { steps, shape }: GraphPlan,
+  { shape }: GraphPlan,
   engine: Stepping,
+  lost: string | null,
 ): { readonly error: Error; readonly step?: string } | null {
   const { workflow } = shape;
-  // What had begun must be brought to its end, and only its code could do that.
-  const lost = engine.known.find(({ name, phase }) => phase === "open" && !steps.has(name));
-  if (lost !== undefined)
-    return { error: new StepNotDefinedError({ workflow, step: lost.name, inGraph: true }), step: lost.name };
+  if (lost !== null) return { error: new StepNotDefinedError({ workflow, step: lost, inGraph: true }), step: lost };
   for (const { name, handle } of shape.nodes) {
     if (handle.kind !== "branch") continue;
     const record = engine.recordOf(name);

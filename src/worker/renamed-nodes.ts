@@ -1,0 +1,28 @@
+/** Declared steps that were renamed while runs were open: the log of such a run goes on with the older name. */
+
+import type { RunState } from "../core/state.js";
+import { type Aliases, recordedName } from "../core/step-name.js";
+
+interface Renaming {
+  readonly state: RunState;
+  readonly definition: { readonly aliases: Aliases | null };
+}
+
+/** What the log calls a step of the code. */
+export function keysOfNames({ state, definition }: Renaming): (name: string) => string {
+  const { aliases } = definition;
+  if (aliases === null && state.renamed === null) return (name) => name;
+  return (name) => recordedName(state, aliases, "", name);
+}
+
+interface NamedNode {
+  readonly name: string;
+  readonly after: readonly string[];
+}
+
+/** The declared steps as the log calls them. */
+export function nodesByKey<Node extends NamedNode>(nodes: readonly Node[], renaming: Renaming): readonly Node[] {
+  if (renaming.definition.aliases === null && renaming.state.renamed === null) return nodes;
+  const keyOf = keysOfNames(renaming);
+  return nodes.map((node) => ({ ...node, name: keyOf(node.name), after: node.after.map(keyOf) }));
+}

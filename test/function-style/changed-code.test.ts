@@ -1,0 +1,442 @@
+/** Code that has changed under an open run never repeats an effect: replay comes first, and only then what is new. */
+import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
+import { testPawl } from "pawl/testing";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { errorOf, gate, logOf, silent, until, type World, world } from "./support.js";
+
+type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
+type Options = Pick<WorkflowOptions, "aliases">;
+const shop = (handler: Handler, options: Options = {}) => workflow("shop", options, handler);
+
+let effects: string[] = [];
+beforeEach(() => {
+  effects = [];
+});
+/** A step that has an effect on the world. */
+const effect = (ctx: WorkflowContext<any>, name: string, options?: object) =>
+  ctx.step(name, () => void effects.push(name), options);
+
+const original: Handler = async (ctx) => {
+  await effect(ctx, "bill");
+  await ctx.sleep("nap", "1h");
+  await effect(ctx, "ship");
+};
+
+interface Deployed {
+  readonly w: World;
+  readonly run: RunHandle<any, any>;
+  /** Replaces the worker by one with this code, and lets everything happen that is due, and becomes due. */
+  deploy(handler: Handler, options?: Options): Promise<void>;
+}
+
+async function begun(handler: Handler, w?: World): Promise<Deployed> {
+  const here = w ?? (await world());
+  let current = await here.worker([shop(handler)]);
+  const run = await here.pawl.start(shop(handler));
+  await current.settle();
+  return {
+    w: here,
+    run,
+    deploy: async (next, options) => {
+      await current.worker.stop();
+      current = await here.worker([shop(next, options)]);
+      for (let due = await current.settle(); due !== null; due = await current.settle()) here.clock.moveTo(due);
+    },
+  };
+}
+
+const renamed: Handler = async (ctx) => {
+  await effect(ctx, "charge");
+  await ctx.sleep("nap", "1h");
+  await effect(ctx, "ship");
+};
+
+async function reasonOf(run: RunHandle<any, any>): Promise<string> {
+  const { status, pauseReason } = await run.get();
+  expect(status).toBe("paused");
+  return pauseReason as string;
+}
+
+forEachStore((kind) => {
+  test("a renamed step does not run again: the run is paused, and the way out is in the message", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const { w, run, deploy } = await begun(original, await world(kind, database.url));
+    await deploy(renamed);
+    expect(effects).toEqual(["bill"]);
+    const reason = await reasonOf(run);
+    expect(reason).toContain('its log has the step "bill"');
+    expect(reason).toContain('the code asks for "charge"');
+    expect(reason).toContain('resume({ renamed: { bill: "charge" } })');
+    await run.resume({ renamed: { bill: "charge" } });
+    await deploy(renamed);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "ship"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+describe("a renamed step", () => {
+  test("is known by its older name through the aliases of the definition, which the message says", async () => {
+    const { run, deploy } = await begun(original);
+    await deploy(renamed);
+    expect(await reasonOf(run)).toContain('aliases: { charge: ["bill"] }');
+    await run.resume();
+    await deploy(renamed, { aliases: { charge: ["bill"] } });
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "ship"]);
+  });
+
+  test("keeps its idempotency key, its number and its way to be undone", async () => {
+    const keys: string[] = [];
+    const undone: string[] = [];
+    const pay =
+      (name: string, fail: boolean): Handler =>
+      async (ctx) => {
+        for (let n = 0; n < 2; n += 1)
+          await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey), {
+            compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+          });
+        await ctx.sleep("nap", "1h");
+        await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey));
+        if (fail) throw new Error("undo it all");
+      };
+    const { run, deploy } = await begun(pay("bill", false));
+    await deploy(pay("charge", true), { aliases: { charge: ["bill"] } });
+    expect(await run.status()).toBe("failed");
+    expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
+    expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
+  });
+
+  test("of a new run has its new name", async () => {
+    const { run, deploy } = await begun(async (ctx) => void (await ctx.sleep("nap", "1h")));
+    await deploy(
+      async (ctx) => {
+        await ctx.sleep("nap", "1h");
+        await effect(ctx, "charge");
+      },
+      { aliases: { charge: ["bill"] } },
+    );
+    expect(await logOf(run)).toContain("step.completed charge");
+  });
+
+  test("cannot be given the name that another step has, or had", () => {
+    expect(() => shop(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
+    expect(() => shop(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
+    expect(() => shop(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
+  });
+
+  test("beside a branch that waits is found before anything new runs", async () => {
+    const both =
+      (name: string): Handler =>
+      async (ctx) => {
+        await Promise.all([
+          effect(ctx, name),
+          (async () => {
+            await ctx.waitForSignal("go");
+            await effect(ctx, "after signal");
+          })(),
+        ]);
+        await ctx.sleep("nap", "1h");
+      };
+    const { run, deploy } = await begun(both("bill"));
+    await run.signal("go");
+    await deploy(both("charge"));
+    expect(effects).toEqual(["bill"]);
+    await reasonOf(run);
+  });
+});
+
+describe("a step that was put in before recorded ones", () => {
+  const inserted =
+    (options?: object): Handler =>
+    async (ctx) => {
+      await effect(ctx, "check", options);
+      await original(ctx);
+    };
+
+  test("is not run: the run is paused, and can be told to accept it", async () => {
+    const { run, deploy } = await begun(original);
+    await deploy(inserted());
+    expect(effects).toEqual(["bill"]);
+    expect(await reasonOf(run)).toContain('resume({ accept: ["check"] })');
+    await run.resume({ accept: ["check"] });
+    await deploy(inserted());
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "check", "ship"]);
+  });
+
+  test("is run when it says that it was added; in new runs it is a step like any other", async () => {
+    const { w, run, deploy } = await begun(original);
+    await deploy(inserted({ added: true }));
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "check", "ship"]);
+    expect(await logOf(run)).toContain("call.added check");
+    const fresh = await w.pawl.start(shop(inserted({ added: true })));
+    await deploy(inserted({ added: true }));
+    expect(await fresh.status()).toBe("completed");
+    expect(await logOf(fresh)).not.toContain("call.added check");
+  });
+
+  test("may wait, be a child, a map or a branch, and the code behind it finds its records", async () => {
+    const child = workflow("child", (ctx, n: number) => ctx.step("work", () => n * 2));
+    const changed: Handler = async (ctx) => {
+      await ctx.sleep("cool", "1 day", { added: true });
+      const signal = await ctx.waitForSignal("late", { timeout: "1 day", added: true });
+      const one = await ctx.run(child, 1, { added: true });
+      const many = await ctx.map(child, [1, 2], { name: "many", added: true });
+      const way = await ctx.branch("way", () => "left" as const, { left: () => "left" }, { added: true });
+      await original(ctx);
+      return [signal, one, [...many], way];
+    };
+    const w = await world();
+    const old = await w.worker([shop(original), child]);
+    const run = await w.pawl.start(shop(original));
+    await old.settle();
+    await old.worker.stop();
+    const next = await w.worker([shop(changed), child]);
+    for (let due = await next.settle(); due !== null; due = await next.settle()) w.clock.moveTo(due);
+    expect(await run.result()).toEqual([null, 2, [2, 4], "left"]);
+    expect(effects).toEqual(["bill", "ship"]);
+  });
+
+  test("does not swap the results of branches that run side by side", async () => {
+    const opened = gate();
+    const loops =
+      (added: boolean): Handler =>
+      async (ctx) => {
+        const results: string[] = [];
+        await Promise.all(
+          ["x", "y"].map(async (branch) => {
+            // The later branch is through with it first.
+            const work = () => (branch === "x" ? opened.opened : opened.open());
+            if (added) await ctx.step("new", work, { added: true });
+            results.push(`${branch}:${await ctx.step("item", () => branch)}`);
+            results.push(`${branch}:${await ctx.step("more", () => branch)}`);
+          }),
+        );
+        await ctx.sleep("nap", "1h");
+        return results.toSorted();
+      };
+    const { run, deploy } = await begun(loops(false));
+    await deploy(loops(true));
+    expect(await run.result()).toEqual(["x:x", "x:x", "y:y", "y:y"]);
+  });
+});
+
+describe("a step that was taken out", () => {
+  const without: Handler = async (ctx) => {
+    await ctx.sleep("nap", "1h");
+    await effect(ctx, "ship");
+  };
+
+  test("pauses the run before what comes behind it runs, and can be accepted", async () => {
+    const { run, deploy } = await begun(original);
+    await deploy(without);
+    expect(effects).toEqual(["bill"]);
+    expect(await reasonOf(run)).toContain('if "bill" was taken out on purpose, resume({ accept: ["bill"] })');
+    await run.resume({ accept: ["bill"] });
+    await deploy(without);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "ship"]);
+  });
+
+  test("comes back with the code that the run was started with", async () => {
+    const { run, deploy } = await begun(original);
+    await deploy(without);
+    await run.resume();
+    await deploy(original);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "ship"]);
+  });
+});
+
+test("a name that differs on every replay does not run again and again; with a fixed one, renamed helps", async () => {
+  let count = 0;
+  const random: Handler = async (ctx) => {
+    await effect(ctx, `bill ${(count += 1)}`);
+    await ctx.sleep("nap", "1h");
+    await effect(ctx, "ship");
+  };
+  const { run, deploy } = await begun(random);
+  for (let month = 0; month < 3; month += 1) {
+    await deploy(random);
+    expect(await reasonOf(run)).toContain("differs on every replay");
+    await run.resume({ accept: ["bill 2"] });
+  }
+  expect(effects).toEqual(["bill 1"]);
+  await deploy(random);
+  await run.resume({ renamed: { "bill 1": "charge" } });
+  await deploy(renamed);
+  expect(await run.status()).toBe("completed");
+  expect(effects).toEqual(["bill 1", "ship"]);
+});
+
+describe("code that ends early", () => {
+  const undone: string[] = [];
+  const booked: Handler = async (ctx) => {
+    await ctx.step("book", () => void effects.push("book"), { compensate: () => void undone.push("book") });
+    await ctx.sleep("nap", "1h");
+    await effect(ctx, "ship");
+  };
+  const endings: Record<string, Handler> = {
+    throws: async () => {
+      throw new Error("a slip of the pen");
+    },
+    returns: async () => "done",
+    finishes: async (ctx) => ctx.finish("done"),
+    cancels: async (ctx) => ctx.cancel("done"),
+    skips: async (ctx) => ctx.skip(),
+    pauses: async (ctx) => {
+      ctx.pause("mine");
+    },
+  };
+
+  for (const [how, handler] of Object.entries(endings))
+    test(`because it ${how} does not end the run, nor undo anything`, async () => {
+      undone.length = 0;
+      const { run, deploy } = await begun(booked);
+      await deploy(handler);
+      const reason = await reasonOf(run);
+      expect(reason).toContain('"book"');
+      if (how === "throws") expect(reason).toContain("a slip of the pen");
+      expect(undone).toEqual([]);
+      await run.resume();
+      await deploy(booked);
+      expect(await run.status()).toBe("completed");
+      expect(effects).toEqual(["book", "ship"]);
+    });
+
+  test("with a TransientError is tried again", async () => {
+    let tries = 0;
+    const { run, deploy } = await begun(booked);
+    await deploy(async (ctx) => {
+      tries += 1;
+      if (tries === 1) throw new TransientError("not yet", { retryAfter: "1 minute" });
+      await booked(ctx);
+    });
+    expect(await run.status()).toBe("completed");
+  });
+
+  test("in a run that is being canceled is undone all the same", async () => {
+    undone.length = 0;
+    const { run, deploy } = await begun(booked);
+    await run.cancel("changed my mind");
+    await deploy(async (ctx) => {
+      await ctx.step("book", () => {}, { compensate: () => void undone.push("book") });
+    });
+    expect(await run.status()).toBe("canceled");
+    expect(undone).toEqual(["book"]);
+  });
+});
+
+describe("ctx.patched", () => {
+  test("that was taken out of the code is not missed", async () => {
+    const patched: Handler = async (ctx) => {
+      if (ctx.patched("p")) await effect(ctx, "new");
+      await ctx.sleep("nap", "1h");
+      await effect(ctx, "ship");
+    };
+    const { run, deploy } = await begun(patched);
+    await deploy(async (ctx) => {
+      await effect(ctx, "new");
+      await ctx.sleep("nap", "1h");
+      const q = ctx.patched("q");
+      await effect(ctx, "ship");
+      return q;
+    });
+    expect(await run.result()).toBe(true);
+    expect(effects).toEqual(["new", "ship"]);
+  });
+
+  test("gives the same answer for the whole turn", async () => {
+    const answers: boolean[][] = [];
+    const { run, deploy } = await begun(original);
+    await deploy(async (ctx) => {
+      const seen = [ctx.patched("p")];
+      await effect(ctx, "bill");
+      await ctx.sleep("nap", "1h");
+      seen.push(ctx.patched("p"));
+      await effect(ctx, "ship");
+      seen.push(ctx.patched("p"));
+      answers.push(seen);
+    });
+    expect(await run.status()).toBe("completed");
+    expect(answers.at(-1)).toEqual([false, false, false]);
+  });
+});
+
+test("a call that the log knows goes on, though others are left over: a retry that is due is not held back", async () => {
+  let tries = 0;
+  const flaky =
+    (name: string): Handler =>
+    async (ctx) => {
+      const retried = ctx.step("flaky", () => {
+        tries += 1;
+        if (tries < 2) throw new Error("again");
+        effects.push("flaky");
+      });
+      await effect(ctx, name);
+      await retried;
+    };
+  const { run, deploy } = await begun(flaky("bill"));
+  await deploy(flaky("charge"));
+  expect(effects).toEqual(["bill", "flaky"]);
+  await reasonOf(run);
+});
+
+test("code that awaits something of its own between recorded steps has the grace to get there", async () => {
+  const opened = gate();
+  const { run, deploy } = await begun(async (ctx) => {
+    const other = effect(ctx, "other").then(() => ctx.sleep("nap", "1h"));
+    await effect(ctx, "bill");
+    await other;
+  });
+  setTimeout(() => opened.open(), 20);
+  await deploy(async (ctx) => {
+    const other = opened.opened.then(() => effect(ctx, "other")).then(() => ctx.sleep("nap", "1h"));
+    await effect(ctx, "bill");
+    await effect(ctx, "new");
+    await other;
+  });
+  expect(await run.status()).toBe("completed");
+  expect(effects).toEqual(["other", "bill", "new"]);
+});
+
+test("skip and resume with an output say what a run whose code does not fit would need", async () => {
+  const { run, deploy } = await begun(original);
+  await deploy(renamed);
+  for (const attempt of [run.skip(), run.resume({ output: 1 })])
+    expect((await errorOf(attempt)).message).toMatch(/resume\(\{ accept, renamed \}\).*force: true/);
+  await run.cancel("enough", { force: true });
+  expect(await run.status()).toBe("canceled");
+});
+
+test("a worker that stops while calls are held back leaves the run as it was", async () => {
+  const w = await world();
+  const old = await w.worker([shop(original)]);
+  const run = await w.pawl.start(shop(original));
+  await old.settle();
+  await old.worker.stop();
+  await run.signal("wake"); // nothing asks for it, but the run is looked at
+  w.clock.moveTo(w.clock.read() + 3_600_000);
+  const next = await w.worker([shop(renamed)], { replayGrace: "1 hour" });
+  const settled = next.settle();
+  await until(async () => (await run.status()) === "running");
+  await next.worker.stop();
+  await settled;
+  expect(await run.status()).toBe("waiting");
+  expect(effects).toEqual(["bill"]);
+});
+
+test("crashTest finds a name that differs on every replay, and says so", async () => {
+  let count = 0;
+  const random = workflow("random", async (ctx) => {
+    await ctx.step(`charge ${(count += 1)}`, () => 1);
+    await ctx.step("last", () => 2);
+  });
+  const t = await testPawl({ workflows: [random], logger: silent });
+  onTestFinished(() => t.close());
+  expect((await errorOf(t.crashTest(random, undefined))).message).toMatch(/is paused.*cannot be replayed/s);
+});

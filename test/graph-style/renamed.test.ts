@@ -1,0 +1,221 @@
+/** Steps of graphs and classes that were renamed, removed or changed inside under open runs: no effect is repeated. */
+import { type AnyWorkflow, graph, type RunHandle, step, Workflow, type WorkflowContext } from "pawl";
+import { beforeEach, describe, expect, test } from "vitest";
+import { logOf, world } from "../function-style/support.js";
+
+let effects: string[] = [];
+beforeEach(() => {
+  effects = [];
+});
+
+const work = <const Name extends string>(name: Name, options = {}) =>
+  step(name, ({ idempotencyKey }) => void effects.push(`${name} ${idempotencyKey.split(":")[1]}`), options);
+const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
+
+/** Begins with the old code, and goes on with each of the others; `between` is done while no worker is there. */
+async function deploys(
+  before: AnyWorkflow,
+  ...steps: (AnyWorkflow | ((run: RunHandle<any, any>) => Promise<unknown>))[]
+): Promise<RunHandle<any, any>> {
+  const w = await world();
+  let current = await w.worker([before]);
+  const run = (await w.pawl.start(before as never, undefined as never)) as RunHandle<any, any>;
+  await current.settle();
+  for (const next of steps) {
+    if (typeof next === "function" && !(next.prototype instanceof Workflow)) {
+      await (next as (run: RunHandle<any, any>) => Promise<unknown>)(run);
+      continue;
+    }
+    await current.worker.stop();
+    current = await w.worker([next as AnyWorkflow]);
+    for (let due = await current.settle(); due !== null; due = await current.settle()) w.clock.moveTo(due);
+  }
+  expect((await w.pawl.verify()).differences).toEqual([]);
+  return run;
+}
+
+const isPaused = (words: string) => async (run: RunHandle<any, any>) => {
+  const { status, pauseReason } = await run.get();
+  expect(status).toBe("paused");
+  expect(pauseReason).toContain(words);
+};
+
+describe("a completed node of a graph that was renamed", () => {
+  const bill = work("bill");
+  const charge = work("charge");
+  const ship = work("ship");
+  const old = graph("g", [bill, nap.after(bill), ship.after(nap)]);
+  const nodes = [charge, nap.after(charge), ship.after(nap)] as const;
+
+  test("does not run again: the run is paused, and goes on with an alias", async () => {
+    const run = await deploys(
+      old,
+      graph("g", nodes),
+      isPaused('its log has the step "bill"'),
+      isPaused('aliases: { charge: ["bill"] }'),
+      (one) => one.resume(),
+      graph("g", nodes, { aliases: { charge: ["bill"] } }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill bill", "ship ship"]);
+  });
+
+  test("goes on when an operator says how it was renamed, or that it was removed", async () => {
+    for (const options of [{ renamed: { bill: "charge" } }, { accept: ["bill", "charge"] }]) {
+      effects = [];
+      const run = await deploys(old, graph("g", nodes), (one) => one.resume(options), graph("g", nodes));
+      expect(await run.status()).toBe("completed");
+      const again = "accept" in options ? ["charge charge"] : [];
+      expect(effects.toSorted()).toEqual(["bill bill", ...again, "ship ship"]);
+    }
+  });
+
+  test("goes on when the graph says that it was removed", async () => {
+    const run = await deploys(old, graph("g", [nap, ship.after(nap)], { removedSteps: ["bill"] }));
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill bill", "ship ship"]);
+  });
+
+  test("keeps its way to be undone", async () => {
+    const undone: string[] = [];
+    const booking = (name: string) =>
+      step(name, () => name, { compensate: (_ctx, output) => void undone.push(`${name} ${output}`) });
+    const fail = step(
+      "fail",
+      () => {
+        throw new Error("no");
+      },
+      { retry: { attempts: 1 } },
+    );
+    const [first, second] = [booking("book"), booking("reserve")];
+    const run = await deploys(
+      graph("g", [first, nap.after(first), fail.after(nap)]),
+      graph("g", [second, nap.after(second), fail.after(nap)], { aliases: { reserve: ["book"] } }),
+    );
+    expect(await run.status()).toBe("failed");
+    expect(undone).toEqual(["reserve book"]);
+  });
+});
+
+describe("the body of a step that goes on after a rest", () => {
+  const body = (calls: (ctx: WorkflowContext<any>) => Promise<unknown>) => {
+    const only = step("only", (ctx) => calls(ctx));
+    return graph("g", [only]);
+  };
+  const did = (ctx: WorkflowContext<any>, name: string, options = {}) =>
+    ctx.step(name, () => void effects.push(name), options);
+  const original = body(async (ctx) => {
+    await did(ctx, "bill");
+    await ctx.sleep("rest", "1h");
+    await did(ctx, "ship");
+  });
+
+  test("does not do again what it has done under another name", async () => {
+    const changed = body(async (ctx) => {
+      await did(ctx, "charge");
+      await ctx.sleep("rest", "1h");
+      await did(ctx, "ship");
+    });
+    const run = await deploys(original, changed, isPaused('"only/bill"'), (one) => one.resume(), original);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "ship"]);
+  });
+
+  test("that ends without what it has done does not end the step", async () => {
+    const run = await deploys(
+      original,
+      body(async () => "early"),
+      isPaused('"only/bill"'),
+      (one) => one.resume({ accept: ["bill", "rest"] }),
+      body(async () => "early"),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill"]);
+  });
+
+  test("may have a call put in that says so", async () => {
+    const run = await deploys(
+      original,
+      body(async (ctx) => {
+        await did(ctx, "check", { added: true });
+        await did(ctx, "bill");
+        await ctx.sleep("rest", "1h");
+        await did(ctx, "ship");
+      }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "check", "ship"]);
+  });
+
+  test("has nothing left over when it is another attempt", async () => {
+    let tries = 0;
+    const only = step(
+      "only",
+      async (ctx) => {
+        tries += 1;
+        if (tries <= 2) {
+          await did(ctx, "first try");
+          await ctx.sleep("first rest", "1h");
+          if (tries === 2) throw new Error("another attempt goes another way");
+        }
+        await did(ctx, "second try");
+        await ctx.sleep("second rest", "1h");
+        await did(ctx, "last");
+      },
+      { retry: { attempts: 2 } },
+    );
+    const code = graph("g", [only]);
+    const run = await deploys(code, code);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["first try", "second try", "last"]);
+  });
+});
+
+describe("a step of a class that was renamed", () => {
+  const letter = (names: readonly string[], aliases?: Record<string, readonly string[]>) =>
+    class Letter extends Workflow {
+      static {
+        this.options({ name: "Letter", ...(aliases === undefined ? {} : { aliases }) });
+        for (const name of names)
+          this.step(
+            name,
+            name === "wait" ? { wait: "1 hour" } : {},
+            (w) => void effects.push(`${name} ${w.idempotencyKey.split(":")[1]}`),
+          );
+      }
+    };
+
+  test("holds the run that stands right behind it, and does not run again with an alias", async () => {
+    const run = await deploys(
+      letter(["write", "wait", "send"]),
+      letter(["compose", "wait", "send"], { compose: ["write"] }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["write write", "wait wait", "send send"]);
+  });
+
+  test("is where the run stands when an alias says so", async () => {
+    const run = await deploys(
+      letter(["write", "wait", "send"]),
+      letter(["write", "pause", "send"]),
+      isPaused('has no step "wait"'),
+      (one) => one.resume(),
+      letter(["write", "pause", "send"], { pause: ["wait"] }),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["write write", "pause wait", "send send"]);
+    expect(await logOf(run)).not.toContain("step.completed pause");
+  });
+
+  test("is passed over when an operator accepts that it is gone", async () => {
+    const run = await deploys(
+      letter(["write", "wait", "send"]),
+      letter(["write", "send"]),
+      isPaused('has no step "wait"'),
+      (one) => one.resume({ accept: ["wait"] }),
+      letter(["write", "send"]),
+    );
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["write write", "send send"]);
+  });
+});
