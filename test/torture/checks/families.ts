@@ -67,15 +67,15 @@ function checkMaps(run: RunRow, log: readonly LogEvent[], own: readonly RunRow[]
   }
 }
 
-/** Each attempt at a node is a run of its own; only one of them may have completed. */
+/** Each attempt at a node is a run of its own, whose input names the node; only one of them may have completed. */
 function checkNodes(run: RunRow, own: readonly RunRow[], report: Report): void {
   const completed = new Map<string, string>();
-  for (const { id, workflow, status, parentNode } of own) {
+  for (const { id, workflow, status, input } of own) {
     if (!workflow.startsWith("job:") || status !== "completed") continue;
-    const other = completed.get(String(parentNode));
-    if (other !== undefined)
-      report("key", run.id, `The job of node ${parentNode} completed twice, as ${other} and ${id}.`);
-    completed.set(String(parentNode), id);
+    const node: string = JSON.parse(input).node.id;
+    const other = completed.get(node);
+    if (other !== undefined) report("key", run.id, `The job of node ${node} completed twice, as ${other} and ${id}.`);
+    completed.set(node, id);
   }
 }
 

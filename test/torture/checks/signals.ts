@@ -57,13 +57,12 @@ function checkSent({ run, log, seqs, buffered }: Inbound, commands: readonly Com
     }
 }
 
-/** Whether a wait for such a signal was open, or began, after the signal was acknowledged. */
+/** Whether a wait for such a signal ended by its time limit after the signal was acknowledged. */
 function waitedFor(log: readonly LogEvent[], { signal, answer }: Command): boolean {
   const waits = log.filter(({ type, data }) => type === "wait.started" && data.names.includes(signal));
-  return waits.some((wait) => {
-    const end = log.find(({ seq, node, type }) => seq > wait.seq && node === wait.node && type.startsWith("wait."));
-    return end === undefined || end.at > (answer?.at ?? 0);
-  });
+  const isLate = ({ type, node, at }: LogEvent) =>
+    type === "wait.timed_out" && at > (answer?.at ?? 0) && waits.some((wait) => wait.node === node);
+  return log.some(isLate);
 }
 
 const firstSent = ({ key }: Command, commands: readonly Command[]): number =>
