@@ -124,13 +124,16 @@ const damages: Readonly<Record<string, Damage>> = {
     finds: ["I4", /Items 3 of 5 were never done/],
   },
   "a body that ran again for no reason": {
-    ledger: (entries) => [
-      ...entries,
-      ...entries.flatMap((one) =>
-        one.kind === "begin" && one.step === "left" ? [{ ...one, token: "tok:again" }] : [],
-      ),
-    ],
+    ledger: (entries) => [...entries, ...again(entries, "left", 1)],
     finds: ["I6", /Step left ran again/],
+  },
+  "a body that began after its step was recorded": {
+    ledger: (entries) => [...entries, ...again(entries, "left", 60_000)],
+    finds: ["I5", /Step left began .* after its result was recorded/],
+  },
+  "a step that is to run at most once and ran twice": {
+    ledger: (entries) => [...entries, ...again(entries, "once", 1)],
+    finds: ["I6", /no operator has said so/],
   },
   "an item that was done again for no reason": {
     ledger: (entries) => [...entries, ...entries.filter(({ kind }) => kind === "item")],
@@ -298,6 +301,11 @@ const damages: Readonly<Record<string, Damage>> = {
   },
 };
 
+/** A second execution of this step, so much later. */
+const again = (entries: readonly Entry[], step: string, ms: number): Entry[] =>
+  entries.flatMap((one) =>
+    one.kind === "begin" && one.step === step ? [{ ...one, token: "tok:again", at: one.at + ms }] : [],
+  );
 const withKeysSwapped = (one: LogEvent): LogEvent => ({
   ...one,
   data: { ...one.data, key: one.data.key === "first" ? "second" : "first" },

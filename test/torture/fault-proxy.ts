@@ -22,6 +22,8 @@ export class FaultProxy {
   readonly #server: Server;
   readonly #target: { readonly host: string; readonly port: number };
   readonly #pairs = new Set<Pair>();
+  /** Clients of swallowed connections whose server is gone. */
+  readonly #abandoned = new Set<Socket>();
   #onCommit: ((pair: Pair) => void) | null = null;
   #isStalled = false;
 
@@ -97,6 +99,7 @@ export class FaultProxy {
 
   async close(): Promise<void> {
     for (const pair of this.#pairs) destroy(pair);
+    for (const socket of this.#abandoned) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
@@ -121,9 +124,10 @@ export class FaultProxy {
       });
       from.on("close", () => {
         this.#pairs.delete(pair);
-        // The other end of a swallowed connection learns of it late, when keepalive packets stay without an answer.
-        if (pair.isSwallowed) setTimeout(() => to.destroy(), keepaliveMs).unref();
-        else to.destroy();
+        if (!pair.isSwallowed) to.destroy();
+        // A server learns late that its client is gone, when keepalive packets stay without an answer. The client never does.
+        else if (from === client) setTimeout(() => to.destroy(), keepaliveMs).unref();
+        else this.#abandoned.add(to);
       });
     }
     client.on("data", (chunk) => {

@@ -91,7 +91,7 @@ const actions: Record<FaultKind, Action> = {
   },
   crash: async ({ server, alone }, note) => {
     if (server === null) return false;
-    note(null, 10_000);
+    note(null, 3_000);
     await alone(() => server.restartImmediate());
     return true;
   },

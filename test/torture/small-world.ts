@@ -19,6 +19,7 @@ const inputs: Readonly<Record<string, unknown>> = {
   listener: { count: 2 },
   family: { items: [{}, { fails: true }] },
   booker: { modes: ["plain", "contended"], flip: false },
+  careful: null,
   trip: { fails: true },
   Sweep: { items: 5 },
   Assembly: { n: 1 },

@@ -17,8 +17,9 @@ export function checkCommands(evidence: Evidence, report: Report): void {
       if (late.length > branches)
         report("cancel", run, `${late.length} bodies began after its cancel was acknowledged.`);
       const status = evidence.records.runs.get(run)?.status;
+      const isRecorded = evidence.logOf(run).some(({ type }) => type === "run.cancel_requested");
       if (status === "completed")
-        report("note", run, "It completed at the moment at which its cancel was acknowledged.");
+        report("note", run, `Its cancel was acknowledged${isRecorded ? " and is in its log" : ""}, and it completed.`);
     }
     if (command !== "pause") continue;
     const paused = evidence.logOf(run).filter((one) => one.type === "run.paused" && one.data.reason === key).length;
