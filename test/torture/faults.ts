@@ -121,10 +121,10 @@ function oneOf({ random }: Target, members: readonly Member[]): Member | undefin
   return running[Math.floor(random() * running.length)];
 }
 
-/** Every kind once in an order of chance, then again: a short campaign has them all, too. */
+/** Every kind once, and kills twice, in an order of chance, then again: a short campaign has them all, too. */
 export function* faultOrder(kinds: readonly FaultKind[], random: () => number): Generator<FaultKind, never> {
   for (;;) {
-    const bag = [...kinds];
+    const bag = [...kinds, ...kinds.filter((kind) => kind === "kill")];
     while (bag.length > 0) yield bag.splice(Math.floor(random() * bag.length), 1)[0] as FaultKind;
   }
 }

@@ -30,9 +30,9 @@ const kinds: readonly (readonly [workflow: string, weight: number, input: (rando
   ["careful", 2, () => null],
   ["patient", 2, (r) => ({ passable: r() < 0.5 })],
   ["trip", 2, (r) => ({ fails: r() < 0.6 })],
-  ["booker", 4, (r) => ({ modes: times(1 + Math.floor(r() * 3), () => pick(r, modes)), flip: r() < 0.5 })],
+  ["booker", 6, (r) => ({ modes: times(1 + Math.floor(r() * 3), () => pick(r, modes)), flip: r() < 0.5 })],
   ["Sweep", 2, (r) => ({ items: Math.floor(r() * 40) })],
-  ["Assembly", 3, (r) => ({ n: Math.floor(r() * 10) })],
+  ["Assembly", 3, (r) => ({ n: Math.floor(r() * 10), ms: 600 })],
   ["order", 3, (r) => ({ large: r() < 0.5, fails: r() < 0.4 })],
   ["batch", 2, (r) => ({ nodes: 1 + Math.floor(r() * 6), throws: r() < 0.3 })],
 ];

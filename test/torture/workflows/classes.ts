@@ -36,7 +36,7 @@ export function classWorkflows(bench: Bench) {
     static {
       this.options({ onException: "reattempt", retry: { initial: 50, factor: 2, max: 400 } });
       this.step("begin", body("begin"));
-      this.task("inspect", { dependsOn: "begin" }, body("inspect", 200));
+      this.task("inspect", { dependsOn: "begin" }, body("inspect", 1_000));
       this.task("press", { dependsOn: "begin", job: "Press", args: (w: Workflow<any, any>) => w.input });
       this.task("paint", { dependsOn: "press", job: "Paint", args: (w: Workflow<any, any>) => w.input });
       this.step("join", { dependsOn: ["inspect", "paint"] }, async (w) => {

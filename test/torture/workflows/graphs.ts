@@ -48,16 +48,18 @@ export function graphWorkflow(bench: Bench) {
 export interface JobArgs {
   readonly n: number;
   readonly throws?: boolean;
+  /** How long it takes at most. */
+  readonly ms?: number;
 }
 
 export function jobsOf(bench: Bench) {
   const press = job(
     "Press",
-    async ({ throws }: JobArgs, { run, node, attempt, idempotencyKey }) => {
+    async ({ throws, ms }: JobArgs, { run, node, attempt, idempotencyKey }) => {
       const tools = { idempotencyKey };
       if (throws === true && attempt === 1)
         await failingWork(bench, run.id, node.id, tools, new Error("a planned failure of a job"));
-      return work(bench, run.id, node.id, tools, 80);
+      return work(bench, run.id, node.id, tools, ms ?? 80);
     },
     { retry },
   );
