@@ -73,7 +73,7 @@ const actions: Record<FaultKind, Action> = {
   swallow: onConnections(({ proxy }) => proxy?.swallow() ?? 0, 30_000),
   "swallow-all": async ({ workers }, note) => {
     note(null, 30_000);
-    return workers.map(({ proxy }) => proxy?.swallow() ?? 0).every((count) => count > 0);
+    return workers.map(({ proxy }) => proxy?.swallow() ?? 0).some((count) => count > 0);
   },
   stall: (target, note) => {
     const ms = 500 + target.random() * 2.5 * target.leaseMs;

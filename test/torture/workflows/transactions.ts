@@ -17,7 +17,7 @@ export const userTables = [
 ];
 
 /** How long a transaction holds one counter before it wants the other: on SQLite the others can only wait. */
-const overlapMs: Record<StoreName, number> = { sqlite: 5, postgres: 80, mysql: 80 };
+const overlapMs: Record<StoreName, number> = { sqlite: 5, postgres: 20, mysql: 60 };
 
 const retry = { attempts: 8, initial: 50, factor: 2, max: 1_000 } as const;
 
