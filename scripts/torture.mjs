@@ -1,0 +1,22 @@
+// `npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N]`
+//
+// Minutes of kills, stops, cut, stalled and swallowed connections and crashes of the server, on database servers of its
+// own, while processes work, start and command; then a judge that shares no code with the library. Not part of `npm test`.
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { install } from "./install.mjs";
+import { root, run, tool } from "./run.mjs";
+
+await install();
+const compiled = join(root, ".torture");
+rmSync(compiled, { recursive: true, force: true });
+for (const project of ["tsconfig.build.json", "tsconfig.torture.json"]) {
+  const code = await run(tool("tsc"), ["-p", project, ...(project === "tsconfig.torture.json" ? ["--noCheck"] : [])]);
+  if (code !== 0) process.exit(code);
+}
+
+const { ownMariadb, ownPostgres } = await import("./servers.mjs");
+const { torture } = await import(join(compiled, "test/torture/main.js"));
+process.exitCode = await torture(process.argv.slice(2), { postgres: ownPostgres, mysql: ownMariadb });
+process.exit();

@@ -1,0 +1,112 @@
+/** The command: a campaign on each database that was asked for, and what became of it. See scripts/torture.mjs. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { OwnServer } from "../../scripts/servers.mjs";
+import { Campaign, type Outcome } from "./campaign.js";
+import { faultsOf } from "./faults.js";
+import { type StoreName, storeNames } from "./stores.js";
+
+interface Servers {
+  readonly postgres: () => Promise<OwnServer>;
+  readonly mysql: () => Promise<OwnServer>;
+}
+
+interface Choice {
+  readonly stores: readonly StoreName[];
+  readonly minutes: number;
+  readonly seed: number;
+  /** Only these; all that the store can have, unless told otherwise. */
+  readonly faults: readonly string[] | null;
+}
+
+const usage = "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,…]";
+/** More of one kind say nothing new. */
+const shownPerInvariant = 10;
+
+/** @returns the exit code */
+export async function torture(args: readonly string[], servers: Servers): Promise<number> {
+  const choice = readChoice(args);
+  if (choice === null) {
+    console.error(`Usage: ${usage}`);
+    return 2;
+  }
+  let isClean = true;
+  for (const store of choice.stores) isClean = (await tortureOne(store, choice, servers)) && isClean;
+  return isClean ? 0 : 1;
+}
+
+function readChoice(args: readonly string[]): Choice | null {
+  try {
+    const text = { type: "string" } as const;
+    const options = { store: text, minutes: text, seed: text, faults: text };
+    const { values } = parseArgs({ args: [...args], options });
+    const minutes = Number(values.minutes ?? 5);
+    const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
+    const stores = values.store === undefined ? storeNames : storeNames.filter((name) => name === values.store);
+    const faults = values.faults?.split(",") ?? null;
+    const isKnown = (fault: string) => stores.some((store) => faultsOf(store).some((kind) => kind === fault));
+    const isGood = minutes > 0 && Number.isSafeInteger(seed) && stores.length > 0 && (faults ?? []).every(isKnown);
+    return isGood ? { stores, minutes, seed, faults } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function tortureOne(store: StoreName, choice: Choice, servers: Servers): Promise<boolean> {
+  const { minutes, seed } = choice;
+  const faults = faultsOf(store).filter((kind) => choice.faults?.includes(kind) ?? true);
+  const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${store}: ${text}`);
+  const folder = mkdtempSync(join(tmpdir(), `pawl-torture-${store}-`));
+  say(`seed ${seed}; ledger and logs are in ${folder}`);
+  const server = store === "sqlite" ? null : await servers[store]();
+  const campaign = new Campaign({ store, seed, minutes, folder, server, faults, say });
+  try {
+    const outcome = await campaign.run();
+    const isClean = report(outcome, say);
+    say(isClean ? "Nothing is lost, nothing is doubled." : `To repeat it: ${commandOf(store, choice)}`);
+    if (isClean) rmSync(folder, { recursive: true, force: true });
+    else keep(outcome, folder);
+    return isClean;
+  } finally {
+    await campaign.close();
+    await server?.remove();
+  }
+}
+
+const commandOf = (store: StoreName, { minutes, seed, faults }: Choice) =>
+  `npm run torture -- --store ${store} --minutes ${minutes} --seed ${seed}${faults === null ? "" : ` --faults ${faults}`}`;
+
+function report(outcome: Outcome, say: (text: string) => void): boolean {
+  const { violations, notes, faults, records, drained, snapshots, commands } = outcome;
+  const events = [...records.logs.values()].reduce((sum, log) => sum + log.length, 0);
+  say(`${records.runs.size} runs, ${events} events, ${commands} starts and commands, ${snapshots} snapshots.`);
+  say(`faults: ${[...faults].map(([kind, count]) => `${count} × ${kind}`).join(", ")}`);
+  const missing = [...faults].filter(([, count]) => count === 0).map(([kind]) => kind);
+  if (missing.length > 0) say(`FAILED: these faults never hit anything: ${missing.join(", ")}.`);
+  for (const { run, text } of notes.slice(0, shownPerInvariant)) say(`note on run ${run}: ${text}`);
+  const byInvariant = new Map<string, number>();
+  for (const { invariant, run, text } of violations) {
+    const count = (byInvariant.get(invariant) ?? 0) + 1;
+    byInvariant.set(invariant, count);
+    if (count <= shownPerInvariant) say(`VIOLATION ${invariant}${run === null ? "" : ` of run ${run}`}: ${text}`);
+  }
+  for (const [run, explanation] of [...drained.explanations].slice(0, shownPerInvariant))
+    say(`run ${run}: ${explanation}`);
+  const counts = [...byInvariant].map(([invariant, count]) => `${count} × ${invariant}`).join(", ");
+  say(violations.length === 0 ? "0 violations" : `${violations.length} violations: ${counts}`);
+  return violations.length === 0 && missing.length === 0;
+}
+
+/** What the checker saw, for whoever looks into it. */
+function keep({ violations, records }: Outcome, folder: string): void {
+  const write = (name: string, lines: Iterable<unknown>) =>
+    writeFileSync(join(folder, name), [...lines].map((line) => `${JSON.stringify(line)}\n`).join(""));
+  write("violations.jsonl", violations);
+  write("runs.jsonl", records.runs.values());
+  write("tasks.jsonl", records.tasks);
+  write("logs.jsonl", records.logs);
+  write("rows.jsonl", records.userRows);
+  write("inbox.jsonl", records.inbox);
+}
