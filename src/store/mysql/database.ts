@@ -4,11 +4,12 @@ import { StoreError } from "../../core/errors.js";
 import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import type { StoreOptions } from "../store.js";
-import { type Connection, Connections } from "./connections.js";
+import { Connections } from "./connections.js";
 import type { Driver } from "./driver.js";
-import { inPackets, type Result, type Session, singly, type Transaction, tooLarge } from "./session.js";
-import { type Sql, sql, type Value, write } from "./sql.js";
+import { inPackets, type Result, type Session, type Transaction } from "./session.js";
+import { type Sql, sql, type Value } from "./sql.js";
 import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
+import { UserTransaction } from "./user-transaction.js";
 
 const begin = sql("START TRANSACTION");
 const end = sql("COMMIT");
@@ -24,8 +25,8 @@ export class Database implements Queryable {
   readonly #reach: Reach;
   /** What is under way; `close` waits for it. */
   readonly #pending = new Set<Promise<unknown>>();
-  /** Connections that user code has transactions on. */
-  readonly #lent = new Set<Connection>();
+  /** Those that user code has open. */
+  readonly #userTransactions = new Set<UserTransaction>();
   #closed = false;
   #isCutOff = false;
 
@@ -87,7 +88,7 @@ export class Database implements Queryable {
     });
   }
 
-  /** A transaction on a connection of its own, for user code: nothing is retried, one statement at a time. */
+  /** A transaction for user code, on a connection that it has to itself until the transaction has ended. */
   async beginForUser(): Promise<{ readonly handle: unknown; readonly transaction: Transaction }> {
     const connection = await this.#retried("begin", async () => {
       const taken = await this.#users.take();
@@ -99,42 +100,19 @@ export class Database implements Queryable {
         throw isConnectionLost(error) ? new SafeToRetry(error) : error;
       }
     });
-    this.#lent.add(connection);
-    return { handle: connection.driver, transaction: this.#usersTransaction(connection) };
-  }
-
-  #usersTransaction(connection: Connection): Transaction {
-    const { driver, maxPacket } = connection;
-    const session = singly(async (text, values) => {
-      if (!this.#lent.has(connection)) throw new StoreError("The transaction has ended.", { transient: false });
-      const written = write(sql(text, values), this.#driver.escape);
-      if (Buffer.byteLength(written) > maxPacket - 1024) throw tooLarge(Buffer.byteLength(written), maxPacket);
-      return driver.query(written);
-    });
-    // The next user of the connection waits for the reset, this one does not.
-    const leave = (isClean: boolean) => {
-      if (!this.#lent.delete(connection)) return;
-      if (isClean) this.#track(this.#users.giveReset(connection));
+    const open = new UserTransaction(connection, this.#driver.escape, (transaction, leaving) => {
+      this.#userTransactions.delete(transaction);
+      // The next transaction on the connection waits for the reset, this one does not.
+      if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
       else this.#users.drop(connection);
+    });
+    this.#userTransactions.add(open);
+    const transaction: Transaction = {
+      run: (statements) => this.#track(open.run(statements)),
+      commit: (statements) => this.#track(open.commit(statements)),
+      rollback: () => this.#track(open.rollback()),
     };
-    const commit = async (statements: readonly Sql[]) => {
-      const results = await session.run([...statements, end]);
-      leave(true);
-      return results.slice(0, -1);
-    };
-    const rollback = async () => {
-      if (!this.#lent.has(connection)) return;
-      // A connection that does not even roll back is closed, and the server rolls back by itself.
-      await driver.query("ROLLBACK").then(
-        () => leave(true),
-        () => leave(false),
-      );
-    };
-    return {
-      run: (statements) => this.#track(session.run(statements)),
-      commit: (statements) => this.#track(commit(statements)),
-      rollback: () => this.#track(rollback()),
-    };
+    return { handle: open.handle, transaction };
   }
 
   /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
@@ -152,8 +130,7 @@ export class Database implements Queryable {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     clearTimeout(impatience);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
-    for (const connection of this.#lent) this.#users.drop(connection);
-    this.#lent.clear();
+    for (const transaction of this.#userTransactions) transaction.abandon();
     await Promise.all([this.#ours.close(), this.#users.close()]);
   }
 
