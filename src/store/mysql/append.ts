@@ -34,7 +34,7 @@ const appendsOnly = ({ next, events, drained, starts, mail, release, cursors }: 
 /** null: it must be looked at more closely; nothing was written. */
 export async function append(db: Database, batch: Appending, now: string): Promise<CommitResult | null> {
   try {
-    const [result] = await db.write([appendStatement(batch, now)]);
+    const result = await db.write(appendStatement(batch, now));
     if (result === undefined || result.affected === 0) return { kind: "fenced" };
     const at = result.insertId === 0 ? await stampOf(db, batch) : result.insertId;
     return { kind: "committed", at, kept: [], refused: [] };

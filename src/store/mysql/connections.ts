@@ -3,12 +3,14 @@
  * cuts off what is still open; both matter more here than features.
  */
 import { StoreError } from "../../core/errors.js";
+import { type Capabilities, capabilitiesOf } from "./capabilities.js";
 import type { Driver, DriverConnection } from "./driver.js";
 
 export interface Connection {
   readonly driver: DriverConnection;
   /** The largest packet the server takes, in bytes. */
   readonly maxPacket: number;
+  readonly capabilities: Capabilities;
   /** Set when the connection died while nobody used it. */
   lost: boolean;
   /** When it was last given back, on this process's steady clock. */
@@ -153,8 +155,10 @@ export class Connections {
     opened.on("end", onLost);
     try {
       for (const statement of settings(idleSeconds)) await opened.query(statement);
-      const [rows] = (await opened.query("SELECT @@max_allowed_packet AS bytes")) as [[{ bytes: number }]];
-      return Object.assign(state, { driver: opened, maxPacket: Number(rows[0].bytes) });
+      const [rows] = await opened.query("SELECT @@max_allowed_packet AS bytes, VERSION() AS version");
+      const [{ bytes, version }] = rows as [{ bytes: number; version: string }];
+      const capabilities = capabilitiesOf(version);
+      return Object.assign(state, { driver: opened, maxPacket: Number(bytes), capabilities });
     } catch (error) {
       opened.destroy();
       throw error;

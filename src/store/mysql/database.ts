@@ -4,15 +4,13 @@ import { StoreError } from "../../core/errors.js";
 import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import type { StoreOptions } from "../store.js";
-import { Connections } from "./connections.js";
+import { begin, commit, rollback } from "./block.js";
+import { type Connection, Connections } from "./connections.js";
 import type { Driver } from "./driver.js";
-import { inPackets, type Result, type Session, type Transaction } from "./session.js";
+import { inBlocks, inPackets, type Result, type Session, type Transaction } from "./session.js";
 import { type Sql, sql, type Value } from "./sql.js";
 import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
 import { UserTransaction } from "./user-transaction.js";
-
-const begin = sql("START TRANSACTION");
-const end = sql("COMMIT");
 
 /** A transaction that is tried so often is unlucky enough to be told. */
 const attempts = 5;
@@ -29,6 +27,8 @@ export class Database implements Queryable {
   readonly #userTransactions = new Set<UserTransaction>();
   #closed = false;
   #isCutOff = false;
+  /** For what only reads, with any connection. */
+  readonly reader: Session = { run: (statements) => this.read(statements) };
 
   constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
     this.#driver = driver;
@@ -42,18 +42,20 @@ export class Database implements Queryable {
 
   /** Statements that may be done twice: tried again when the connection turns out to be lost. */
   async read(statements: readonly Sql[]): Promise<readonly Result[]> {
-    return this.#retried("read", () => this.#withConnection((session) => session.run(statements), isReadRetryable));
+    const run = (connection: Connection) => this.#packets(connection).run(statements);
+    return this.#retried("read", () => this.#withConnection(run, isReadRetryable));
   }
 
   async query(text: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
     const statement = sql(text, values as readonly Value[]);
-    if (!/^SELECT/i.test(text)) return (await this.write([statement]))[0]?.rows ?? [];
+    if (!/^SELECT/i.test(text)) return (await this.write(statement))?.rows ?? [];
     return (await this.read([statement]))[0]?.rows ?? [];
   }
 
-  /** Statements that commit by themselves. Whether they were done is unknown when the answer is lost. */
-  async write(statements: readonly Sql[]): Promise<readonly Result[]> {
-    return this.#retried("write", () => this.#withConnection((session) => session.run(statements), isCollision));
+  /** A statement that commits by itself. Whether it was done is unknown when the answer is lost. */
+  async write(statement: Sql): Promise<Result | undefined> {
+    const run = (connection: Connection) => this.#packets(connection).run([statement]);
+    return (await this.#retried("write", () => this.#withConnection(run, isCollision)))[0];
   }
 
   /**
@@ -64,7 +66,8 @@ export class Database implements Queryable {
     return this.#retried("transaction", () => {
       let committing = false;
       const safe = (error: unknown) => isCollision(error) || (!committing && isConnectionLost(error));
-      return this.#withConnection((session) => {
+      return this.#withConnection((connection) => {
+        const session = this.#blocks(connection);
         let opening: readonly Sql[] = [begin];
         return work({
           run(statements) {
@@ -75,14 +78,14 @@ export class Database implements Queryable {
           async commit(statements) {
             // Alone in a packet of its own only when the statements before it fill one.
             committing = true;
-            const results = await session.run([...opening, ...statements, end]).catch((error: unknown) => {
+            const results = await session.run([...opening, ...statements, commit]).catch((error: unknown) => {
               // An answer from the server: COMMIT was not reached.
               if (!isConnectionLost(error)) committing = false;
               throw error;
             });
             return results.slice(opening.length, -1);
           },
-          rollback: async () => void (await session.run([sql("ROLLBACK")])),
+          rollback: async () => void (await session.run([rollback])),
         });
       }, safe);
     });
@@ -117,7 +120,8 @@ export class Database implements Queryable {
 
   /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
   async exclusively<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#retried("connect", () => this.#withConnection(work, () => false, true));
+    const run = (connection: Connection) => work(this.#packets(connection));
+    return this.#retried("connect", () => this.#withConnection(run, () => false, true));
   }
 
   async close(): Promise<void> {
@@ -134,19 +138,25 @@ export class Database implements Queryable {
     await Promise.all([this.#ours.close(), this.#users.close()]);
   }
 
-  /** Gives `work` a session; afterwards the connection is clean and free again, or gone. */
+  #packets({ driver, maxPacket }: Connection): Session {
+    return inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket });
+  }
+
+  #blocks({ driver, maxPacket, capabilities }: Connection): Session {
+    return inBlocks((text) => driver.query(text), { quote: this.#driver.escape, maxPacket, ...capabilities });
+  }
+
+  /** Gives `work` a connection; afterwards it is clean and free again, or gone. */
   async #withConnection<T>(
-    work: (session: Session) => Promise<T>,
+    work: (connection: Connection) => Promise<T>,
     isSafe: (error: unknown) => boolean,
     dropAfterwards = false,
   ): Promise<T> {
     const connection = await this.#ours.take().catch((error: unknown) => {
       throw isConnectionLost(error) ? new SafeToRetry(error) : error;
     });
-    const { driver, maxPacket } = connection;
-    const session = inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket });
     try {
-      const result = await work(session);
+      const result = await work(connection);
       if (dropAfterwards) this.#ours.drop(connection);
       else this.#ours.give(connection);
       return result;
@@ -154,7 +164,7 @@ export class Database implements Queryable {
       if (dropAfterwards || isConnectionLost(error)) {
         this.#ours.drop(connection);
       } else {
-        await driver.query("ROLLBACK").then(
+        await connection.driver.query(rollback.text).then(
           () => this.#ours.give(connection),
           () => this.#ours.drop(connection),
         );

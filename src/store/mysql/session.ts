@@ -1,6 +1,8 @@
 /** Running statements on a connection, and what they answer. */
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
+import { begin, blockBytes, blockOf, rollback, savepoint } from "./block.js";
+import type { Capabilities } from "./capabilities.js";
 import { type Quote, type Sql, type Value, write } from "./sql.js";
 
 export interface Result {
@@ -23,6 +25,14 @@ export interface Transaction extends Session {
   rollback(): Promise<void>;
 }
 
+/** Sends a text to the server; answers [rows or header, fields]. */
+type Send = (text: string) => Promise<readonly unknown[]>;
+
+interface Packing {
+  readonly quote: Quote;
+  readonly maxPacket: number;
+}
+
 /** What the session needs of a connection; also all that is asked of a connection of the user's. */
 type Query = (text: string, values: readonly Value[]) => Promise<unknown>;
 
@@ -37,11 +47,8 @@ export function singly(query: Query): Session {
   };
 }
 
-/** As few packets as possible, on a connection that takes several statements at once. */
-export function inPackets(
-  query: (text: string) => Promise<readonly unknown[]>,
-  { quote, maxPacket }: { readonly quote: Quote; readonly maxPacket: number },
-): Session {
+/** As few packets as possible. Each statement is a transaction of its own, or reads. */
+export function inPackets(query: Send, { quote, maxPacket }: Packing): Session {
   return {
     async run(statements) {
       const results: Result[] = [];
@@ -53,6 +60,37 @@ export function inPackets(
       return results;
     },
   };
+}
+
+/** The statements of one transaction, the first of which is `begin`: in blocks (block.ts) if the server has them. */
+export function inBlocks(query: Send, { quote, maxPacket, hasBlocks }: Packing & Capabilities): Session {
+  return {
+    async run(statements) {
+      const results: Result[] = [];
+      const hasSavepoint = statements.includes(savepoint);
+      const parts = hasBlocks
+        ? packets(statements, quote, maxPacket - blockBytes)
+        : packets(statements, quote, maxPacket).flatMap((packet) => packet.map((text) => [text]));
+      for (const part of parts) {
+        const [first = ""] = part;
+        if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
+          results.push(resultOf((await query(first))[0]));
+        } else {
+          const [answer] = await query(blockOf(part, { continues: first !== begin.text, hasSavepoint }));
+          results.push(...resultsOfBlock(part, answer));
+        }
+      }
+      return results;
+    },
+  };
+}
+
+const answersRows = /^\s*SELECT/i;
+
+/** A block answers with the rows of each SELECT, and with one header for all of the others. */
+function resultsOfBlock(statements: readonly string[], answer: unknown): Result[] {
+  const rows = Array.isArray(answer) ? answer.slice() : [];
+  return statements.map((text) => resultOf(answersRows.test(text) ? rows.shift() : undefined));
 }
 
 /** All are written before the first is sent: a value that is too large must not leave half of them done. */

@@ -60,9 +60,9 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await other.query("ROLLBACK");
     // As many as there are connections: one of them has the connection of the first, if that was kept.
     const next = await Promise.all(following.map(() => store.begin()));
-    const write = (index: number) =>
-      (next[index]?.handle as Connection).query("INSERT INTO effects VALUES (?)", [`next ${index}`]);
-    await Promise.all(next.map((_, index) => write(index)));
+    const write = (handle: unknown, index: number) =>
+      (handle as Connection).query("INSERT INTO effects VALUES (?)", [`next ${index}`]);
+    await Promise.all(next.map(({ handle }, index) => write(handle, index)));
     await first.rollback();
     const results = await Promise.all(
       next.map((transaction, index) => transaction.commit(recording(fence, following[index] as string))),

@@ -1,8 +1,9 @@
-/** A transaction on a connection of its own, for user code: nothing is retried, one statement at a time. */
+/** A transaction on a connection of its own, for user code. Nothing is retried. */
 import { StoreError } from "../../core/errors.js";
+import { commit, rollback } from "./block.js";
 import type { Connection } from "./connections.js";
-import { type Result, type Session, singly, type Transaction, tooLarge } from "./session.js";
-import { type Quote, type Sql, sql, write } from "./sql.js";
+import { inBlocks, type Result, type Session, type Transaction } from "./session.js";
+import type { Quote, Sql } from "./sql.js";
 
 /** How a transaction leaves its connection: in no transaction, or in a state that is not known. */
 export type Leaving = "clean" | "unknown";
@@ -21,13 +22,12 @@ export class UserTransaction implements Transaction {
   constructor(connection: Connection, quote: Quote, onEnd: (transaction: UserTransaction, leaving: Leaving) => void) {
     this.#connection = connection;
     this.#onEnd = onEnd;
-    const { driver, maxPacket } = connection;
-    this.#session = singly(async (text, values) => {
+    const { driver, maxPacket, capabilities } = connection;
+    const query = async (text: string) => {
       this.#assertOpen();
-      const written = write(sql(text, values), quote);
-      if (Buffer.byteLength(written) > maxPacket - 1024) throw tooLarge(Buffer.byteLength(written), maxPacket);
-      return driver.query(written);
-    });
+      return driver.query(text);
+    };
+    this.#session = inBlocks(query, { quote, maxPacket, ...capabilities });
   }
 
   get handle(): unknown {
@@ -39,7 +39,7 @@ export class UserTransaction implements Transaction {
   }
 
   async commit(statements: readonly Sql[]): Promise<readonly Result[]> {
-    const results = await this.#session.run([...statements, sql("COMMIT")]);
+    const results = await this.#session.run([...statements, commit]);
     this.#end("clean");
     return results.slice(0, -1);
   }
@@ -57,7 +57,7 @@ export class UserTransaction implements Transaction {
   }
 
   async #rollBack(): Promise<void> {
-    await this.#connection.driver.query("ROLLBACK").then(
+    await this.#connection.driver.query(rollback.text).then(
       () => this.#end("clean"),
       () => this.#end("unknown"),
     );

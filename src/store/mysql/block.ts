@@ -1,0 +1,39 @@
+/**
+ * Several statements of a transaction in one packet, in a form that cannot be applied by halves.
+ *
+ * Statements that are merely joined by semicolons can: when another node of a Galera cluster aborts the transaction
+ * between two of them, those behind may be carried out on their own, each as a transaction of its own (5 of 1,500 packets
+ * under contention). A block ends at the first error, and its handler has rolled everything back before the client hears
+ * of it (none of 2,000). It costs about 0.03 ms. MySQL has no blocks outside of stored programs, so there every statement
+ * is sent by itself, when the one before it has been answered.
+ */
+import { sql } from "./sql.js";
+
+export const begin = sql("START TRANSACTION");
+export const commit = sql("COMMIT");
+export const rollback = sql("ROLLBACK");
+
+/** Before births, whose keys may be taken: what came before them in the transaction stays. */
+export const savepoint = sql("SAVEPOINT pawl");
+export const toSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");
+
+export interface BlockOptions {
+  /** The block continues a transaction: one that the server has rolled back since is reported as a deadlock. */
+  readonly continues: boolean;
+  /** A duplicate key takes the transaction back to the savepoint, where it goes on; without this it ends everything. */
+  readonly hasSavepoint: boolean;
+}
+
+const rollsBack = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; ";
+const returnsToSavepoint = `DECLARE EXIT HANDLER FOR 1062 BEGIN ${toSavepoint.text}; RESIGNAL; END; `;
+const isOpen =
+  "IF NOT @@in_transaction THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, " +
+  "MESSAGE_TEXT = 'The server has rolled the transaction back'; END IF; ";
+
+/** Room for what a block adds to its statements, in bytes. */
+export const blockBytes = 512;
+
+export function blockOf(statements: readonly string[], { continues, hasSavepoint }: BlockOptions): string {
+  const handlers = hasSavepoint ? rollsBack + returnsToSavepoint : rollsBack;
+  return `BEGIN NOT ATOMIC ${handlers}${continues ? isOpen : ""}${statements.join(";")}; END`;
+}
