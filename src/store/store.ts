@@ -198,6 +198,12 @@ export type CommitResult =
       readonly at: number;
       /** Runs that were to be parked but have mail, see `Next`. */
       readonly kept: readonly string[];
+      /**
+       * Runs of this batch that stay with their owner (`next.kind` "keep") and have undrained messages that this commit does
+       * not drain, as of the commit's own snapshot. Messages that the batch itself delivers may be missing. Only in a fenced
+       * commit: an owner learns of an acknowledged pause or cancel this way, before its next heartbeat.
+       */
+      readonly mailed: readonly string[];
       /** `Batch.starts` that were refused; everything else is written. A start whose own id exists already is not refused. */
       readonly refused: readonly Refusal[];
     }

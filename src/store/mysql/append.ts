@@ -37,7 +37,7 @@ export async function append(db: Database, batch: Appending, now: string): Promi
     const [result] = await db.write([appendStatement(batch, now)]);
     if (result === undefined || result.affected === 0) return { kind: "fenced" };
     const at = result.insertId === 0 ? await stampOf(db, batch) : result.insertId;
-    return { kind: "committed", at, kept: [], refused: [] };
+    return { kind: "committed", at, kept: [], mailed: [], refused: [] };
   } catch (error) {
     const { cause } = error as { cause?: unknown };
     if (cause !== undefined && (isNullRefused(cause) || isDuplicateKey(cause))) return null;

@@ -25,7 +25,7 @@ export async function commitIn(transaction: Transaction, batch: Batch, now: stri
   if (births.length > 0) {
     try {
       await transaction.commit([savepoint, ...births, ...statements]);
-      return { kind: "committed", at, kept, refused };
+      return { kind: "committed", at, kept, mailed: [], refused };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       // A key or an id is taken. Only now is it worth finding out which.
@@ -35,7 +35,7 @@ export async function commitIn(transaction: Transaction, batch: Batch, now: stri
   }
   try {
     await transaction.commit(statements);
-    return { kind: "committed", at, kept, refused };
+    return { kind: "committed", at, kept, mailed: [], refused };
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     return conflictOf(transaction, batch, now, error);
