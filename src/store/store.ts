@@ -325,9 +325,14 @@ export type Hint =
 export interface StoreTransaction {
   /** What the user's code gets: a `pg` client, a `mysql2` promise connection, a SQLite database. */
   readonly handle: unknown;
-  /** Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. */
+  /**
+   * Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. Throws TransactionError,
+   * with nothing written, when it is not the transaction that was begun any more, or cannot be committed. The handle is of
+   * no use from here on.
+   */
   commit(batch: Batch): Promise<CommitResult>;
-  rollback(): Promise<void>;
+  /** @param options.discard the code that has the handle may still be running: its connection is never used again */
+  rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
 export interface StoreOptions {
