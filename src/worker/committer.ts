@@ -266,7 +266,7 @@ export class Committer {
     const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#letGoAt(probe);
     if (at === null) return null;
     this.#options.onUncertain();
-    return { kind: "committed", at, kept: [], refused: [], found: true };
+    return { kind: "committed", at, kept: [], mailed: [], refused: [], found: true };
   }
 
   async #writtenAt({ runId, after }: Transition): Promise<number | null> {

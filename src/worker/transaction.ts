@@ -75,7 +75,7 @@ async function commit(
     const { alive } = await insist(() => store.beat(committer.fence));
     const [written] = await insist(() => store.log(turn.runId, { after, limit: 1 }));
     if (!alive || written === undefined) throw error;
-    return { kind: "committed", at: written.at, kept: [], refused: [] };
+    return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
   }
 }
 

@@ -19,13 +19,13 @@ export async function commitIn(transaction: Transaction, batch: Batch, now: stri
   const children = batch.transitions.flatMap(({ starts }) => starts);
   const { starts, fence } = batch;
   const { at } = seen;
-  const { statements, kept } = writeStatements(batch, seen, new Set(children.map(({ id }) => id)));
+  const { statements, kept, mailed } = writeStatements(batch, seen, new Set(children.map(({ id }) => id)));
   const births = birthStatements([...children, ...starts], { at, fence });
   let refused: readonly Refusal[] = [];
   if (births.length > 0) {
     try {
       await transaction.commit([savepoint, ...births, ...statements]);
-      return { kind: "committed", at, kept, refused };
+      return { kind: "committed", at, kept, mailed, refused };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       // A key or an id is taken. Only now is it worth finding out which.
@@ -34,7 +34,7 @@ export async function commitIn(transaction: Transaction, batch: Batch, now: stri
     }
   }
   await transaction.commit(statements);
-  return { kind: "committed", at, kept, refused };
+  return { kind: "committed", at, kept, mailed, refused };
 }
 
 /**

@@ -112,7 +112,7 @@ function packets(statements: readonly Sql[], quote: Quote, maxPacket: number): s
   return all;
 }
 
-export function tooLarge(bytes: number, maxPacket: number): StoreError {
+function tooLarge(bytes: number, maxPacket: number): StoreError {
   return new StoreError(
     `A statement of ${bytes} bytes is more than the server takes (max_allowed_packet = ${maxPacket}). ` +
       "Raise max_allowed_packet, or keep the data elsewhere and pass a reference to it.",

@@ -8,7 +8,7 @@ import type { PgQuery } from "./driver.js";
 import type { Tables } from "./tables.js";
 import type { NewEventRow, Work } from "./work.js";
 
-/** Returns a row with `at`, or none: fenced, or the run is not the worker's. The general statement then says which. */
+/** Returns a row with `at` and whether it has mail, or none: fenced, or the run is not the worker's. The general statement then says which. */
 export class OneEvent {
   readonly #clock: SqlClock;
   readonly #text: string;
@@ -24,7 +24,7 @@ export class OneEvent {
 SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
 WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
-FOR KEY SHARE OF w RETURNING at`;
+FOR KEY SHARE OF w RETURNING at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;
   }
 
   /** null: there is more to do than that. */

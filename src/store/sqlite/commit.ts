@@ -37,6 +37,9 @@ const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiti
 const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ?";
 const deleteInbox = "DELETE FROM pawl_inbox WHERE run_id = ?";
 
+const someMessage = "SELECT 1 FROM pawl_inbox LIMIT 1";
+const hasMail = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND mail > 0";
+
 const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
 
 const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
@@ -49,6 +52,9 @@ const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, a
 export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
   if (fence !== null && !holds(db, fence)) return { kind: "fenced" };
   const kept: string[] = [];
+  const mailed: string[] = [];
+  // Before anything is delivered or drained; inboxes are empty as a rule, so most commits pay for this one look.
+  const hasMessages = fence !== null && db.get(someMessage) !== undefined;
   for (const transition of transitions) {
     const { runId } = transition;
     if (!append(db, transition, fence, at)) return { kind: "conflict", runId };
@@ -58,9 +64,10 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
     if (transition.mail.length > 0) deliver(db, transition.mail, at);
     if (transition.release.length > 0) release(db, transition.release, at);
     if (!advance(db, runId, transition.next, fence, at)) kept.push(runId);
+    if (hasMessages && transition.next.kind === "keep" && db.get(hasMail, runId) !== undefined) mailed.push(runId);
   }
   const refused = starts.length > 0 ? startRuns(db, starts, fence, at) : [];
-  return { kind: "committed", at, kept, refused };
+  return { kind: "committed", at, kept, mailed, refused };
 }
 
 export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";
