@@ -13,6 +13,10 @@ export const begin = sql("START TRANSACTION");
 export const commit = sql("COMMIT");
 export const rollback = sql("ROLLBACK");
 
+/** Made when a transaction of user code begins; released before anything is recorded, which fails if it is another one. */
+export const proof = sql("SAVEPOINT pawl_proof");
+export const releaseProof = sql("RELEASE SAVEPOINT pawl_proof");
+
 /** Before births, whose keys may be taken: what came before them in the transaction stays. */
 export const savepoint = sql("SAVEPOINT pawl");
 export const toSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");

@@ -3,19 +3,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
+import { NoAnswerError, StatementDeadline } from "../statement-deadline.js";
 import type { StoreOptions } from "../store.js";
 import { begin, commit, rollback } from "./block.js";
 import { type Connection, Connections } from "./connections.js";
 import type { Driver } from "./driver.js";
+import { ServerSessions } from "./server-sessions.js";
 import { inBlocks, inPackets, type Result, type Session, type Transaction } from "./session.js";
 import { type Sql, sql, type Value } from "./sql.js";
-import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
-import { UserTransaction } from "./user-transaction.js";
+import { isCollision, isConnectionLost, isSessionGone, toStoreError } from "./trouble.js";
+import { type Leaving, UserTransaction } from "./user-transaction.js";
 
 /** A transaction that is tried so often is unlucky enough to be told. */
 const attempts = 5;
 
 export class Database implements Queryable {
+  /** How long a statement may go unanswered; workers make it shorter. */
+  readonly deadline = new StatementDeadline();
   readonly #driver: Driver;
   readonly #ours: Connections;
   readonly #users: Connections;
@@ -36,8 +40,10 @@ export class Database implements Queryable {
     this.#reach = new Reach((what) => {
       if (!this.#closed) onTrouble?.(what);
     });
-    this.#ours = new Connections({ driver, uri, limit: 10, multipleStatements: true, idleSeconds: 20 });
-    this.#users = new Connections({ driver, uri, limit: 10, multipleStatements: false, idleSeconds: 60 });
+    const { deadline } = this;
+    const common = { driver, uri, limit: 10, deadline, sessions: new ServerSessions(driver, uri, deadline) };
+    this.#ours = new Connections({ ...common, multipleStatements: true, idleSeconds: 20 });
+    this.#users = new Connections({ ...common, multipleStatements: false, idleSeconds: 60 });
   }
 
   /** Statements that may be done twice: tried again when the connection turns out to be lost. */
@@ -92,35 +98,37 @@ export class Database implements Queryable {
   }
 
   /** A transaction for user code, on a connection that it has to itself until the transaction has ended. */
-  async beginForUser(): Promise<{ readonly handle: unknown; readonly transaction: Transaction }> {
-    const connection = await this.#retried("begin", async () => {
-      const taken = await this.#users.take();
+  async beginForUser(): Promise<UserTransaction> {
+    return this.#retried("begin", async () => {
+      const connection = await this.#take(this.#users);
+      const onEnd = async (transaction: UserTransaction, leaving: Leaving) => {
+        this.#userTransactions.delete(transaction);
+        // The next transaction on the connection waits for the reset, this one does not.
+        if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
+        else if (leaving === "in use") await this.#track(this.#users.discard(connection));
+        else await this.#track(this.#users.giveUp(connection));
+      };
       try {
-        await taken.driver.query(begin.text);
-        return taken;
+        const transaction = await UserTransaction.begin(connection, this.#driver.escape, onEnd);
+        this.#userTransactions.add(transaction);
+        return transaction;
       } catch (error) {
-        this.#users.drop(taken);
+        await this.#leave(this.#users, connection, error);
         throw isConnectionLost(error) ? new SafeToRetry(error) : error;
       }
     });
-    const open = new UserTransaction(connection, this.#driver.escape, (transaction, leaving) => {
-      this.#userTransactions.delete(transaction);
-      // The next transaction on the connection waits for the reset, this one does not.
-      if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
-      else this.#users.drop(connection);
-    });
-    this.#userTransactions.add(open);
-    const transaction: Transaction = {
-      run: (statements) => this.#track(open.run(statements)),
-      commit: (statements) => this.#track(open.commit(statements)),
-      rollback: () => this.#track(open.rollback()),
-    };
-    return { handle: open.handle, transaction };
+  }
+
+  /** `close` waits for it. */
+  untilDone<T>(work: Promise<T>): Promise<T> {
+    return this.#track(work);
   }
 
   /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
   async exclusively<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const run = (connection: Connection) => work(this.#packets(connection));
+    // A migration takes as long as it takes: there is no deadline.
+    const run = ({ driver, maxPacket }: Connection) =>
+      work(inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
     return this.#retried("connect", () => this.#withConnection(run, () => false, true));
   }
 
@@ -134,16 +142,35 @@ export class Database implements Queryable {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     clearTimeout(impatience);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
-    for (const transaction of this.#userTransactions) transaction.abandon();
+    await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
     await Promise.all([this.#ours.close(), this.#users.close()]);
   }
 
-  #packets({ driver, maxPacket }: Connection): Session {
-    return inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket });
+  #packets({ ask, maxPacket }: Connection): Session {
+    return inPackets(ask, { quote: this.#driver.escape, maxPacket });
   }
 
-  #blocks({ driver, maxPacket, capabilities }: Connection): Session {
-    return inBlocks((text) => driver.query(text), { quote: this.#driver.escape, maxPacket, ...capabilities });
+  #blocks({ ask, maxPacket, capabilities }: Connection): Session {
+    return inBlocks(ask, { quote: this.#driver.escape, maxPacket, ...capabilities });
+  }
+
+  async #take(connections: Connections): Promise<Connection> {
+    return connections.take().catch((error: unknown) => {
+      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+    });
+  }
+
+  /** Takes back a connection on which this error came. */
+  async #leave(connections: Connections, connection: Connection, error: unknown): Promise<void> {
+    if (error instanceof NoAnswerError) for (const some of [this.#ours, this.#users]) some.dropFree();
+    if (!isConnectionLost(error)) {
+      const rolledBack = connection.ask(rollback.text).then(() => connections.give(connection));
+      await rolledBack.catch(() => connections.giveUp(connection));
+    } else if (isSessionGone(error)) {
+      connections.drop(connection);
+    } else {
+      await connections.giveUp(connection);
+    }
   }
 
   /** Gives `work` a connection; afterwards it is clean and free again, or gone. */
@@ -152,23 +179,15 @@ export class Database implements Queryable {
     isSafe: (error: unknown) => boolean,
     dropAfterwards = false,
   ): Promise<T> {
-    const connection = await this.#ours.take().catch((error: unknown) => {
-      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
-    });
+    const connection = await this.#take(this.#ours);
     try {
       const result = await work(connection);
       if (dropAfterwards) this.#ours.drop(connection);
       else this.#ours.give(connection);
       return result;
     } catch (error) {
-      if (dropAfterwards || isConnectionLost(error)) {
-        this.#ours.drop(connection);
-      } else {
-        await connection.driver.query(rollback.text).then(
-          () => this.#ours.give(connection),
-          () => this.#ours.drop(connection),
-        );
-      }
+      if (dropAfterwards) this.#ours.drop(connection);
+      else await this.#leave(this.#ours, connection, error);
       throw isSafe(error) ? new SafeToRetry(error) : error;
     }
   }

@@ -124,6 +124,7 @@ class MysqlStore extends SqlReads implements Store {
   }
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
     const { fence, freed } = await enlist(this.#db, worker, this.#now());
     if (freed) this.#hints.emit(tasksFreed);
     return fence;
@@ -137,6 +138,7 @@ class MysqlStore extends SqlReads implements Store {
 
   async retire(fence: Fence): Promise<void> {
     await retire(this.#db, fence, this.#now());
+    this.#db.deadline.retired(fence.workerId);
     this.#hints.emit(tasksFreed);
   }
 

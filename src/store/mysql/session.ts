@@ -1,7 +1,7 @@
 /** Running statements on a connection, and what they answer. */
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
-import { begin, blockBytes, blockOf, rollback, savepoint } from "./block.js";
+import { begin, blockBytes, blockOf, releaseProof, rollback, savepoint } from "./block.js";
 import type { Capabilities } from "./capabilities.js";
 import { type Quote, type Sql, type Value, write } from "./sql.js";
 
@@ -76,7 +76,8 @@ export function inBlocks(query: Send, { quote, maxPacket, hasBlocks }: Packing &
         if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
           results.push(resultOf((await query(first))[0]));
         } else {
-          const [answer] = await query(blockOf(part, { continues: first !== begin.text, hasSavepoint }));
+          const continues = first !== begin.text && first !== releaseProof.text;
+          const [answer] = await query(blockOf(part, { continues, hasSavepoint }));
           results.push(...resultsOfBlock(part, answer));
         }
       }

@@ -13,20 +13,22 @@ export async function begin(
   now: () => string,
   onCommitted: (batch: Batch, result: CommitResult) => void,
 ): Promise<StoreTransaction> {
-  const { handle, transaction } = await db.beginForUser();
+  const transaction = await db.beginForUser();
+  const commit = async (batch: Batch): Promise<CommitResult> => {
+    try {
+      await transaction.takeBack();
+      const result = await commitIn(transaction, batch, now());
+      onCommitted(batch, result);
+      return result;
+    } catch (error) {
+      await transaction.rollback();
+      return conflictOf(db.reader, batch, now(), toStoreError(error, "The transaction was not committed"));
+    }
+  };
   return {
-    handle,
-    async commit(batch) {
-      try {
-        const result = await commitIn(transaction, batch, now());
-        onCommitted(batch, result);
-        return result;
-      } catch (error) {
-        await transaction.rollback();
-        return conflictOf(db.reader, batch, now(), toStoreError(error, "The transaction was not committed"));
-      }
-    },
-    rollback: () => transaction.rollback(),
+    handle: transaction.handle,
+    commit: (batch) => db.untilDone(commit(batch)),
+    rollback: (options) => db.untilDone(transaction.rollback(options)),
   };
 }
 
