@@ -7,8 +7,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import { Reach } from "../reach.js";
 import type { SqlRow } from "../sql/dialect.js";
-import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery } from "./driver.js";
-import { isCollision, isConnectionLost, isNeverSent, isStalePlan, toConnectError, toStoreError } from "./errors.js";
+import { StatementDeadline } from "../statement-deadline.js";
+import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery, PgResult } from "./driver.js";
+import {
+  isCollision,
+  isConnectionLost,
+  isGone,
+  isNeverSent,
+  isStalePlan,
+  toConnectError,
+  toStoreError,
+} from "./errors.js";
+import { Sessions, whoAmI } from "./sessions.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
 
@@ -44,6 +54,8 @@ export class Database {
   readonly #transactions: PgPool;
   readonly #onTrouble: OnTrouble;
   readonly reach: Reach;
+  readonly deadline = new StatementDeadline();
+  readonly #sessions: Sessions;
   /** All that are open, or about to be. */
   readonly #sockets = new Set<Socket>();
   #closed = false;
@@ -54,18 +66,29 @@ export class Database {
     this.reach = new Reach((what) => {
       if (!this.#closed) onTrouble(what);
     });
+    const rescueConfig = () => {
+      const patienceMs = Math.min(this.deadline.ms, connectionTimeoutMs);
+      return { ...this.connectionConfig(url), connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
+    };
+    this.#sessions = new Sessions(
+      () => new pg.Client(rescueConfig()),
+      () => this.deadline.ms,
+    );
     this.#pool = this.#open(pg, url, sessionSettings);
     // No connection is opened before the first is asked for. Apart, so that user code cannot take the commits' places.
     this.#transactions = this.#open(pg, url, transactionSettings);
   }
 
   #open(pg: PgModule, url: string, settings: readonly string[]): PgPool {
-    const set = { text: settings.map((setting) => `SET ${setting}`).join("; ") };
+    const text = [...settings.map((setting) => `SET ${setting}`), whoAmI].join("; ");
     const pool = new pg.Pool({
       ...this.connectionConfig(url),
       max: poolSize,
       idleTimeoutMillis: 60_000,
-      onConnect: (client: PgClient) => client.query(set),
+      onConnect: async (client: PgClient) => {
+        const results = (await this.ask(client, { text })) as unknown as readonly PgResult[];
+        this.#sessions.opened(client, results.at(-1)?.rows[0]);
+      },
     });
     // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
     pool.on("error", (error) => this.reach.lost(error));
@@ -76,7 +99,7 @@ export class Database {
   /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
   async describe(): Promise<{ readonly schema: string | null; readonly place: string }> {
     return this.#attempt(async (client) => {
-      const { rows } = await client.query({ text: "SELECT current_schema() AS schema" });
+      const { rows } = await this.ask(client, { text: "SELECT current_schema() AS schema" });
       const place = `${client.host ?? "localhost"}:${client.port ?? 5432}/${client.database ?? ""}`;
       return { schema: (rows[0]?.schema as string | null | undefined) ?? null, place };
     }, true);
@@ -84,37 +107,37 @@ export class Database {
 
   /** Anything that writes nothing: tried again whatever happened to the connection. */
   async read(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => client.query(query), true)).rows;
+    return (await this.#attempt((client) => this.ask(client, query), true)).rows;
   }
 
   /** One statement that is a transaction. */
   async write(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => client.query(query), false)).rows;
+    return (await this.#attempt((client) => this.ask(client, query), false)).rows;
   }
 
   /** Several statements in one transaction; `work` may be called again when nothing of it was committed. */
-  async transaction<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (run: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {
     return this.#attempt(async (client) => {
-      await client.query({ text: "BEGIN" });
+      const run = async (query: PgQuery) => (await this.ask(client, query)).rows;
+      await run({ text: "BEGIN" });
       let result: T;
       try {
-        result = await work(client);
+        result = await work(run);
       } catch (error) {
-        if (!isConnectionLost(error)) await client.query({ text: "ROLLBACK" });
+        if (!isConnectionLost(error)) await run({ text: "ROLLBACK" });
         throw error;
       }
-      await client.query({ text: "COMMIT" });
+      await run({ text: "COMMIT" });
       return result;
     }, false);
   }
 
-  /** A connection for a transaction that runs user code. The caller releases it. */
-  async checkOut(): Promise<PgPoolClient> {
+  /** A connection for a transaction that runs user code, and the answer to `begin`. The caller returns it. */
+  async checkOut(begin: string): Promise<{ readonly client: PgPoolClient; readonly results: readonly PgResult[] }> {
     for (let attempt = 1; ; attempt += 1) {
       const client = await this.#acquire(this.#transactions);
       try {
-        await client.query({ text: "BEGIN ISOLATION LEVEL READ COMMITTED" });
-        return client;
+        return { client, results: (await this.ask(client, { text: begin })) as unknown as readonly PgResult[] };
       } catch (error) {
         client.release(true);
         if (isConnectionLost(error)) this.reach.lost(error);
@@ -122,6 +145,28 @@ export class Database {
         await backOff(attempt);
       }
     }
+  }
+
+  /** One statement on one connection. Silence beyond the deadline is an error, and drops the connection. */
+  ask(client: PgClient, query: PgQuery): Promise<PgResult> {
+    return this.deadline.within(client.query(query), {
+      isAtWork: () => this.#sessions.isAtWork(client),
+      cut: () => client.connection?.stream?.destroy(),
+    });
+  }
+
+  /** A connection on which something may be under way is given up. Returns when it cannot have any effect any more. */
+  async giveUp(client: PgPoolClient): Promise<void> {
+    this.#sessions.lost(client);
+    client.connection?.stream?.destroy();
+    client.release(true);
+    await this.#endLostSessions();
+  }
+
+  /** If that fails now, whoever asks next waits for it. */
+  async #endLostSessions(): Promise<void> {
+    if (this.#isCutOff) return;
+    await this.#sessions.clear().catch((error: unknown) => this.reach.lost(error));
   }
 
   /** What all connections of a store have in common. */
@@ -159,7 +204,8 @@ export class Database {
         return result;
       } catch (error) {
         const lost = isConnectionLost(error);
-        client.release(lost || isStalePlan(error));
+        if (lost && !isNeverSent(error) && !isGone(error)) await this.giveUp(client);
+        else client.release(lost || isStalePlan(error));
         if (lost) this.reach.lost(error);
         const again = isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
         if (!again || attempt === attempts || this.#isCutOff) throw asThrown(error);
@@ -174,6 +220,7 @@ export class Database {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
       try {
+        if (!this.#sessions.isClear) await this.#sessions.clear();
         return await pool.connect();
       } catch (error) {
         const thrown = toConnectError(error);

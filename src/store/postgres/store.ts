@@ -93,8 +93,7 @@ export class PostgresStore implements Store {
     this.#channel = channelOf(tables.schema);
     this.#notifier =
       options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble);
-    const inTransaction = <T>(work: (run: Run) => Promise<T>) =>
-      db.transaction((client) => work(async (query) => (await client.query(query)).rows));
+    const inTransaction = <T>(work: (run: Run) => Promise<T>) => db.transaction(work);
     const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
   }
@@ -110,8 +109,8 @@ export class PostgresStore implements Store {
       query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
       atomically: (writes) =>
         this.#operations.run(() =>
-          this.#db.transaction(async (client) => {
-            for (const write of writes) await client.query(write);
+          this.#db.transaction(async (run) => {
+            for (const write of writes) await run(write);
           }),
         ),
       tell: (hints) => this.#tell(hints),
@@ -196,9 +195,7 @@ export class PostgresStore implements Store {
   }
 
   async #begin(): Promise<StoreTransaction> {
-    const client = await this.#db.checkOut();
-    const transaction = new PostgresTransaction(
-      client,
+    const transaction = await PostgresTransaction.begin(
       this.#db,
       this.#committer,
       this.#operations,
@@ -214,6 +211,7 @@ export class PostgresStore implements Store {
   }
 
   enlist(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
     return this.#operations.run(() => this.#workers.enlist(worker));
   }
 
@@ -222,8 +220,9 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#workers.beat((query) => this.#db.read(query), fence));
   }
 
-  retire(fence: Fence): Promise<void> {
-    return this.#operations.run(() => this.#workers.retire(fence));
+  async retire(fence: Fence): Promise<void> {
+    await this.#operations.run(() => this.#workers.retire(fence));
+    this.#db.deadline.retired(fence.workerId);
   }
 
   async now(): Promise<number> {
