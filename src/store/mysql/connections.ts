@@ -6,7 +6,7 @@ import { StoreError } from "../../core/errors.js";
 import type { StatementDeadline } from "../statement-deadline.js";
 import { type Capabilities, capabilitiesOf } from "./capabilities.js";
 import type { Driver, DriverConnection } from "./driver.js";
-import { type ServerSessions, whoAmI } from "./server-sessions.js";
+import { listSessions, type ServerSessions } from "./server-sessions.js";
 
 export interface Connection {
   readonly driver: DriverConnection;
@@ -190,9 +190,10 @@ export class Connections {
     const ask = (text: string) => this.#within(opened, opened.query(text));
     try {
       for (const statement of settings(idleSeconds)) await ask(statement);
-      const [rows] = await ask(`SELECT @@max_allowed_packet AS bytes, VERSION() AS version, ${whoAmI}`);
-      const [row] = rows as [{ bytes: number; version: string; id: unknown; client: unknown }];
-      sessions.opened(opened, row);
+      const [listed] = await ask(listSessions);
+      const [rows] = await ask("SELECT @@max_allowed_packet AS bytes, VERSION() AS version, CONNECTION_ID() AS id");
+      const [row] = rows as [{ bytes: number; version: string; id: number }];
+      sessions.opened(opened, Number(row.id), listed);
       const capabilities = capabilitiesOf(row.version);
       return Object.assign(state, { driver: opened, maxPacket: Number(row.bytes), capabilities, ask });
     } catch (error) {

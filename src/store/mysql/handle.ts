@@ -21,10 +21,18 @@ export class GuardedConnection {
   readonly #guard: TransactionGuard;
   #last: Promise<unknown> = Promise.resolve();
   #isCut = false;
+  /** Rejects what is under way when the connection is cut off: the driver does not do so for every kind of call. */
+  readonly #untilCut: Promise<never>;
+  #reject: (error: unknown) => void = () => {};
 
   constructor(connection: Connection, guard: TransactionGuard) {
     this.#connection = connection;
     this.#guard = guard;
+    this.#untilCut = harmless(
+      new Promise<never>((_, reject) => {
+        this.#reject = reject;
+      }),
+    );
     this.handle = this.#facade();
   }
 
@@ -33,9 +41,10 @@ export class GuardedConnection {
     await this.#last;
   }
 
-  /** Calls that have not been sent yet will not be. */
+  /** Calls that are under way get no answer, and those that have not been sent will not be. */
   cut(): void {
     this.#isCut = true;
+    this.#reject(new TransactionError("The transaction was rolled back while this statement was under way."));
   }
 
   #facade(): object {
@@ -91,7 +100,7 @@ export class GuardedConnection {
   }
 
   #call<T>(send: () => Promise<T>): Promise<T> {
-    const call = this.#last.then(() => this.#send(send));
+    const call = Promise.race([this.#last.then(() => this.#send(send)), this.#untilCut]);
     this.#last = call.catch(() => {});
     return this.#guard.track(call);
   }

@@ -17,9 +17,8 @@ interface ServerSession {
   readonly client: string;
 }
 
-/** Columns that are asked once per connection, for `opened`. */
-export const whoAmI =
-  "CONNECTION_ID() AS id, (SELECT host FROM information_schema.processlist WHERE id = CONNECTION_ID()) AS client";
+/** Not from information_schema, which makes a table on disk to answer. Others' sessions are left out, or do no harm. */
+export const listSessions = "SHOW PROCESSLIST";
 
 const pauseMs = 20;
 const noSuchThread = 1094;
@@ -40,8 +39,10 @@ export class ServerSessions {
     this.#deadline = deadline;
   }
 
-  opened(connection: DriverConnection, { id, client }: { readonly id: unknown; readonly client: unknown }): void {
-    this.#known.set(connection, { id: Number(id), client: String(client) });
+  /** @param listed the answer to `listSessions` on this connection */
+  opened(connection: DriverConnection, id: number, listed: unknown): void {
+    const client = rowsOf(listed).find((row) => row.id === id)?.client;
+    if (client !== undefined) this.#known.set(connection, { id, client });
   }
 
   /** This connection was given up while something was under way. */
@@ -117,22 +118,23 @@ export class ServerSessions {
 
 type Query = (text: string) => Promise<unknown>;
 
-async function alive(
-  query: Query,
-  sessions: readonly ServerSession[],
-): Promise<readonly { readonly id: number; readonly command: string; readonly state: string }[]> {
-  const ids = sessions.map(({ id }) => id).join(",");
-  const rows = await query(
-    `SELECT id, host AS client, command, state FROM information_schema.processlist WHERE id IN (${ids})`,
-  );
-  const found = (rows as Readonly<Record<string, unknown>>[]).map((row) => ({
-    id: Number(row.id),
-    client: String(row.client),
-    command: String(row.command),
-    state: String(row.state),
-  }));
-  return found.filter((row) => sessions.some(({ id, client }) => id === row.id && client === row.client));
+interface Listed extends ServerSession {
+  readonly command: string;
+  readonly state: string;
 }
+
+async function alive(query: Query, sessions: readonly ServerSession[]): Promise<readonly Listed[]> {
+  const rows = rowsOf(await query(listSessions));
+  return rows.filter((row) => sessions.some(({ id, client }) => id === row.id && client === row.client));
+}
+
+const rowsOf = (listed: unknown): readonly Listed[] =>
+  (listed as Readonly<Record<string, unknown>>[]).map((row) => ({
+    id: Number(row.Id),
+    client: String(row.Host),
+    command: String(row.Command),
+    state: String(row.State),
+  }));
 
 async function killAll(query: Query, sessions: readonly { readonly id: number }[]): Promise<void> {
   for (const { id } of sessions) {
