@@ -151,7 +151,7 @@ export class Database implements Queryable {
   }
 
   #blocks({ ask, maxPacket, capabilities }: Connection): Session {
-    return inBlocks(ask, { quote: this.#driver.escape, maxPacket, ...capabilities });
+    return inBlocks(ask, { quote: this.#driver.escape, maxPacket, mayJoin: true, ...capabilities });
   }
 
   async #take(connections: Connections): Promise<Connection> {

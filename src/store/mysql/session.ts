@@ -62,8 +62,26 @@ export function inPackets(query: Send, { quote, maxPacket }: Packing): Session {
   };
 }
 
-/** The statements of one transaction, the first of which is `begin`: in blocks (block.ts) if the server has them. */
-export function inBlocks(query: Send, { quote, maxPacket, hasBlocks }: Packing & Capabilities): Session {
+/**
+ * The statements of one transaction, the first of which is `begin`: in blocks (block.ts) if the server has them. What only
+ * reads is merely joined where the connection allows that, because it is cheaper (5 to 10 % of a commit's time on the
+ * server): if the transaction is lost meanwhile, the next block notices before it writes.
+ */
+export function inBlocks(query: Send, packing: Packing & Capabilities & { readonly mayJoin: boolean }): Session {
+  const { quote, maxPacket, hasBlocks, mayJoin } = packing;
+  const send = async (part: readonly string[], hasSavepoint: boolean): Promise<Result[]> => {
+    const [first = ""] = part;
+    if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
+      return [resultOf((await query(first))[0])];
+    }
+    if (mayJoin && part.length > 1 && part.every((text) => text === begin.text || answersRows.test(text))) {
+      const [answers] = await query(part.join(";"));
+      return (answers as unknown[]).map(resultOf);
+    }
+    const continues = first !== begin.text && first !== releaseProof.text;
+    const [answer] = await query(blockOf(part, { continues, hasSavepoint }));
+    return resultsOfBlock(part, answer);
+  };
   return {
     async run(statements) {
       const results: Result[] = [];
@@ -71,16 +89,7 @@ export function inBlocks(query: Send, { quote, maxPacket, hasBlocks }: Packing &
       const parts = hasBlocks
         ? packets(statements, quote, maxPacket - blockBytes)
         : packets(statements, quote, maxPacket).flatMap((packet) => packet.map((text) => [text]));
-      for (const part of parts) {
-        const [first = ""] = part;
-        if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
-          results.push(resultOf((await query(first))[0]));
-        } else {
-          const continues = first !== begin.text && first !== releaseProof.text;
-          const [answer] = await query(blockOf(part, { continues, hasSavepoint }));
-          results.push(...resultsOfBlock(part, answer));
-        }
-      }
+      for (const part of parts) results.push(...(await send(part, hasSavepoint)));
       return results;
     },
   };

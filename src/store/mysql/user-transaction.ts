@@ -41,7 +41,7 @@ export class UserTransaction implements Transaction {
     this.#connection = connection;
     this.#onEnd = onEnd;
     const { maxPacket, capabilities } = connection;
-    this.#session = inBlocks((text) => connection.ask(text), { quote, maxPacket, ...capabilities });
+    this.#session = inBlocks((text) => connection.ask(text), { quote, maxPacket, mayJoin: false, ...capabilities });
     this.#guarded = new GuardedConnection(connection, this.#guard);
   }
 
