@@ -13,7 +13,7 @@ export class NoAnswerError extends Error {
   readonly code = "ETIMEDOUT";
 
   constructor(waitedMs: number) {
-    super(`The server has not answered for ${waitedMs} ms, and is not working on it either.`);
+    super(`The server has not answered for ${waitedMs} ms.`);
   }
 }
 

@@ -56,6 +56,9 @@ export class Database {
   readonly reach: Reach;
   readonly deadline = new StatementDeadline();
   readonly #sessions: Sessions;
+  /** When a connection was last found to be silent, and when each was opened. */
+  #silentAt = Number.NEGATIVE_INFINITY;
+  readonly #openedAt = new WeakMap<PgClient, number>();
   /** All that are open, or about to be. */
   readonly #sockets = new Set<Socket>();
   #closed = false;
@@ -86,6 +89,7 @@ export class Database {
       max: poolSize,
       idleTimeoutMillis: 60_000,
       onConnect: async (client: PgClient) => {
+        this.#openedAt.set(client, performance.now());
         const results = (await this.ask(client, { text })) as unknown as readonly PgResult[];
         this.#sessions.opened(client, results.at(-1)?.rows[0]);
       },
@@ -151,14 +155,17 @@ export class Database {
   ask(client: PgClient, query: PgQuery): Promise<PgResult> {
     return this.deadline.within(client.query(query), {
       isAtWork: () => this.#sessions.isAtWork(client),
-      cut: () => client.connection?.stream?.destroy(),
+      cut: () => {
+        this.#silentAt = performance.now();
+        drop(client);
+      },
     });
   }
 
   /** A connection on which something may be under way is given up. Returns when it cannot have any effect any more. */
   async giveUp(client: PgPoolClient): Promise<void> {
     this.#sessions.lost(client);
-    client.connection?.stream?.destroy();
+    drop(client);
     client.release(true);
     await this.#endLostSessions();
   }
@@ -215,13 +222,23 @@ export class Database {
     }
   }
 
+  /** Where one connection swallows everything, others that were open at the time do so, too: they are not even tried. */
+  async #connect(pool: PgPool): Promise<PgPoolClient> {
+    for (;;) {
+      const client = await pool.connect();
+      if ((this.#openedAt.get(client) ?? 0) > this.#silentAt) return client;
+      drop(client);
+      client.release(true);
+    }
+  }
+
   /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
       try {
         if (!this.#sessions.isClear) await this.#sessions.clear();
-        return await pool.connect();
+        return await this.#connect(pool);
       } catch (error) {
         const thrown = toConnectError(error);
         if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
@@ -241,6 +258,11 @@ export function connectionConfig(url: string): Record<string, unknown> {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
+}
+
+/** Without a word to the server, which may not be there any more. */
+function drop(client: PgClient): void {
+  client.connection?.stream?.destroy();
 }
 
 /** Answers that the caller asked about (a taken event number) stay as they are. */

@@ -297,7 +297,14 @@ export class PostgresStore implements Store {
     const { pg, url, db } = this.#opened;
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
     const to = { channel: this.#channel, self: this.#instance, emit };
-    return new Listener({ pg, connection: db.connectionConfig(url), ...to, reach: db.reach, onTrouble: this.#trouble });
+    return new Listener({
+      pg,
+      connection: db.connectionConfig(url),
+      ...to,
+      reach: db.reach,
+      deadline: db.deadline,
+      onTrouble: this.#trouble,
+    });
   }
 
   /** To this process at once, to the others by way of the server. */
