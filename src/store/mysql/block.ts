@@ -2,10 +2,11 @@
  * Several statements of a transaction in one packet, in a form that cannot be applied by halves.
  *
  * Statements that are merely joined by semicolons can: when another node of a Galera cluster aborts the transaction
- * between two of them, those behind may be carried out on their own, each as a transaction of its own (5 of 1,500 packets
- * under contention). A block ends at the first error, and its handler has rolled everything back before the client hears
- * of it (none of 2,000). It costs about 0.03 ms. MySQL has no blocks outside of stored programs, so there every statement
- * is sent by itself, when the one before it has been answered.
+ * between two of them, those behind may be carried out on their own, or the COMMIT succeeds although nothing is left to be
+ * committed (of 2,000 transactions under contention 10 were halves, and 9 were acknowledged and not there). A block ends at
+ * the first error, and its handler has rolled everything back before the client hears of it (none of 40,000). It costs about
+ * 0.05 ms. MySQL has no blocks outside of stored programs, so there every statement is sent by itself, when the one before
+ * it has been answered.
  */
 import { sql } from "./sql.js";
 
