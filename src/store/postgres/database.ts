@@ -18,6 +18,7 @@ import {
   toConnectError,
   toStoreError,
 } from "./errors.js";
+import type { History } from "./history.js";
 import { Sessions, whoAmI } from "./sessions.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
@@ -56,6 +57,7 @@ export class Database {
   readonly reach: Reach;
   readonly deadline = new StatementDeadline();
   readonly #sessions: Sessions;
+  #history: History | null = null;
   /** When a connection was last found to be silent, and when each was opened. */
   #silentAt = Number.NEGATIVE_INFINITY;
   readonly #openedAt = new WeakMap<PgClient, number>();
@@ -92,12 +94,36 @@ export class Database {
         this.#openedAt.set(client, performance.now());
         const results = (await this.ask(client, { text })) as unknown as readonly PgResult[];
         this.#sessions.opened(client, results.at(-1)?.rows[0]);
+        await this.#askForTheLast(client);
       },
     });
     // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
     pool.on("error", (error) => this.reach.lost(error));
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
+  }
+
+  /** @param history what a new connection is asked for before it is used */
+  remember(history: History): void {
+    this.#history = history;
+  }
+
+  async #askForTheLast(client: PgClient): Promise<void> {
+    const question = this.#history?.question() ?? null;
+    if (question === null) return;
+    const there = await this.ask(client, question).then(
+      ({ rows }) => rows[0]?.there === true,
+      (error: unknown) => {
+        if (isConnectionLost(error)) throw error;
+        // Not an answer to the question; whatever is wrong will be told by the statement that the connection is for.
+        return true;
+      },
+    );
+    if (there) return;
+    this.#history?.wasLost();
+    this.#onTrouble(
+      "does not have what was written last: it is a restored copy, or a standby that was behind. Workers begin a new epoch, with the logs as they are.",
+    );
   }
 
   /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
@@ -110,13 +136,22 @@ export class Database {
   }
 
   /** Anything that writes nothing: tried again whatever happened to the connection. */
-  async read(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => this.ask(client, query), true)).rows;
+  async read(query: PgQuery, check?: () => void): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => this.#send(client, query, check), true)).rows;
   }
 
-  /** One statement that is a transaction. */
-  async write(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => this.ask(client, query), false)).rows;
+  /**
+   * One statement that is a transaction.
+   *
+   * @param check throws when it must not be sent any more; what a new connection was asked for may be the reason
+   */
+  async write(query: PgQuery, check?: () => void): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => this.#send(client, query, check), false)).rows;
+  }
+
+  async #send(client: PgClient, query: PgQuery, check: (() => void) | undefined): Promise<PgResult> {
+    check?.();
+    return this.ask(client, query);
   }
 
   /** Several statements in one transaction; `work` may be called again when nothing of it was committed. */

@@ -1,5 +1,5 @@
 /** Transactions for steps whose writes commit with their record. */
-import { StoreError } from "../../core/errors.js";
+import { FencedError, StoreError } from "../../core/errors.js";
 import { postgresSyntax } from "../sql/lex.js";
 import type { Batch, CommitResult, StoreTransaction } from "../store.js";
 import { TransactionGuard } from "../transaction-guard.js";
@@ -8,6 +8,7 @@ import type { Database } from "./database.js";
 import type { PgPoolClient, PgQuery, PgResult } from "./driver.js";
 import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./errors.js";
 import { guardedClient } from "./handle.js";
+import type { History } from "./history.js";
 import type { Operations } from "./operations.js";
 
 /** What a session's transaction is known by: its beginning. Asked again before anything is recorded. */
@@ -24,6 +25,7 @@ export class PostgresTransaction implements StoreTransaction {
   readonly #db: Database;
   readonly #committer: Committer;
   readonly #operations: Operations;
+  readonly #history: History;
   readonly #onCommitted: (batch: Batch, applied: Applied) => Promise<void>;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
   readonly #guard = new TransactionGuard(postgresSyntax);
@@ -33,11 +35,13 @@ export class PostgresTransaction implements StoreTransaction {
     db: Database,
     committer: Committer,
     operations: Operations,
+    history: History,
     onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
     onEnd: (transaction: PostgresTransaction) => void,
   ): Promise<PostgresTransaction> {
     const { client, results } = await db.checkOut(begin);
-    return new PostgresTransaction(client, idOf(results.at(-1)), db, committer, operations, onCommitted, onEnd);
+    const id = idOf(results.at(-1));
+    return new PostgresTransaction(client, id, db, committer, operations, history, onCommitted, onEnd);
   }
 
   private constructor(
@@ -46,6 +50,7 @@ export class PostgresTransaction implements StoreTransaction {
     db: Database,
     committer: Committer,
     operations: Operations,
+    history: History,
     onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
@@ -54,6 +59,7 @@ export class PostgresTransaction implements StoreTransaction {
     this.#db = db;
     this.#committer = committer;
     this.#operations = operations;
+    this.#history = history;
     this.#onCommitted = onCommitted;
     this.#onEnd = onEnd;
     this.handle = guardedClient(client, this.#guard);
@@ -69,6 +75,7 @@ export class PostgresTransaction implements StoreTransaction {
     this.#guard.end();
     let applied: Applied;
     try {
+      if (batch.fence !== null) this.#history.check(batch.fence);
       await this.#assertSame();
       applied = await this.#committer.apply(async (query) => (await this.#ask(query)).rows, batch);
       if (applied.result.kind !== "committed") {
@@ -79,6 +86,7 @@ export class PostgresTransaction implements StoreTransaction {
       if (command !== "COMMIT") throw this.#guard.broke("The server has rolled this transaction back.");
     } catch (error) {
       await this.#end(isConnectionLost(error) ? "give up" : "roll back");
+      if (error instanceof FencedError) return { kind: "fenced" };
       if (runOfDuplicateEvent(error) === null) throw toStoreError(error);
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }
