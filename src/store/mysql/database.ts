@@ -105,6 +105,8 @@ export class Database implements Queryable {
         this.#userTransactions.delete(transaction);
         // The next transaction on the connection waits for the reset, this one does not.
         if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
+        // When the store closes, the server hears of it from the connection, and is not waited for.
+        else if (leaving === "in use" && this.#closed) this.#users.drop(connection);
         else if (leaving === "in use") await this.#track(this.#users.discard(connection));
         else await this.#track(this.#users.giveUp(connection));
       };

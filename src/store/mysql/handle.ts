@@ -153,7 +153,9 @@ const inTransaction = 1;
 /** The server says with every answer but rows whether a transaction is open; a procedure's answer ends with such a one. */
 function hasLeft(answer: unknown): boolean {
   const [result] = Array.isArray(answer) ? (answer as unknown[]) : [];
-  const header = Array.isArray(result) ? (result.at(-1) as unknown) : result;
-  if ((header as object | undefined)?.constructor?.name !== "ResultSetHeader") return false;
-  return (Number((header as { serverStatus?: unknown }).serverStatus) & inTransaction) === 0;
+  // Rows are a list of objects, the answers of a procedure a list of such lists with one object at its end.
+  const isOfProcedure = Array.isArray(result) && result.some(Array.isArray);
+  const header: unknown = isOfProcedure ? result.at(-1) : result;
+  if (header === null || typeof header !== "object" || !("serverStatus" in header)) return false;
+  return (Number(header.serverStatus) & inTransaction) === 0;
 }

@@ -41,12 +41,9 @@ export function isConnectionLost(error: unknown): boolean {
   return errno === undefined && /closed state|connection (is )?closed|connection lost/i.test(message ?? "");
 }
 
-/** The connection is of no use any more, and its session has ended, or was never asked: nothing of it can come any more. */
-export function isSessionGone(error: unknown): boolean {
-  const { code, errno, message } = error as DriverError;
-  if (errno !== undefined && [1053, 1927, 3169, 4031].includes(errno)) return true;
-  return code === "ECONNREFUSED" || (errno === undefined && /closed state/i.test(message ?? ""));
-}
+/** The server says that it has ended the session: nothing of it can come any more. */
+export const isSessionGone = (error: unknown): boolean =>
+  [1053, 1927, 3169, 4031].includes((error as DriverError).errno ?? 0);
 
 /** A savepoint that is not there any more, because the transaction is not. */
 export const isNoSavepoint = (error: unknown): boolean => (error as DriverError).errno === 1305;
