@@ -39,6 +39,7 @@ export {
   StepNotDefinedError,
   StoreError,
   TimeoutError,
+  TransactionError,
   TransientError,
   WorkflowNotFoundError,
 } from "./core/errors.js";

@@ -322,6 +322,14 @@ export class StoreError extends PawlError {
   }
 }
 
+/**
+ * The transaction of a step (`ctx.transaction`) cannot be used, or its step not be recorded: `tx` was used after its end, or
+ * the step tried to end it itself, or a statement that failed has ended it. Nothing of the step was recorded.
+ */
+export class TransactionError extends PawlError {
+  readonly code = "TRANSACTION_ERROR";
+}
+
 /** Internal: this worker was taken for dead, its runs belong to others now, and its write was refused. */
 export class FencedError extends PawlError {
   readonly code = "FENCED";

@@ -3,7 +3,13 @@ import { batch, event, park, transition } from "../testing/store-suite/builders.
 import { hintsOf } from "./hints.js";
 import type { CommitResult, Fence, Next } from "./store.js";
 
-const committed = (kept: readonly string[] = []): CommitResult => ({ kind: "committed", at: 0, kept, refused: [] });
+const committed = (kept: readonly string[] = []): CommitResult => ({
+  kind: "committed",
+  at: 0,
+  kept,
+  mailed: [],
+  refused: [],
+});
 
 const worker = { workerId: "w", epoch: 1 };
 

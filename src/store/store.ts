@@ -202,6 +202,12 @@ export type CommitResult =
       readonly at: number;
       /** Runs that were to be parked but have mail, see `Next`. */
       readonly kept: readonly string[];
+      /**
+       * Runs of this batch that stay with their owner (`next.kind` "keep") and have undrained messages that this commit does
+       * not drain, as of the commit's own snapshot. Messages that the batch itself delivers may be missing. Only in a fenced
+       * commit: an owner learns of an acknowledged pause or cancel this way, before its next heartbeat.
+       */
+      readonly mailed: readonly string[];
       /** `Batch.starts` that were refused; everything else is written. A start whose own id exists already is not refused. */
       readonly refused: readonly Refusal[];
     }
@@ -323,9 +329,14 @@ export type Hint =
 export interface StoreTransaction {
   /** What the user's code gets: a `pg` client, a `mysql2` promise connection, a SQLite database. */
   readonly handle: unknown;
-  /** Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. */
+  /**
+   * Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. Throws TransactionError,
+   * with nothing written, when it is not the transaction that was begun any more, or cannot be committed. The handle is of
+   * no use from here on.
+   */
   commit(batch: Batch): Promise<CommitResult>;
-  rollback(): Promise<void>;
+  /** @param options.discard the code that has the handle may still be running: its connection is never used again */
+  rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
 export interface StoreOptions {

@@ -252,7 +252,7 @@ class MortalStore {
     const end = () => this.#open.delete(transaction);
     return {
       handle: transaction.handle,
-      rollback: () => transaction.rollback().finally(end),
+      rollback: (options) => transaction.rollback(options).finally(end),
       commit: (batch) =>
         this.#commit(
           batch,

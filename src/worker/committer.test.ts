@@ -10,6 +10,7 @@ const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): Co
   kind: "committed",
   at: 7,
   kept: [],
+  mailed: [],
   refused: [],
   ...more,
 });

@@ -11,6 +11,7 @@ import { gatherMail } from "../core/mail.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
 import { Backoff } from "./backoff.js";
 import { isTransient } from "./insist.js";
+import { LogConflict } from "./log-conflict.js";
 import { Receipts } from "./receipts.js";
 
 export type Receipt =
@@ -266,7 +267,7 @@ export class Committer {
     const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#letGoAt(probe);
     if (at === null) return null;
     this.#options.onUncertain();
-    return { kind: "committed", at, kept: [], refused: [], found: true };
+    return { kind: "committed", at, kept: [], mailed: [], refused: [], found: true };
   }
 
   async #writtenAt({ runId, after }: Transition): Promise<number | null> {
@@ -366,8 +367,7 @@ function tell({ receiver, others }: Entry, receipt: Receipt | null): void {
 function evict(entries: readonly Entry[], runId: string): Entry[] {
   for (const entry of entries) {
     if (entry.transition.runId !== runId) continue;
-    const error = new RangeError(`Run ${runId} was written to by somebody else.`);
-    tell(entry, { kind: "evicted", error });
+    tell(entry, { kind: "evicted", error: new LogConflict(runId, entry.transition.after) });
   }
   return entries.filter((entry) => entry.transition.runId !== runId);
 }

@@ -13,6 +13,7 @@ import { Committer, type StartReceipt } from "./committer.js";
 import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
+import { LogConflict } from "./log-conflict.js";
 import type { SlowSteps } from "./slow-steps.js";
 import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
@@ -227,14 +228,30 @@ export class Session {
     });
   }
 
-  /** What the run wanted to write cannot be written. It is still ours: it is paused with the reason, so that somebody sees it. */
+  /**
+   * What the run wanted to write cannot be written. If the database has less of the run than this worker wrote (it went back in
+   * time, as a standby that takes over may), the run is taken up as it is there, or left to its owner. Otherwise it is
+   * paused with the reason.
+   */
   #evict(runId: string, error: unknown): Promise<void> {
-    const { store, log } = this.#options;
-    log.error(`Run ${runId} could not be written and is paused.`, error);
+    const { store, log, fence } = this.#options;
     return this.#arrive([runId], async () => {
       try {
-        const logs = await this.#insist(() => store.logs([runId]));
-        await this.#hold(runId, logs.get(runId)?.at(-1)?.seq ?? 0, error);
+        const [logs, [task]] = await this.#insist(() => Promise.all([store.logs([runId]), store.tasks([runId])]));
+        const written = logs.get(runId)?.at(-1)?.seq ?? 0;
+        if (error instanceof LogConflict) {
+          if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
+            return log.warn(`Run ${runId} does not belong to this worker any more, and is left to its owner.`);
+          }
+          if (written < error.after) {
+            log.warn(
+              `The log of run ${runId} ends at ${written}, not at ${error.after}: the run is replayed from there.`,
+            );
+            return await this.#reopen(runId);
+          }
+        }
+        log.error(`Run ${runId} could not be written and is paused.`, error);
+        await this.#hold(runId, written, error);
       } catch (second) {
         log.error(`Run ${runId} could not be paused either.`, second);
       }

@@ -25,9 +25,17 @@ export async function inTransaction(
   let failure: { readonly error: unknown } | null = null;
   const recorded = await turn.journal.exclusively(async (after) => {
     const transaction = await turn.host.store.begin();
+    let isRunning = true;
+    const whole = async (step: StepTools) => {
+      try {
+        return await body(transaction.handle, step);
+      } finally {
+        isRunning = false;
+      }
+    };
     try {
       const output = await new Promise((resolve, reject) => {
-        execution.run((step) => body(transaction.handle, step), timeoutMs, resolve, reject);
+        execution.run(whole, timeoutMs, resolve, reject);
       });
       const swallowed = turn.raised.take(execution);
       if (swallowed !== null) throw swallowed;
@@ -39,7 +47,8 @@ export async function inTransaction(
         transient: true,
       });
     } catch (error) {
-      await rollBack(transaction);
+      // A body that was given up on still has the handle.
+      await rollBack(transaction, isRunning);
       failure = { error };
       return null;
     }
@@ -75,13 +84,13 @@ async function commit(
     const { alive } = await insist(() => store.beat(committer.fence));
     const [written] = await insist(() => store.log(turn.runId, { after, limit: 1 }));
     if (!alive || written === undefined) throw error;
-    return { kind: "committed", at: written.at, kept: [], refused: [] };
+    return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
   }
 }
 
-async function rollBack(transaction: StoreTransaction): Promise<void> {
+async function rollBack(transaction: StoreTransaction, discard: boolean): Promise<void> {
   try {
-    await transaction.rollback();
+    await transaction.rollback({ discard });
   } catch {
     // The connection is gone, and the transaction with it.
   }

@@ -76,7 +76,7 @@ export class ObservedStore {
     return {
       handle: begun.handle,
       commit: (batch) => call("commit", () => begun.commit(batch)) as ReturnType<StoreTransaction["commit"]>,
-      rollback: () => call("rollback", () => begun.rollback()) as Promise<void>,
+      rollback: (options) => call("rollback", () => begun.rollback(options)) as Promise<void>,
     };
   }
 }

@@ -113,8 +113,12 @@ function prototypesOf(object: object): object[] {
   return prototype === null ? [] : [prototype, ...prototypesOf(prototype)];
 }
 
+/** What a block of MariaDB's has around its statements: handlers of errors, and the question whether it may go on. */
+const blockHead = /^BEGIN NOT ATOMIC (?:DECLARE EXIT HANDLER FOR \w+ BEGIN .*?; END; )+(?:IF NOT .*?; END IF; )?/s;
+
 /** Apart at the semicolons that are not in a string. */
-function statementsIn(packet: string): string[] {
+function statementsIn(text: string): string[] {
+  const packet = blockHead.test(text) ? text.replace(blockHead, "").replace(/; END$/, "") : text;
   const pieces = packet.match(/'(?:[^'\\]|\\.|'')*'|;|[^';]+/gs) ?? [];
   const statements = [""];
   for (const piece of pieces) {

@@ -126,7 +126,7 @@ class MortalStore {
   #mortal(transaction: StoreTransaction): StoreTransaction {
     return {
       handle: transaction.handle,
-      rollback: () => transaction.rollback(),
+      rollback: (options) => transaction.rollback(options),
       commit: async (batch) => {
         if (!this.#dead) return transaction.commit(batch);
         await transaction.rollback();

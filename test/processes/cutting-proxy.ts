@@ -8,8 +8,11 @@ import { until } from "./waiting.js";
 export interface Cut {
   /** Texts that pass from client to server, in this order on one connection; at the last of them the rule applies. */
   readonly marks: readonly string[];
-  /** "answer": the request goes through and its answer is lost. "request": it never arrives. */
-  readonly lose: "answer" | "request";
+  /**
+   * "answer": the request goes through and its answer is lost. "request": it never arrives. "time": nothing passes any more and
+   * neither side is told; the request arrives when `deliverLate` is called.
+   */
+  readonly lose: "answer" | "request" | "time";
   /** For a lost answer: whether the server has done what was asked. Only then is the connection cut. */
   readonly isDone?: () => Promise<boolean>;
 }
@@ -23,6 +26,9 @@ export class CuttingProxy {
   readonly #target: { readonly host: string; readonly port: number };
   readonly #sockets = new Set<Socket>();
   #rules: Cut[] = [];
+  /** Connections that are open now, and what makes them swallow everything. */
+  readonly #swallow = new Set<() => void>();
+  readonly #late: (() => void)[] = [];
 
   static async open(url: string): Promise<CuttingProxy> {
     const server = createServer();
@@ -46,6 +52,16 @@ export class CuttingProxy {
     this.#rules.push(rule);
   }
 
+  /** The connections that are open now swallow every packet from now on, for ever and without a word. New ones work. */
+  swallowOpen(): void {
+    for (const swallow of this.#swallow) swallow();
+  }
+
+  /** What was held back by "time" reaches the server, whatever has become of the client. */
+  deliverLate(): void {
+    for (const deliver of this.#late.splice(0)) deliver();
+  }
+
   /** Resolves once a rule has been applied: others may learn of what was done before the proxy does. */
   hasCut(): Promise<void> {
     return until(() => this.cuts === 1);
@@ -64,17 +80,31 @@ export class CuttingProxy {
       socket.on("error", () => {});
       socket.on("close", () => {
         this.#sockets.delete(socket);
+        // A network that swallows everything swallows this, too.
+        if (isSwallowing) return;
         client.destroy();
         server.destroy();
       });
     }
     const watches = new Map<Cut, { seen: number; tail: string }>();
     let deaf = false;
+    let isSwallowing = false;
+    const swallow = () => {
+      isSwallowing = true;
+    };
+    this.#swallow.add(swallow);
     client.on("data", (chunk) => {
+      if (isSwallowing) return;
       const rule = this.#matching(chunk, watches);
       if (rule?.lose === "request") {
         this.cuts += 1;
         client.destroy();
+        return;
+      }
+      if (rule?.lose === "time") {
+        this.cuts += 1;
+        swallow();
+        this.#late.push(() => server.write(chunk));
         return;
       }
       if (rule !== undefined) {
@@ -84,7 +114,7 @@ export class CuttingProxy {
       server.write(chunk);
     });
     server.on("data", (chunk) => {
-      if (!deaf) client.write(chunk);
+      if (!deaf && !isSwallowing) client.write(chunk);
     });
   }
 

@@ -4,7 +4,7 @@ import type { Store, StoreOptions } from "../store.js";
 import { loadLibsql } from "./driver.js";
 import { locateLibsql } from "./location.js";
 
-export type { SqliteHandle } from "../sqlite/transaction.js";
+export type { SqliteHandle } from "../sqlite/handle.js";
 
 /**
  * Opens (and if need be creates) a database file; its directory must exist.

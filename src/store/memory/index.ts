@@ -88,9 +88,10 @@ export class MemoryStore implements Store {
     if (refusal !== null) return refusal;
     const at = this.#clock();
     const kept: string[] = [];
-    for (const transition of batch.transitions) this.#apply(transition, batch.fence, at, kept);
+    const mailed: string[] = [];
+    for (const transition of batch.transitions) this.#apply(transition, batch.fence, at, kept, mailed);
     const refused = this.#startAll(batch.starts, batch.fence, at);
-    const result: CommitResult = { kind: "committed", at, kept, refused };
+    const result: CommitResult = { kind: "committed", at, kept, mailed, refused };
     this.#hints.emit(hintsOf(batch, result));
     return result;
   }
@@ -110,7 +111,7 @@ export class MemoryStore implements Store {
     return null;
   }
 
-  #apply(transition: Transition, fence: Fence | null, at: number, kept: string[]): void {
+  #apply(transition: Transition, fence: Fence | null, at: number, kept: string[], mailed: string[]): void {
     const task = this.#tasks.get(transition.runId) as Task;
     task.fresh = false;
     this.#append(transition, at);
@@ -120,7 +121,10 @@ export class MemoryStore implements Store {
     this.#deliver(transition.mail, at);
     for (const runId of transition.release) this.#makeReady(this.#tasks.get(runId), at);
     const { next } = transition;
-    if (next.kind === "keep") return;
+    if (next.kind === "keep") {
+      if (task.mail > 0) mailed.push(transition.runId);
+      return;
+    }
     const startedAt = next.startedAt === "now" ? at : next.startedAt;
     if (next.kind === "finish") {
       this.#finish(task, next.status, next.output, next.error, startedAt, at);

@@ -7,11 +7,12 @@
  *   reaper that comes meanwhile waits. (`LOCK IN SHARE MODE` applies to the tables of this SELECT, not to subqueries.)
  * - A run that is not ours, or whose log does not end where it should, gets seq NULL: the column refuses it, and with it
  *   the whole statement. Who it was is found out by the ordinary commit.
- * - LAST_INSERT_ID(…) brings the stamp back with the answer, unless a trigger on the table has overwritten it.
+ * - LAST_INSERT_ID(…) brings the stamp back with the answer, doubled, and one more if a message waits for one of the runs;
+ *   unless a trigger on the table has overwritten it. Then, and to learn which of several runs it is, the tables are asked.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { Database } from "./database.js";
-import { type Sql, sql, type Value } from "./sql.js";
+import { byKey, marks, type Sql, sql, type Value } from "./sql.js";
 import { isDuplicateKey, isNullRefused } from "./trouble.js";
 import { eventRow, eventsTable } from "./writes.js";
 
@@ -34,10 +35,14 @@ const appendsOnly = ({ next, events, drained, starts, mail, release, cursors }: 
 /** null: it must be looked at more closely; nothing was written. */
 export async function append(db: Database, batch: Appending, now: string): Promise<CommitResult | null> {
   try {
-    const [result] = await db.write([appendStatement(batch, now)]);
+    const result = await db.write(appendStatement(batch, now));
     if (result === undefined || result.affected === 0) return { kind: "fenced" };
-    const at = result.insertId === 0 ? await stampOf(db, batch) : result.insertId;
-    return { kind: "committed", at, kept: [], refused: [] };
+    const { insertId } = result;
+    if (insertId === 0) return { ...written, at: await stampOf(db, batch), mailed: await mailedOf(db, batch) };
+    const hasMail = insertId % 2 === 1;
+    const isOne = batch.transitions.length === 1;
+    const mailed = !hasMail ? [] : isOne ? [(batch.transitions[0] as Transition).runId] : await mailedOf(db, batch);
+    return { ...written, at: Math.floor(insertId / 2), mailed };
   } catch (error) {
     const { cause } = error as { cause?: unknown };
     if (cause !== undefined && (isNullRefused(cause) || isDuplicateKey(cause))) return null;
@@ -45,10 +50,22 @@ export async function append(db: Database, batch: Appending, now: string): Promi
   }
 }
 
+const written = { kind: "committed", kept: [], refused: [] } as const;
+
 async function stampOf(db: Database, { transitions }: Appending): Promise<number> {
   const [{ runId, after }] = transitions as [Transition];
   const [row] = await db.query("SELECT at FROM pawl_events WHERE run_id = ? AND seq = ?", [runId, after + 1]);
   return Number(row?.at);
+}
+
+/** Asked later than the commit: its runs' messages are all still there, because only their owner drains them. */
+async function mailedOf(db: Database, { transitions }: Appending): Promise<readonly string[]> {
+  const ids = transitions.map(({ runId }) => runId);
+  const rows = await db.query(
+    `SELECT run_id FROM pawl_tasks ${byKey} WHERE run_id IN (${marks(ids)}) AND mail > 0`,
+    ids,
+  );
+  return rows.map((row) => row.run_id as string);
 }
 
 const columns = ["run_id", "seq", "span", "type", "node", "attempt", "outcome", "data"];
@@ -61,10 +78,12 @@ const nextSeq =
 
 function appendStatement({ fence: { workerId, epoch }, transitions }: Appending, now: string): Sql {
   const rows = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)).map(eventRow);
-  const values: Value[] = [workerId, epoch, ...rows.flat(), workerId, epoch];
+  const ids = rows.map(([runId]) => runId as string);
+  const values: Value[] = [workerId, epoch, ...ids, ...rows.flat(), workerId, epoch];
+  const isMailed = `EXISTS (SELECT 1 FROM pawl_tasks m ${byKey} WHERE m.run_id IN (${marks(ids)}) AND m.mail > 0)`;
   return sql(
     `INSERT INTO ${eventsTable} SELECT v.run_id, IF(${isOurs} AND ${nextSeq} = v.seq, v.seq, NULL), ` +
-      `v.span, v.type, v.node, v.attempt, v.outcome, v.data, LAST_INSERT_ID(${now}) ` +
+      `v.span, v.type, v.node, v.attempt, v.outcome, v.data, LAST_INSERT_ID(${now} * 2 + ${isMailed}) DIV 2 ` +
       `FROM (${firstRow}${nextRow.repeat(rows.length - 1)}) v ` +
       "JOIN pawl_workers w ON w.id = ? AND w.epoch = ? AND w.live = 1 LOCK IN SHARE MODE",
     values,

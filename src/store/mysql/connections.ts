@@ -3,12 +3,18 @@
  * cuts off what is still open; both matter more here than features.
  */
 import { StoreError } from "../../core/errors.js";
+import type { StatementDeadline } from "../statement-deadline.js";
+import { type Capabilities, capabilitiesOf } from "./capabilities.js";
 import type { Driver, DriverConnection } from "./driver.js";
+import { listSessions, type ServerSessions } from "./server-sessions.js";
 
 export interface Connection {
   readonly driver: DriverConnection;
   /** The largest packet the server takes, in bytes. */
   readonly maxPacket: number;
+  readonly capabilities: Capabilities;
+  /** Sends a text. Silence beyond the deadline is an error (NoAnswerError), and cuts the connection off. */
+  ask(text: string): Promise<readonly unknown[]>;
   /** Set when the connection died while nobody used it. */
   lost: boolean;
   /** When it was last given back, on this process's steady clock. */
@@ -27,6 +33,8 @@ export interface ConnectionsOptions {
    * unplugged) has abandoned. We close free connections ourselves at half of it.
    */
   readonly idleSeconds: number;
+  readonly deadline: StatementDeadline;
+  readonly sessions: ServerSessions;
 }
 
 /**
@@ -47,6 +55,7 @@ export class Connections {
   readonly #waiting: { resolve(connection: Connection | null): void }[] = [];
   #open = 0;
   #closed = false;
+  #isCutOff = false;
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(options: ConnectionsOptions) {
@@ -56,6 +65,8 @@ export class Connections {
   async take(): Promise<Connection> {
     for (;;) {
       if (this.#closed) throw new StoreError("The store is closed.", { transient: false });
+      // A session that was given up may hold locks, or commit something that would be repeated.
+      if (!this.#options.sessions.isClear) await this.#options.sessions.clear();
       const free = this.#free.pop();
       if (free !== undefined && !this.#isStale(free)) return free;
       if (free !== undefined) {
@@ -88,8 +99,8 @@ export class Connections {
   /** Takes back a connection that somebody else has used: nothing that was set there is left. */
   async giveReset(connection: Connection): Promise<void> {
     try {
-      await connection.driver.reset();
-      for (const statement of settings(this.#options.idleSeconds)) await connection.driver.query(statement);
+      await this.#within(connection.driver, connection.driver.reset());
+      for (const statement of settings(this.#options.idleSeconds)) await connection.ask(statement);
       this.give(connection);
     } catch {
       this.drop(connection);
@@ -105,10 +116,34 @@ export class Connections {
     this.#waiting.shift()?.resolve(null);
   }
 
+  /**
+   * Throws a connection away whose session may still be at work, hold locks or be about to commit. Returns when it is gone
+   * from the server; when that cannot be done now, the next who takes a connection waits for it.
+   */
+  async giveUp(connection: Connection): Promise<void> {
+    this.#options.sessions.lost(connection.driver);
+    cutOff(connection.driver);
+    this.drop(connection);
+    if (!this.#isCutOff) await this.#options.sessions.clear().catch(() => {});
+  }
+
+  /** Throws away a connection that user code may still be using. No commit is under way there, so its end is not awaited. */
+  async discard(connection: Connection): Promise<void> {
+    cutOff(connection.driver);
+    this.drop(connection);
+    if (!this.#isCutOff) await this.#options.sessions.kill(connection.driver).catch(() => {});
+  }
+
+  /** After one connection has been silent, those that are free may be so, too. New ones cost less than to find out. */
+  dropFree(): void {
+    for (const connection of this.#free.splice(0)) this.drop(connection);
+  }
+
   /** Whoever is still waiting for the server is told that it has gone. */
   cutOff(): void {
     this.#closed = true;
-    for (const { connection } of this.#all) connection?.stream?.destroy();
+    this.#isCutOff = true;
+    for (const driver of this.#all) cutOff(driver);
   }
 
   /** Everything that was taken has been given back by now. */
@@ -133,10 +168,11 @@ export class Connections {
   }
 
   async #connected(): Promise<Connection> {
-    const { driver, uri, multipleStatements, idleSeconds } = this.#options;
+    const { driver, uri, multipleStatements, idleSeconds, sessions, deadline } = this.#options;
     const opened = await driver.createConnection({
       uri,
       multipleStatements,
+      connectTimeout: Math.min(10_000, Math.max(2_000, deadline.ms)),
       charset: "UTF8MB4_UNICODE_CI",
       // Affected rows are those found, also where an UPDATE changes nothing.
       flags: ["FOUND_ROWS"],
@@ -151,14 +187,24 @@ export class Connections {
     };
     opened.on("error", onLost);
     opened.on("end", onLost);
+    const ask = (text: string) => this.#within(opened, opened.query(text));
     try {
-      for (const statement of settings(idleSeconds)) await opened.query(statement);
-      const [rows] = (await opened.query("SELECT @@max_allowed_packet AS bytes")) as [[{ bytes: number }]];
-      return Object.assign(state, { driver: opened, maxPacket: Number(rows[0].bytes) });
+      for (const statement of settings(idleSeconds)) await ask(statement);
+      const [listed] = await ask(listSessions);
+      const [rows] = await ask("SELECT @@max_allowed_packet AS bytes, VERSION() AS version, CONNECTION_ID() AS id");
+      const [row] = rows as [{ bytes: number; version: string; id: number }];
+      sessions.opened(opened, Number(row.id), listed);
+      const capabilities = capabilitiesOf(row.version);
+      return Object.assign(state, { driver: opened, maxPacket: Number(row.bytes), capabilities, ask });
     } catch (error) {
       opened.destroy();
       throw error;
     }
+  }
+
+  #within<T>(driver: DriverConnection, call: Promise<T>): Promise<T> {
+    const { deadline, sessions } = this.#options;
+    return deadline.within(call, { isAtWork: () => sessions.isAtWork(driver), cut: () => cutOff(driver) });
   }
 
   #isStale({ freeSince }: Connection): boolean {
@@ -186,4 +232,11 @@ export class Connections {
     driver.destroy();
     this.#waiting.shift()?.resolve(null);
   }
+}
+
+/** Callers that wait for an answer are told that it will not come. Nothing that is still to be sent is sent. */
+function cutOff({ connection }: DriverConnection): void {
+  const stream = connection?.stream;
+  if (stream?.resetAndDestroy !== undefined) stream.resetAndDestroy();
+  else stream?.destroy();
 }

@@ -3,20 +3,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
+import { NoAnswerError, StatementDeadline } from "../statement-deadline.js";
 import type { StoreOptions } from "../store.js";
+import { begin, commit, rollback } from "./block.js";
 import { type Connection, Connections } from "./connections.js";
 import type { Driver } from "./driver.js";
-import { inPackets, type Result, type Session, singly, type Transaction, tooLarge } from "./session.js";
-import { type Sql, sql, type Value, write } from "./sql.js";
-import { isCollision, isConnectionLost, toStoreError } from "./trouble.js";
-
-const begin = sql("START TRANSACTION");
-const end = sql("COMMIT");
+import { ServerSessions } from "./server-sessions.js";
+import { inBlocks, inPackets, type Result, type Session, type Transaction } from "./session.js";
+import { type Sql, sql, type Value } from "./sql.js";
+import { isCollision, isConnectionLost, isSessionGone, toStoreError } from "./trouble.js";
+import { type Leaving, UserTransaction } from "./user-transaction.js";
 
 /** A transaction that is tried so often is unlucky enough to be told. */
 const attempts = 5;
 
 export class Database implements Queryable {
+  /** How long a statement may go unanswered; workers make it shorter. */
+  readonly deadline = new StatementDeadline();
   readonly #driver: Driver;
   readonly #ours: Connections;
   readonly #users: Connections;
@@ -24,10 +27,12 @@ export class Database implements Queryable {
   readonly #reach: Reach;
   /** What is under way; `close` waits for it. */
   readonly #pending = new Set<Promise<unknown>>();
-  /** Connections that user code has transactions on. */
-  readonly #lent = new Set<Connection>();
+  /** Those that user code has open. */
+  readonly #userTransactions = new Set<UserTransaction>();
   #closed = false;
   #isCutOff = false;
+  /** For what only reads, with any connection. */
+  readonly reader: Session = { run: (statements) => this.read(statements) };
 
   constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
     this.#driver = driver;
@@ -35,24 +40,28 @@ export class Database implements Queryable {
     this.#reach = new Reach((what) => {
       if (!this.#closed) onTrouble?.(what);
     });
-    this.#ours = new Connections({ driver, uri, limit: 10, multipleStatements: true, idleSeconds: 20 });
-    this.#users = new Connections({ driver, uri, limit: 10, multipleStatements: false, idleSeconds: 60 });
+    const { deadline } = this;
+    const common = { driver, uri, limit: 10, deadline, sessions: new ServerSessions(driver, uri, deadline) };
+    this.#ours = new Connections({ ...common, multipleStatements: true, idleSeconds: 20 });
+    this.#users = new Connections({ ...common, multipleStatements: false, idleSeconds: 60 });
   }
 
   /** Statements that may be done twice: tried again when the connection turns out to be lost. */
   async read(statements: readonly Sql[]): Promise<readonly Result[]> {
-    return this.#retried("read", () => this.#withConnection((session) => session.run(statements), isReadRetryable));
+    const run = (connection: Connection) => this.#packets(connection).run(statements);
+    return this.#retried("read", () => this.#withConnection(run, isReadRetryable));
   }
 
   async query(text: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
     const statement = sql(text, values as readonly Value[]);
-    if (!/^SELECT/i.test(text)) return (await this.write([statement]))[0]?.rows ?? [];
+    if (!/^SELECT/i.test(text)) return (await this.write(statement))?.rows ?? [];
     return (await this.read([statement]))[0]?.rows ?? [];
   }
 
-  /** Statements that commit by themselves. Whether they were done is unknown when the answer is lost. */
-  async write(statements: readonly Sql[]): Promise<readonly Result[]> {
-    return this.#retried("write", () => this.#withConnection((session) => session.run(statements), isCollision));
+  /** A statement that commits by itself. Whether it was done is unknown when the answer is lost. */
+  async write(statement: Sql): Promise<Result | undefined> {
+    const run = (connection: Connection) => this.#packets(connection).run([statement]);
+    return (await this.#retried("write", () => this.#withConnection(run, isCollision)))[0];
   }
 
   /**
@@ -63,7 +72,8 @@ export class Database implements Queryable {
     return this.#retried("transaction", () => {
       let committing = false;
       const safe = (error: unknown) => isCollision(error) || (!committing && isConnectionLost(error));
-      return this.#withConnection((session) => {
+      return this.#withConnection((connection) => {
+        const session = this.#blocks(connection);
         let opening: readonly Sql[] = [begin];
         return work({
           run(statements) {
@@ -74,72 +84,54 @@ export class Database implements Queryable {
           async commit(statements) {
             // Alone in a packet of its own only when the statements before it fill one.
             committing = true;
-            const results = await session.run([...opening, ...statements, end]).catch((error: unknown) => {
+            const results = await session.run([...opening, ...statements, commit]).catch((error: unknown) => {
               // An answer from the server: COMMIT was not reached.
               if (!isConnectionLost(error)) committing = false;
               throw error;
             });
             return results.slice(opening.length, -1);
           },
-          rollback: async () => void (await session.run([sql("ROLLBACK")])),
+          rollback: async () => void (await session.run([rollback])),
         });
       }, safe);
     });
   }
 
-  /** A transaction on a connection of its own, for user code: nothing is retried, one statement at a time. */
-  async beginForUser(): Promise<{ readonly handle: unknown; readonly transaction: Transaction }> {
-    const connection = await this.#retried("begin", async () => {
-      const taken = await this.#users.take();
+  /** A transaction for user code, on a connection that it has to itself until the transaction has ended. */
+  async beginForUser(): Promise<UserTransaction> {
+    return this.#retried("begin", async () => {
+      const connection = await this.#take(this.#users);
+      const onEnd = async (transaction: UserTransaction, leaving: Leaving) => {
+        this.#userTransactions.delete(transaction);
+        // The next transaction on the connection waits for the reset, this one does not.
+        if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
+        // When the store closes, the server hears of it from the connection, and is not waited for.
+        else if (leaving === "in use" && this.#closed) this.#users.drop(connection);
+        else if (leaving === "in use") await this.#track(this.#users.discard(connection));
+        else await this.#track(this.#users.giveUp(connection));
+      };
       try {
-        await taken.driver.query(begin.text);
-        return taken;
+        const transaction = await UserTransaction.begin(connection, this.#driver.escape, onEnd);
+        this.#userTransactions.add(transaction);
+        return transaction;
       } catch (error) {
-        this.#users.drop(taken);
+        await this.#leave(this.#users, connection, error);
         throw isConnectionLost(error) ? new SafeToRetry(error) : error;
       }
     });
-    this.#lent.add(connection);
-    return { handle: connection.driver, transaction: this.#usersTransaction(connection) };
   }
 
-  #usersTransaction(connection: Connection): Transaction {
-    const { driver, maxPacket } = connection;
-    const session = singly(async (text, values) => {
-      if (!this.#lent.has(connection)) throw new StoreError("The transaction has ended.", { transient: false });
-      const written = write(sql(text, values), this.#driver.escape);
-      if (Buffer.byteLength(written) > maxPacket - 1024) throw tooLarge(Buffer.byteLength(written), maxPacket);
-      return driver.query(written);
-    });
-    // The next user of the connection waits for the reset, this one does not.
-    const leave = (isClean: boolean) => {
-      if (!this.#lent.delete(connection)) return;
-      if (isClean) this.#track(this.#users.giveReset(connection));
-      else this.#users.drop(connection);
-    };
-    const commit = async (statements: readonly Sql[]) => {
-      const results = await session.run([...statements, end]);
-      leave(true);
-      return results.slice(0, -1);
-    };
-    const rollback = async () => {
-      if (!this.#lent.has(connection)) return;
-      // A connection that does not even roll back is closed, and the server rolls back by itself.
-      await driver.query("ROLLBACK").then(
-        () => leave(true),
-        () => leave(false),
-      );
-    };
-    return {
-      run: (statements) => this.#track(session.run(statements)),
-      commit: (statements) => this.#track(commit(statements)),
-      rollback: () => this.#track(rollback()),
-    };
+  /** `close` waits for it. */
+  untilDone<T>(work: Promise<T>): Promise<T> {
+    return this.#track(work);
   }
 
   /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
   async exclusively<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#retried("connect", () => this.#withConnection(work, () => false, true));
+    // A migration takes as long as it takes: there is no deadline.
+    const run = ({ driver, maxPacket }: Connection) =>
+      work(inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
+    return this.#retried("connect", () => this.#withConnection(run, () => false, true));
   }
 
   async close(): Promise<void> {
@@ -152,36 +144,52 @@ export class Database implements Queryable {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     clearTimeout(impatience);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
-    for (const connection of this.#lent) this.#users.drop(connection);
-    this.#lent.clear();
+    await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
     await Promise.all([this.#ours.close(), this.#users.close()]);
   }
 
-  /** Gives `work` a session; afterwards the connection is clean and free again, or gone. */
+  #packets({ ask, maxPacket }: Connection): Session {
+    return inPackets(ask, { quote: this.#driver.escape, maxPacket });
+  }
+
+  #blocks({ ask, maxPacket, capabilities }: Connection): Session {
+    return inBlocks(ask, { quote: this.#driver.escape, maxPacket, mayJoin: true, ...capabilities });
+  }
+
+  async #take(connections: Connections): Promise<Connection> {
+    return connections.take().catch((error: unknown) => {
+      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+    });
+  }
+
+  /** Takes back a connection on which this error came. */
+  async #leave(connections: Connections, connection: Connection, error: unknown): Promise<void> {
+    if (error instanceof NoAnswerError) for (const some of [this.#ours, this.#users]) some.dropFree();
+    if (!isConnectionLost(error)) {
+      const rolledBack = connection.ask(rollback.text).then(() => connections.give(connection));
+      await rolledBack.catch(() => connections.giveUp(connection));
+    } else if (isSessionGone(error)) {
+      connections.drop(connection);
+    } else {
+      await connections.giveUp(connection);
+    }
+  }
+
+  /** Gives `work` a connection; afterwards it is clean and free again, or gone. */
   async #withConnection<T>(
-    work: (session: Session) => Promise<T>,
+    work: (connection: Connection) => Promise<T>,
     isSafe: (error: unknown) => boolean,
     dropAfterwards = false,
   ): Promise<T> {
-    const connection = await this.#ours.take().catch((error: unknown) => {
-      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
-    });
-    const { driver, maxPacket } = connection;
-    const session = inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket });
+    const connection = await this.#take(this.#ours);
     try {
-      const result = await work(session);
+      const result = await work(connection);
       if (dropAfterwards) this.#ours.drop(connection);
       else this.#ours.give(connection);
       return result;
     } catch (error) {
-      if (dropAfterwards || isConnectionLost(error)) {
-        this.#ours.drop(connection);
-      } else {
-        await driver.query("ROLLBACK").then(
-          () => this.#ours.give(connection),
-          () => this.#ours.drop(connection),
-        );
-      }
+      if (dropAfterwards) this.#ours.drop(connection);
+      else await this.#leave(this.#ours, connection, error);
       throw isSafe(error) ? new SafeToRetry(error) : error;
     }
   }

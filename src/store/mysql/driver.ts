@@ -9,7 +9,7 @@ export interface DriverConnection {
   end(): Promise<unknown>;
   /** Without a word to those whose statements are under way. */
   destroy(): void;
-  readonly connection?: { readonly stream?: { destroy(): void } };
+  readonly connection?: { readonly stream?: { destroy(): void; resetAndDestroy?(): void } };
   on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
 }
 

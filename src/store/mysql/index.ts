@@ -22,7 +22,7 @@ import type {
 import { append, isAppend } from "./append.js";
 import { claim } from "./claim.js";
 import { type Clock, nowOf } from "./clock.js";
-import { commitIn } from "./commit.js";
+import { commitIn, conflictOf } from "./commit.js";
 import { Database } from "./database.js";
 import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
@@ -91,7 +91,9 @@ class MysqlStore extends SqlReads implements Store {
   async commit(batch: Batch): Promise<CommitResult> {
     const appended = isAppend(batch) ? await append(this.#db, batch, this.#now()) : null;
     if (appended !== null) return appended;
-    const result = await this.#db.transaction((transaction) => commitIn(transaction, batch, this.#now()));
+    const result = await this.#db
+      .transaction((transaction) => commitIn(transaction, batch, this.#now()))
+      .catch((error: unknown) => conflictOf(this.#db.reader, batch, this.#now(), error));
     this.#hints.emit(hintsOf(batch, result));
     return result;
   }
@@ -122,6 +124,7 @@ class MysqlStore extends SqlReads implements Store {
   }
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
     const { fence, freed } = await enlist(this.#db, worker, this.#now());
     if (freed) this.#hints.emit(tasksFreed);
     return fence;
@@ -135,6 +138,7 @@ class MysqlStore extends SqlReads implements Store {
 
   async retire(fence: Fence): Promise<void> {
     await retire(this.#db, fence, this.#now());
+    this.#db.deadline.retired(fence.workerId);
     this.#hints.emit(tasksFreed);
   }
 

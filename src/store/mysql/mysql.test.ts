@@ -122,7 +122,17 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     });
   });
 
-  test("a trigger of the user's on the events does not falsify the stamp of a commit", async () => {
+  test.each([1, 3, 40])("an append of %i runs names the one that has a message", async (count) => {
+    const fence = await enlist();
+    const runs = await owned(fence, count);
+    expect(await store.commit(appending(fence, runs))).toMatchObject({ kind: "committed", mailed: [] });
+    await store.send([{ to: runs.at(-1)?.id ?? "", kind: "k", data: "{}" }]);
+    const result = await store.commit(appending(fence, runs, 1));
+    const [event] = await store.log(runs[0]?.id ?? "", { after: 1, limit: 1 });
+    expect(result).toMatchObject({ kind: "committed", at: event?.at, mailed: [runs.at(-1)?.id] });
+  });
+
+  test("a trigger of the user's on the events does not falsify the stamp of a commit, nor which runs have messages", async () => {
     const fence = await enlist();
     const run = newRun({ due: { kind: "owned" } });
     await store.commit({ fence, transitions: [], starts: [run] });
@@ -133,8 +143,10 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     try {
       const result = await store.commit(appending(fence, [run]));
       const [event] = await store.log(run.id, { after: 0, limit: 1 });
-      expect(result).toMatchObject({ kind: "committed", at: event?.at });
+      expect(result).toMatchObject({ kind: "committed", at: event?.at, mailed: [] });
       expect(event?.at).toBeGreaterThan(0);
+      await store.send([{ to: run.id, kind: "k", data: "{}" }]);
+      expect(await store.commit(appending(fence, [run], 1))).toMatchObject({ mailed: [run.id] });
     } finally {
       await other.query("DROP TRIGGER audited");
       await other.query("DROP TABLE audit");

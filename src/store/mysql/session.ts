@@ -1,6 +1,8 @@
 /** Running statements on a connection, and what they answer. */
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
+import { begin, blockBytes, blockOf, releaseProof, rollback, savepoint } from "./block.js";
+import type { Capabilities } from "./capabilities.js";
 import { type Quote, type Sql, type Value, write } from "./sql.js";
 
 export interface Result {
@@ -23,6 +25,14 @@ export interface Transaction extends Session {
   rollback(): Promise<void>;
 }
 
+/** Sends a text to the server; answers [rows or header, fields]. */
+type Send = (text: string) => Promise<readonly unknown[]>;
+
+interface Packing {
+  readonly quote: Quote;
+  readonly maxPacket: number;
+}
+
 /** What the session needs of a connection; also all that is asked of a connection of the user's. */
 type Query = (text: string, values: readonly Value[]) => Promise<unknown>;
 
@@ -37,11 +47,8 @@ export function singly(query: Query): Session {
   };
 }
 
-/** As few packets as possible, on a connection that takes several statements at once. */
-export function inPackets(
-  query: (text: string) => Promise<readonly unknown[]>,
-  { quote, maxPacket }: { readonly quote: Quote; readonly maxPacket: number },
-): Session {
+/** As few packets as possible. Each statement is a transaction of its own, or reads. */
+export function inPackets(query: Send, { quote, maxPacket }: Packing): Session {
   return {
     async run(statements) {
       const results: Result[] = [];
@@ -53,6 +60,47 @@ export function inPackets(
       return results;
     },
   };
+}
+
+/**
+ * The statements of one transaction, the first of which is `begin`: in blocks (block.ts) if the server has them. What only
+ * reads is merely joined where the connection allows that, because it is cheaper (5 to 10 % of a commit's time on the
+ * server): if the transaction is lost meanwhile, the next block notices before it writes.
+ */
+export function inBlocks(query: Send, packing: Packing & Capabilities & { readonly mayJoin: boolean }): Session {
+  const { quote, maxPacket, hasBlocks, mayJoin } = packing;
+  const send = async (part: readonly string[], hasSavepoint: boolean): Promise<Result[]> => {
+    const [first = ""] = part;
+    if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
+      return [resultOf((await query(first))[0])];
+    }
+    if (mayJoin && part.length > 1 && part.every((text) => text === begin.text || answersRows.test(text))) {
+      const [answers] = await query(part.join(";"));
+      return (answers as unknown[]).map(resultOf);
+    }
+    const continues = first !== begin.text && first !== releaseProof.text;
+    const [answer] = await query(blockOf(part, { continues, hasSavepoint }));
+    return resultsOfBlock(part, answer);
+  };
+  return {
+    async run(statements) {
+      const results: Result[] = [];
+      const hasSavepoint = statements.includes(savepoint);
+      const parts = hasBlocks
+        ? packets(statements, quote, maxPacket - blockBytes)
+        : packets(statements, quote, maxPacket).flatMap((packet) => packet.map((text) => [text]));
+      for (const part of parts) results.push(...(await send(part, hasSavepoint)));
+      return results;
+    },
+  };
+}
+
+const answersRows = /^\s*SELECT/i;
+
+/** A block answers with the rows of each SELECT, and with one header for all of the others. */
+function resultsOfBlock(statements: readonly string[], answer: unknown): Result[] {
+  const rows = Array.isArray(answer) ? answer.slice() : [];
+  return statements.map((text) => resultOf(answersRows.test(text) ? rows.shift() : undefined));
 }
 
 /** All are written before the first is sent: a value that is too large must not leave half of them done. */
@@ -74,7 +122,7 @@ function packets(statements: readonly Sql[], quote: Quote, maxPacket: number): s
   return all;
 }
 
-export function tooLarge(bytes: number, maxPacket: number): StoreError {
+function tooLarge(bytes: number, maxPacket: number): StoreError {
   return new StoreError(
     `A statement of ${bytes} bytes is more than the server takes (max_allowed_packet = ${maxPacket}). ` +
       "Raise max_allowed_packet, or keep the data elsewhere and pass a reference to it.",

@@ -2,6 +2,7 @@
 import { StoreError } from "../../core/errors.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
 import type { Fence, NewRun, Refusal, RunRecord } from "../store.js";
+import { savepoint, toSavepoint } from "./block.js";
 import type { Session } from "./session.js";
 import { insert, marks, type Sql, sql, type Value } from "./sql.js";
 import { isDuplicateKey } from "./trouble.js";
@@ -63,9 +64,6 @@ function dueOf(due: NewRun["due"], at: number): number | null {
       return null;
   }
 }
-
-export const savepoint = sql("SAVEPOINT pawl");
-export const toSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");
 
 /** Makes runs of which some cannot be made, as a duplicate key has told. Children come before the batch's own starts. */
 export async function makeWhatCanBeMade(

@@ -1,10 +1,11 @@
 /** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
 import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
-import { commitIn } from "./commit.js";
+import { savepoint, toSavepoint } from "./block.js";
+import { commitIn, conflictOf } from "./commit.js";
 import type { Database } from "./database.js";
 import { type Session, singly } from "./session.js";
 import { sql, type Value } from "./sql.js";
-import { birthStatements, makeWhatCanBeMade, savepoint, toSavepoint } from "./starts.js";
+import { birthStatements, makeWhatCanBeMade } from "./starts.js";
 import { isDuplicateKey, toStoreError } from "./trouble.js";
 
 export async function begin(
@@ -12,20 +13,22 @@ export async function begin(
   now: () => string,
   onCommitted: (batch: Batch, result: CommitResult) => void,
 ): Promise<StoreTransaction> {
-  const { handle, transaction } = await db.beginForUser();
+  const transaction = await db.beginForUser();
+  const commit = async (batch: Batch): Promise<CommitResult> => {
+    try {
+      await transaction.takeBack();
+      const result = await commitIn(transaction, batch, now());
+      onCommitted(batch, result);
+      return result;
+    } catch (error) {
+      await transaction.rollback();
+      return conflictOf(db.reader, batch, now(), toStoreError(error, "The transaction was not committed"));
+    }
+  };
   return {
-    handle,
-    async commit(batch) {
-      try {
-        const result = await commitIn(transaction, batch, now());
-        onCommitted(batch, result);
-        return result;
-      } catch (error) {
-        await transaction.rollback();
-        throw toStoreError(error, "The transaction was not committed");
-      }
-    },
-    rollback: () => transaction.rollback(),
+    handle: transaction.handle,
+    commit: (batch) => db.untilDone(commit(batch)),
+    rollback: (options) => db.untilDone(transaction.rollback(options)),
   };
 }
 

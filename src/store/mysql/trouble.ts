@@ -16,11 +16,12 @@ const collisions = new Set([1213, 1205, 1020]);
 
 /**
  * Too many connections (1040, 1203, 1226), server is stopping (1053), query interrupted (1317), network (1158 to 1161),
- * connection killed (1927, 3169), the server has gone or was lost (2006, 2013), idle for too long (4031), and a primary
- * that has become a replica (1290, 1792, 1836): the same call may work in a moment.
+ * connection killed (1927, 3169), the server has gone or was lost (2006, 2013), idle for too long (4031), a primary that has
+ * become a replica (1290, 1792, 1836), and a node that has left its Galera cluster, before a statement (1047) or in COMMIT
+ * (1180): the same call may work in a moment.
  */
 const passing = new Set([
-  1040, 1053, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,
+  1040, 1047, 1053, 1158, 1159, 1160, 1161, 1180, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,
 ]);
 
 const lost =
@@ -39,6 +40,13 @@ export function isConnectionLost(error: unknown): boolean {
   // What mysql2 says without a code when a command is given to a connection that has died in the pool.
   return errno === undefined && /closed state|connection (is )?closed|connection lost/i.test(message ?? "");
 }
+
+/** The server says that it has ended the session: nothing of it can come any more. */
+export const isSessionGone = (error: unknown): boolean =>
+  [1053, 1927, 3169, 4031].includes((error as DriverError).errno ?? 0);
+
+/** A savepoint that is not there any more, because the transaction is not. */
+export const isNoSavepoint = (error: unknown): boolean => (error as DriverError).errno === 1305;
 
 /** The error as callers see it. */
 export function toStoreError(error: unknown, doing = "The database refused"): Error {

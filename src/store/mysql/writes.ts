@@ -7,16 +7,17 @@ import { byKey, forKeys, insert, marks, type Sql, sql, updateEach, type Value } 
 
 type Moving<K extends Next["kind"]> = { readonly runId: string; readonly next: Extract<Next, { kind: K }> };
 
-/** Everything but the births. `kept` are the runs whose park is refused by mail. */
+/** Everything but the births. `kept` are the runs whose park is refused by mail, `mailed` those that stay and have some. */
 export function writeStatements(
   batch: Batch,
   seen: Seen,
   newborn: ReadonlySet<string>,
-): { readonly statements: Sql[]; readonly kept: string[] } {
+): { readonly statements: Sql[]; readonly kept: string[]; readonly mailed: string[] } {
   const { at } = seen;
   const { transitions } = batch;
   const sorted = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
   const kept: string[] = [];
+  const mailed: string[] = [];
   const parks: Moving<"park">[] = [];
   const finishes: Moving<"finish">[] = [];
   const drained = new Map<string, number>();
@@ -26,6 +27,7 @@ export function writeStatements(
     if (next.kind === "finish") finishes.push({ runId, next });
     else if (next.kind === "park" && mailLeft(runId) > 0) kept.push(runId);
     else if (next.kind === "park") parks.push({ runId, next });
+    else if (batch.fence !== null && mailLeft(runId) > 0) mailed.push(runId);
   }
   const withTask = (runId: string) => seen.tasks.has(runId) || newborn.has(runId);
   const mail = transitions.flatMap((transition) => transition.mail).filter(({ to }) => withTask(to));
@@ -42,7 +44,7 @@ export function writeStatements(
     ...cursorStatements(sorted, at),
   ];
   if (batch.fence === null) statements.push(...notFresh(transitions));
-  return { statements, kept };
+  return { statements, kept, mailed };
 }
 
 export const eventsTable = "pawl_events (run_id, seq, span, type, node, attempt, outcome, data, at)";

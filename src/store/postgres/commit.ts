@@ -85,7 +85,8 @@ export class Committer {
     const alone = this.#oneEvent.query(work) ?? this.#oneCursor.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {
-      return { result: { kind: "committed", at: Number(written.at), kept: [], refused: [] }, litter: [] };
+      const mailed = written.mailed === true ? work.keeps : [];
+      return { result: { kind: "committed", at: Number(written.at), kept: [], mailed, refused: [] }, litter: [] };
     }
     const query = this.#statements.build(work, this.#clock.values());
     for (let look = 1; look <= looks; look += 1) {
@@ -111,11 +112,12 @@ export class Committer {
   async #committed(run: Run, batch: Batch, work: Work, row: SqlRow): Promise<Applied> {
     const at = Number(row.at);
     const kept = (row.kept ?? []) as readonly string[];
+    const mailed = [row.mailed, row.drained_mailed].flatMap((ids) => (ids ?? []) as readonly string[]);
     if (work.late.length > 0) await this.send(run, work.late);
     const allBorn = work.allNew || work.starts.length === 0 || row.ss === work.starts.length;
     const refused = allBorn ? [] : await this.#settleStarts(run, batch);
     const litter = row.litter === true ? batch.transitions.filter(endsIt).map(({ runId }) => runId) : [];
-    return { result: { kind: "committed", at, kept, refused } satisfies Committed, litter };
+    return { result: { kind: "committed", at, kept, mailed, refused } satisfies Committed, litter };
   }
 
   /** Makes runs and nothing else. */

@@ -7,8 +7,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import { Reach } from "../reach.js";
 import type { SqlRow } from "../sql/dialect.js";
-import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery } from "./driver.js";
-import { isCollision, isConnectionLost, isNeverSent, isStalePlan, toConnectError, toStoreError } from "./errors.js";
+import { StatementDeadline } from "../statement-deadline.js";
+import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery, PgResult } from "./driver.js";
+import {
+  isCollision,
+  isConnectionLost,
+  isGone,
+  isNeverSent,
+  isStalePlan,
+  toConnectError,
+  toStoreError,
+} from "./errors.js";
+import type { History } from "./history.js";
+import { Sessions, whoAmI } from "./sessions.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
 
@@ -44,6 +55,12 @@ export class Database {
   readonly #transactions: PgPool;
   readonly #onTrouble: OnTrouble;
   readonly reach: Reach;
+  readonly deadline = new StatementDeadline();
+  readonly #sessions: Sessions;
+  #history: History | null = null;
+  /** When a connection was last found to be silent, and when each was opened. */
+  #silentAt = Number.NEGATIVE_INFINITY;
+  readonly #openedAt = new WeakMap<PgClient, number>();
   /** All that are open, or about to be. */
   readonly #sockets = new Set<Socket>();
   #closed = false;
@@ -54,18 +71,31 @@ export class Database {
     this.reach = new Reach((what) => {
       if (!this.#closed) onTrouble(what);
     });
+    const rescueConfig = () => {
+      const patienceMs = Math.min(this.deadline.ms, connectionTimeoutMs);
+      return { ...this.connectionConfig(url), connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
+    };
+    this.#sessions = new Sessions(
+      () => new pg.Client(rescueConfig()),
+      () => this.deadline.ms,
+    );
     this.#pool = this.#open(pg, url, sessionSettings);
     // No connection is opened before the first is asked for. Apart, so that user code cannot take the commits' places.
     this.#transactions = this.#open(pg, url, transactionSettings);
   }
 
   #open(pg: PgModule, url: string, settings: readonly string[]): PgPool {
-    const set = { text: settings.map((setting) => `SET ${setting}`).join("; ") };
+    const text = [...settings.map((setting) => `SET ${setting}`), whoAmI].join("; ");
     const pool = new pg.Pool({
       ...this.connectionConfig(url),
       max: poolSize,
       idleTimeoutMillis: 60_000,
-      onConnect: (client: PgClient) => client.query(set),
+      onConnect: async (client: PgClient) => {
+        this.#openedAt.set(client, performance.now());
+        const results = (await this.ask(client, { text })) as unknown as readonly PgResult[];
+        this.#sessions.opened(client, results.at(-1)?.rows[0]);
+        await this.#askForTheLast(client);
+      },
     });
     // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
     pool.on("error", (error) => this.reach.lost(error));
@@ -73,48 +103,80 @@ export class Database {
     return pool;
   }
 
+  /** @param history what a new connection is asked for before it is used */
+  remember(history: History): void {
+    this.#history = history;
+  }
+
+  async #askForTheLast(client: PgClient): Promise<void> {
+    const question = this.#history?.question() ?? null;
+    if (question === null) return;
+    const there = await this.ask(client, question).then(
+      ({ rows }) => rows[0]?.there === true,
+      (error: unknown) => {
+        if (isConnectionLost(error)) throw error;
+        // Not an answer to the question; whatever is wrong will be told by the statement that the connection is for.
+        return true;
+      },
+    );
+    if (there) return;
+    this.#history?.wasLost();
+    this.#onTrouble(
+      "does not have what was written last: it is a restored copy, or a standby that was behind. Workers begin a new epoch, with the logs as they are.",
+    );
+  }
+
   /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
   async describe(): Promise<{ readonly schema: string | null; readonly place: string }> {
     return this.#attempt(async (client) => {
-      const { rows } = await client.query({ text: "SELECT current_schema() AS schema" });
+      const { rows } = await this.ask(client, { text: "SELECT current_schema() AS schema" });
       const place = `${client.host ?? "localhost"}:${client.port ?? 5432}/${client.database ?? ""}`;
       return { schema: (rows[0]?.schema as string | null | undefined) ?? null, place };
     }, true);
   }
 
   /** Anything that writes nothing: tried again whatever happened to the connection. */
-  async read(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => client.query(query), true)).rows;
+  async read(query: PgQuery, check?: () => void): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => this.#send(client, query, check), true)).rows;
   }
 
-  /** One statement that is a transaction. */
-  async write(query: PgQuery): Promise<readonly SqlRow[]> {
-    return (await this.#attempt((client) => client.query(query), false)).rows;
+  /**
+   * One statement that is a transaction.
+   *
+   * @param check throws when it must not be sent any more; what a new connection was asked for may be the reason
+   */
+  async write(query: PgQuery, check?: () => void): Promise<readonly SqlRow[]> {
+    return (await this.#attempt((client) => this.#send(client, query, check), false)).rows;
+  }
+
+  async #send(client: PgClient, query: PgQuery, check: (() => void) | undefined): Promise<PgResult> {
+    check?.();
+    return this.ask(client, query);
   }
 
   /** Several statements in one transaction; `work` may be called again when nothing of it was committed. */
-  async transaction<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (run: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {
     return this.#attempt(async (client) => {
-      await client.query({ text: "BEGIN" });
+      const run = async (query: PgQuery) => (await this.ask(client, query)).rows;
+      await run({ text: "BEGIN" });
       let result: T;
       try {
-        result = await work(client);
+        result = await work(run);
       } catch (error) {
-        if (!isConnectionLost(error)) await client.query({ text: "ROLLBACK" });
+        if (!isConnectionLost(error)) await run({ text: "ROLLBACK" });
         throw error;
       }
-      await client.query({ text: "COMMIT" });
+      await run({ text: "COMMIT" });
       return result;
     }, false);
   }
 
-  /** A connection for a transaction that runs user code. The caller releases it. */
-  async checkOut(): Promise<PgPoolClient> {
+  /** A connection for a transaction that runs user code, and the answer to `begin`. The caller returns it. */
+  async checkOut(begin: string): Promise<{ readonly client: PgPoolClient; readonly results: readonly PgResult[] }> {
     for (let attempt = 1; ; attempt += 1) {
       const client = await this.#acquire(this.#transactions);
       try {
-        await client.query({ text: "BEGIN ISOLATION LEVEL READ COMMITTED" });
-        return client;
+        return { client, results: (await this.ask(client, { text: begin })) as unknown as readonly PgResult[] };
       } catch (error) {
         client.release(true);
         if (isConnectionLost(error)) this.reach.lost(error);
@@ -122,6 +184,31 @@ export class Database {
         await backOff(attempt);
       }
     }
+  }
+
+  /** One statement on one connection. Silence beyond the deadline is an error, and drops the connection. */
+  ask(client: PgClient, query: PgQuery): Promise<PgResult> {
+    return this.deadline.within(client.query(query), {
+      isAtWork: () => this.#sessions.isAtWork(client),
+      cut: () => {
+        this.#silentAt = performance.now();
+        drop(client);
+      },
+    });
+  }
+
+  /** A connection on which something may be under way is given up. Returns when it cannot have any effect any more. */
+  async giveUp(client: PgPoolClient): Promise<void> {
+    this.#sessions.lost(client);
+    drop(client);
+    client.release(true);
+    await this.#endLostSessions();
+  }
+
+  /** If that fails now, whoever asks next waits for it. */
+  async #endLostSessions(): Promise<void> {
+    if (this.#isCutOff) return;
+    await this.#sessions.clear().catch((error: unknown) => this.reach.lost(error));
   }
 
   /** What all connections of a store have in common. */
@@ -159,7 +246,8 @@ export class Database {
         return result;
       } catch (error) {
         const lost = isConnectionLost(error);
-        client.release(lost || isStalePlan(error));
+        if (lost && !isNeverSent(error) && !isGone(error)) await this.giveUp(client);
+        else client.release(lost || isStalePlan(error));
         if (lost) this.reach.lost(error);
         const again = isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
         if (!again || attempt === attempts || this.#isCutOff) throw asThrown(error);
@@ -169,12 +257,23 @@ export class Database {
     }
   }
 
+  /** Where one connection swallows everything, others that were open at the time do so, too: they are not even tried. */
+  async #connect(pool: PgPool): Promise<PgPoolClient> {
+    for (;;) {
+      const client = await pool.connect();
+      if ((this.#openedAt.get(client) ?? 0) > this.#silentAt) return client;
+      drop(client);
+      client.release(true);
+    }
+  }
+
   /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
       try {
-        return await pool.connect();
+        if (!this.#sessions.isClear) await this.#sessions.clear();
+        return await this.#connect(pool);
       } catch (error) {
         const thrown = toConnectError(error);
         if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
@@ -194,6 +293,11 @@ export function connectionConfig(url: string): Record<string, unknown> {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
+}
+
+/** Without a word to the server, which may not be there any more. */
+function drop(client: PgClient): void {
+  client.connection?.stream?.destroy();
 }
 
 /** Answers that the caller asked about (a taken event number) stay as they are. */

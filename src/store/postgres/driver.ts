@@ -9,9 +9,17 @@ export interface PgQuery {
   readonly name?: string;
 }
 
+export interface PgResult {
+  readonly rows: readonly SqlRow[];
+  /** The first word of what was done: the answer to COMMIT is "ROLLBACK" when the transaction had failed. */
+  readonly command?: string;
+}
+
 export interface PgClient {
-  query(query: PgQuery): Promise<{ readonly rows: readonly SqlRow[] }>;
+  query(query: PgQuery): Promise<PgResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** The socket, to be dropped when the other side has stopped answering. */
+  readonly connection?: { readonly stream?: { destroy(): void } };
 }
 
 /** A connection of its own, outside of any pool. */
@@ -21,14 +29,14 @@ export interface PgLoneClient extends PgClient {
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
-  /** The socket, to be dropped when the other side has stopped answering. */
-  readonly connection?: { readonly stream?: { destroy(): void } };
 }
 
 export interface PgPoolClient extends PgClient {
   readonly host?: string;
   readonly port?: number;
   readonly database?: string;
+  /** "I": no transaction is open. */
+  getTransactionStatus?(): unknown;
   /** With true the connection is closed, not kept. */
   release(destroy?: boolean): void;
 }

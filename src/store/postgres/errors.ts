@@ -27,6 +27,12 @@ export const isStalePlan = (error: unknown): boolean =>
 const neverSent = /not queryable|client was closed|pool after calling end/i;
 export const isNeverSent = (error: unknown): boolean => codeOf(error) === "" && neverSent.test(messageOf(error));
 
+/** A statement of this transaction has failed before; it can only be rolled back. */
+export const isAborted = (error: unknown): boolean => codeOf(error) === "25P02";
+
+/** The server itself says that it ends this session: there is none left. */
+export const isGone = (error: unknown): boolean => /^(57P0[1235]|25P03)$/.test(codeOf(error));
+
 const lostStates = /^(08...|57P0[1235]|58...|25P03)$/;
 const lostCodes = /^E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 const lostMessages =

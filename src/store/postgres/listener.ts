@@ -3,14 +3,13 @@
  * then, and comes back by itself. After every connect something may have been missed, so its first hint is "anything".
  */
 import type { Reach } from "../reach.js";
+import type { StatementDeadline } from "../statement-deadline.js";
 import type { Hint } from "../store.js";
 import type { PgLoneClient, PgModule } from "./driver.js";
 import { isConnectionLost } from "./errors.js";
 import { decodeHints } from "./notifier.js";
 import { quoteName } from "./tables.js";
 
-const pingEveryMs = 30_000;
-const pingTimeoutMs = 10_000;
 const longestPauseMs = 5_000;
 
 export interface ListenerOptions {
@@ -21,6 +20,7 @@ export interface ListenerOptions {
   readonly self: string;
   readonly emit: (hints: readonly Hint[]) => void;
   readonly reach: Reach;
+  readonly deadline: StatementDeadline;
   readonly onTrouble: (what: string, error: unknown) => void;
 }
 
@@ -29,6 +29,7 @@ export class Listener {
   #client: PgLoneClient | null = null;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
+  #heardAt = 0;
   #closed = false;
   #opening: Promise<void>;
 
@@ -52,14 +53,17 @@ export class Listener {
     const client = new pg.Client(connection);
     client.on("error", (error) => this.#lost(client, error));
     client.on("end", () => this.#lost(client, new Error("The listening connection was closed.")));
-    client.on("notification", ({ payload }) => emit(decodeHints(payload ?? "", this.#options.self)));
+    client.on("notification", ({ payload }) => {
+      this.#heardAt = performance.now();
+      emit(decodeHints(payload ?? "", this.#options.self));
+    });
     this.#client = client;
     try {
       await client.connect();
-      await client.query({ text: "SET statement_timeout = 0; SET idle_session_timeout = 0" }).catch(() => {
+      await this.#ask(client, "SET statement_timeout = 0; SET idle_session_timeout = 0").catch(() => {
         // Before version 14 there is no idle_session_timeout.
       });
-      await client.query({ text: `LISTEN ${quoteName(channel)}` });
+      await this.#ask(client, `LISTEN ${quoteName(channel)}`);
       if (this.#closed || this.#client !== client) return;
       this.#failures = 0;
       reach.answered(losses);
@@ -70,25 +74,28 @@ export class Listener {
     }
   }
 
+  /** Asked only when nothing was heard for as long as a statement may take: the connection may swallow everything. */
   #pingLater(client: PgLoneClient): void {
-    this.#timer = setTimeout(() => void this.#ping(client), pingEveryMs);
+    const quietMs = performance.now() - this.#heardAt;
+    this.#timer = setTimeout(() => void this.#ping(client), Math.max(0, this.#options.deadline.ms - quietMs));
     this.#timer.unref();
   }
 
   async #ping(client: PgLoneClient): Promise<void> {
-    const silence = setTimeout(
-      () => this.#lost(client, new Error("The listening connection is silent.")),
-      pingTimeoutMs,
-    );
-    silence.unref();
     try {
-      await client.query({ text: "SELECT 1" });
+      if (performance.now() - this.#heardAt >= this.#options.deadline.ms) await this.#ask(client, "SELECT 1");
       if (this.#client === client && !this.#closed) this.#pingLater(client);
     } catch (error) {
       this.#lost(client, error);
-    } finally {
-      clearTimeout(silence);
     }
+  }
+
+  async #ask(client: PgLoneClient, text: string): Promise<void> {
+    await this.#options.deadline.within(client.query({ text }), {
+      isAtWork: async () => false,
+      cut: (error) => this.#lost(client, error),
+    });
+    this.#heardAt = performance.now();
   }
 
   /** Called once per connection that was lost, however many signs of it there are. */

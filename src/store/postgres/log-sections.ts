@@ -5,8 +5,8 @@ import type { RunCursor, Work } from "./work.js";
 
 /**
  * A plain insert: a number that is taken aborts the whole statement, and the error names the run. (ON CONFLICT DO NOTHING
- * would leave holes.) A client's commit also looks whether the log really ends where it says; a worker is the only writer
- * of its runs and knows.
+ * would leave holes.) That the log really ends there is looked at, too, although a worker is the only writer of its runs: a
+ * standby that takes over may have lost the end of it.
  */
 export const events: Section = {
   letter: "e",
@@ -23,12 +23,12 @@ export const events: Section = {
           textArray(events.map(({ outcome }) => outcome)),
           textArray(events.map(({ data }) => data)),
         ],
-  parts: ({ tables, fenced, bind }) => {
+  parts: ({ tables, bind }) => {
     const types = ["uuid", "int4", "int4", "int4", "text", "text", "text", "text"];
     const arrays = types.map((type) => `${bind()}::${type}[]`);
     const columns = "run_id, seq, span, attempt, type, node, outcome, data";
     return {
-      checks: fenced ? [] : [endsThere(tables.events, arrays[0] as string, arrays[1] as string)],
+      checks: [endsThere(tables.events, arrays[0] as string, arrays[1] as string)],
       writes: [
         `ev AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(${columns}))`,
       ],

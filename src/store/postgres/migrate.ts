@@ -16,8 +16,7 @@ export function migrationPort(db: Database, tables: Tables): MigrationPort {
   const session: MigrationSession = {
     applied: () => applied((query) => db.read(query)),
     apply: (migration) =>
-      db.transaction(async (client) => {
-        const run = async (query: { text: string; values?: unknown[] }) => (await client.query(query)).rows;
+      db.transaction(async (run) => {
         await run({ text: "SELECT pg_advisory_xact_lock($1, hashtext($2))", values: [lockClass, tables.schema] });
         // Asked first: IF NOT EXISTS wants the right to create one even when it is there.
         const [schema] = await run({ text: "SELECT to_regnamespace($1) AS oid", values: [quoteName(tables.schema)] });

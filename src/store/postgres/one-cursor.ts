@@ -7,7 +7,7 @@ import type { PgQuery } from "./driver.js";
 import type { Tables } from "./tables.js";
 import type { RunCursor, Work } from "./work.js";
 
-/** Returns a row with `at`, or none: fenced, not the worker's, or no cursor yet. The general statement then sees to it. */
+/** Returns a row with `at` and whether it has mail, or none: fenced, not the worker's, or no cursor yet. The general statement then sees to it. */
 export class OneCursor {
   readonly #clock: SqlClock;
   readonly #text: string;
@@ -24,7 +24,7 @@ export class OneCursor {
 UPDATE ${tables.cursors} c SET cursor = ${cursor}, progress = ${progress}, at = ${now} FROM w
 WHERE c.run_id = ${runId} AND c.node = ${node}
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
-RETURNING c.at`;
+RETURNING c.at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;
   }
 
   /** null: there is more to do than that. */

@@ -8,7 +8,7 @@ import type { PgQuery } from "./driver.js";
 import type { Tables } from "./tables.js";
 import type { NewEventRow, Work } from "./work.js";
 
-/** Returns a row with `at`, or none: fenced, or the run is not the worker's. The general statement then says which. */
+/** Returns a row with `at` and whether it has mail, or none: fenced, or the run is not the worker's, or its log ends elsewhere. The general statement then says which. */
 export class OneEvent {
   readonly #clock: SqlClock;
   readonly #text: string;
@@ -20,11 +20,13 @@ export class OneEvent {
     const now = clock.now(bind);
     const [workerId, epoch, runId] = [`${bind()}::text`, `${bind()}::bigint`, `${bind()}::uuid`];
     const columns = ["int", "int", "int", "text", "text", "text", "text"].map((type) => `${bind()}::${type}`);
+    const position = `SELECT e.seq + e.span FROM ${tables.events} e WHERE e.run_id = ${runId} ORDER BY e.seq DESC LIMIT 1`;
     this.#text = `INSERT INTO ${tables.events} (run_id, seq, span, attempt, type, node, outcome, data, at)
 SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
 WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
-FOR KEY SHARE OF w RETURNING at`;
+  AND coalesce((${position}), 1) = ${columns[0]}
+FOR KEY SHARE OF w RETURNING at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;
   }
 
   /** null: there is more to do than that. */

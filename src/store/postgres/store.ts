@@ -1,6 +1,6 @@
 /** The PostgreSQL store: its parts, put together. */
 import { randomUUID } from "node:crypto";
-import { StoreError } from "../../core/errors.js";
+import { FencedError, StoreError } from "../../core/errors.js";
 import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { closingPatienceMs } from "../reach.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
@@ -40,6 +40,7 @@ import type { Database } from "./database.js";
 import { postgresDialect } from "./dialect.js";
 import type { PgModule } from "./driver.js";
 import { isTooOptimistic, runOfDuplicateEvent } from "./errors.js";
+import { History } from "./history.js";
 import { Listener } from "./listener.js";
 import { migrationPort } from "./migrate.js";
 import { channelOf, encodeHints, Notifier } from "./notifier.js";
@@ -47,7 +48,7 @@ import { Operations } from "./operations.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, PostgresTransaction } from "./transaction.js";
-import { Workers } from "./workers.js";
+import { deadBeat, Workers } from "./workers.js";
 
 export interface Opened {
   readonly pg: PgModule;
@@ -68,6 +69,7 @@ export class PostgresStore implements Store {
   readonly #committer: Committer;
   readonly #claimer: Claimer;
   readonly #workers: Workers;
+  readonly #history: History;
   readonly #hints = new HintEmitter();
   readonly #instance = randomUUID();
   readonly #channel: string;
@@ -93,10 +95,11 @@ export class PostgresStore implements Store {
     this.#channel = channelOf(tables.schema);
     this.#notifier =
       options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble);
-    const inTransaction = <T>(work: (run: Run) => Promise<T>) =>
-      db.transaction((client) => work(async (query) => (await client.query(query)).rows));
+    const inTransaction = <T>(work: (run: Run) => Promise<T>) => db.transaction(work);
     const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
+    this.#history = new History(tables);
+    db.remember(this.#history);
   }
 
   /** That the server is out of reach has been told. */
@@ -110,8 +113,8 @@ export class PostgresStore implements Store {
       query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
       atomically: (writes) =>
         this.#operations.run(() =>
-          this.#db.transaction(async (client) => {
-            for (const write of writes) await client.query(write);
+          this.#db.transaction(async (run) => {
+            for (const write of writes) await run(write);
           }),
         ),
       tell: (hints) => this.#tell(hints),
@@ -134,27 +137,36 @@ export class PostgresStore implements Store {
 
   async #commit(batch: Batch): Promise<CommitResult> {
     if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
+    const { fence } = batch;
     try {
-      const applied = await this.#apply(batch);
+      const applied = await this.#apply(fence === null ? this.#write : this.#writeUnder(fence), batch);
       await this.#committed(batch, applied);
       return applied.result;
     } catch (error) {
+      if (error instanceof FencedError) return { kind: "fenced" };
       if (runOfDuplicateEvent(error) === null) throw error;
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }
   }
 
-  async #apply(batch: Batch): Promise<Applied> {
+  /** A fence of a past that the database has lost is refused by the time the statement would be sent. */
+  #writeUnder(fence: Fence): Run {
+    const check = () => this.#history.check(fence);
+    return (query) => this.#db.write(query, check);
+  }
+
+  async #apply(run: Run, batch: Batch): Promise<Applied> {
     try {
-      return await this.#committer.apply(this.#write, batch, true);
+      return await this.#committer.apply(run, batch, true);
     } catch (error) {
       // Nothing was written: a run of it exists (the answer to its birth was lost), or is not the worker's, or has mail.
       if (!isTooOptimistic(error)) throw error;
-      return this.#committer.apply(this.#write, batch);
+      return this.#committer.apply(run, batch);
     }
   }
 
   async #committed(batch: Batch, { result, litter }: Applied): Promise<void> {
+    if (result.kind === "committed") this.#history.committed(batch, result);
     this.#tell(hintsOf(batch, result));
     if (litter.length > 0) await this.#sweep(litter);
   }
@@ -196,12 +208,11 @@ export class PostgresStore implements Store {
   }
 
   async #begin(): Promise<StoreTransaction> {
-    const client = await this.#db.checkOut();
-    const transaction = new PostgresTransaction(
-      client,
+    const transaction = await PostgresTransaction.begin(
       this.#db,
       this.#committer,
       this.#operations,
+      this.#history,
       (batch, applied) => this.#committed(batch, applied),
       (ended) => this.#transactions.delete(ended),
     );
@@ -209,21 +220,38 @@ export class PostgresStore implements Store {
     return transaction;
   }
 
-  claim(request: ClaimRequest): Promise<ClaimResult> {
-    return this.#operations.run(() => this.#claimer.claim(this.#write, request));
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const { fence } = request;
+    const write = this.#writeUnder(fence);
+    const result = await this.#unlessLost({ kind: "fenced" }, () => this.#claimer.claim(write, request));
+    if (result.kind === "claimed") this.#history.claimed(fence, result);
+    return result;
   }
 
-  enlist(worker: WorkerInfo): Promise<Fence> {
-    return this.#operations.run(() => this.#workers.enlist(worker));
+  /** What a fence gets that the database cannot know any more. */
+  #unlessLost<T>(fenced: T, operation: () => Promise<T>): Promise<T> {
+    return this.#operations.run(operation).catch((error: unknown) => {
+      if (error instanceof FencedError) return fenced;
+      throw error;
+    });
+  }
+
+  async enlist(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
+    const fence = await this.#operations.run(() => this.#workers.enlist(worker, this.#history.epochOf(worker.id)));
+    this.#history.enlisted(fence);
+    return fence;
   }
 
   beat(fence: Fence): Promise<BeatResult> {
     // A beat that is made twice is still one beat, so it may be repeated like a read.
-    return this.#operations.run(() => this.#workers.beat((query) => this.#db.read(query), fence));
+    const read: Run = (query) => this.#db.read(query, () => this.#history.check(fence));
+    return this.#unlessLost(deadBeat, () => this.#workers.beat(read, fence));
   }
 
-  retire(fence: Fence): Promise<void> {
-    return this.#operations.run(() => this.#workers.retire(fence));
+  async retire(fence: Fence): Promise<void> {
+    await this.#operations.run(() => this.#workers.retire(fence));
+    this.#db.deadline.retired(fence.workerId);
   }
 
   async now(): Promise<number> {
@@ -298,7 +326,14 @@ export class PostgresStore implements Store {
     const { pg, url, db } = this.#opened;
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
     const to = { channel: this.#channel, self: this.#instance, emit };
-    return new Listener({ pg, connection: db.connectionConfig(url), ...to, reach: db.reach, onTrouble: this.#trouble });
+    return new Listener({
+      pg,
+      connection: db.connectionConfig(url),
+      ...to,
+      reach: db.reach,
+      deadline: db.deadline,
+      onTrouble: this.#trouble,
+    });
   }
 
   /** To this process at once, to the others by way of the server. */

@@ -12,7 +12,11 @@ export const keeps: Section = {
   values: ({ keeps }) => (keeps.length === 0 ? null : [plainArray(keeps), keeps.length]),
   parts: ({ tables, bind, workerId, epoch }) => {
     const mine = `t.run_id = ANY (${bind()}::uuid[]) AND t.owner = ${workerId} AND t.epoch = ${epoch}`;
-    return { checks: [`(SELECT count(*) FROM ${tables.tasks} t WHERE ${mine}) = ${bind()}::int`] };
+    return {
+      locks: [`kp AS MATERIALIZED (SELECT t.run_id, t.mail FROM ${tables.tasks} t WHERE ${mine})`],
+      checks: [`(SELECT count(*) FROM kp) = ${bind()}::int`],
+      columns: ["ARRAY(SELECT kp.run_id FROM kp WHERE kp.mail > 0) AS mailed"],
+    };
   },
 };
 
@@ -137,6 +141,7 @@ export const movedAndDrained: Section = {
       `dm AS (UPDATE ${tables.tasks} t SET mail = t.mail - mv.drained FROM mv
         WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.drained > 0 AND (mv.kind = ${move.drain} OR mv.kind = ${move.park} AND mv.mail > mv.drained))`,
     ],
+    columns: [`ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${move.drain} AND mv.mail > mv.drained) AS drained_mailed`],
   }),
 };
 

@@ -1,40 +1,68 @@
 /** Transactions for steps whose writes commit with their record. */
-import { InvalidStateError, StoreError } from "../../core/errors.js";
+import { FencedError, StoreError } from "../../core/errors.js";
+import { postgresSyntax } from "../sql/lex.js";
 import type { Batch, CommitResult, StoreTransaction } from "../store.js";
+import { TransactionGuard } from "../transaction-guard.js";
 import type { Applied, Committer } from "./commit.js";
 import type { Database } from "./database.js";
-import type { PgPoolClient } from "./driver.js";
-import { runOfDuplicateEvent, toStoreError } from "./errors.js";
+import type { PgPoolClient, PgQuery, PgResult } from "./driver.js";
+import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./errors.js";
+import { guardedClient } from "./handle.js";
+import type { History } from "./history.js";
 import type { Operations } from "./operations.js";
 
+/** What a session's transaction is known by: its beginning. Asked again before anything is recorded. */
+const identity = "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${identity}`;
+
+const idOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
+
 export class PostgresTransaction implements StoreTransaction {
+  /** A `pg` client inside a transaction. COMMIT and ROLLBACK are ours. */
+  readonly handle: unknown;
   readonly #client: PgPoolClient;
+  readonly #id: unknown;
   readonly #db: Database;
   readonly #committer: Committer;
   readonly #operations: Operations;
+  readonly #history: History;
   readonly #onCommitted: (batch: Batch, applied: Applied) => Promise<void>;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
+  readonly #guard = new TransactionGuard(postgresSyntax);
   #open = true;
 
-  constructor(
-    client: PgPoolClient,
+  static async begin(
     db: Database,
     committer: Committer,
     operations: Operations,
+    history: History,
+    onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
+    onEnd: (transaction: PostgresTransaction) => void,
+  ): Promise<PostgresTransaction> {
+    const { client, results } = await db.checkOut(begin);
+    const id = idOf(results.at(-1));
+    return new PostgresTransaction(client, id, db, committer, operations, history, onCommitted, onEnd);
+  }
+
+  private constructor(
+    client: PgPoolClient,
+    id: unknown,
+    db: Database,
+    committer: Committer,
+    operations: Operations,
+    history: History,
     onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
     this.#client = client;
+    this.#id = id;
     this.#db = db;
     this.#committer = committer;
     this.#operations = operations;
+    this.#history = history;
     this.#onCommitted = onCommitted;
     this.#onEnd = onEnd;
-  }
-
-  /** A `pg` client inside a transaction. COMMIT and ROLLBACK are ours. */
-  get handle(): unknown {
-    return this.#client;
+    this.handle = guardedClient(client, this.#guard);
   }
 
   /** Closing the store waits for this, but not for user code that has not come so far. */
@@ -43,50 +71,71 @@ export class PostgresTransaction implements StoreTransaction {
   }
 
   async #commit(batch: Batch): Promise<CommitResult> {
-    if (!this.#open) throw new InvalidStateError("This transaction has ended already.");
+    this.#guard.assertUsable();
+    this.#guard.end();
     let applied: Applied;
     try {
-      applied = await this.#committer.apply(async (query) => (await this.#client.query(query)).rows, batch);
+      if (batch.fence !== null) this.#history.check(batch.fence);
+      await this.#assertSame();
+      applied = await this.#committer.apply(async (query) => (await this.#ask(query)).rows, batch);
+      if (applied.result.kind !== "committed") {
+        await this.rollback();
+        return applied.result;
+      }
+      const { command } = await this.#ask({ text: "COMMIT" });
+      if (command !== "COMMIT") throw this.#guard.broke("The server has rolled this transaction back.");
     } catch (error) {
-      await this.rollback();
+      await this.#end(isConnectionLost(error) ? "give up" : "roll back");
+      if (error instanceof FencedError) return { kind: "fenced" };
       if (runOfDuplicateEvent(error) === null) throw toStoreError(error);
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }
-    if (applied.result.kind !== "committed") {
-      await this.rollback();
-      return applied.result;
-    }
-    try {
-      await this.#client.query({ text: "COMMIT" });
-    } catch (error) {
-      this.#end(true);
-      throw toStoreError(error);
-    }
-    this.#end(false);
+    await this.#end("return");
     await this.#onCommitted(batch, applied);
     return applied.result;
   }
 
-  async rollback(): Promise<void> {
-    if (!this.#open) return;
-    // A connection that cannot roll back is closed, which rolls back.
-    const failed = await this.#client.query({ text: "ROLLBACK" }).then(
-      () => false,
-      () => true,
-    );
-    this.#end(failed);
+  /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
+  async #assertSame(): Promise<void> {
+    const result = await this.#ask({ text: identity }).catch((error: unknown) => {
+      if (!isAborted(error)) throw error;
+      throw this.#guard.broke(
+        "A statement of this step failed, and PostgreSQL has rolled its whole transaction back, although the step caught the error. To go on after an error, set a savepoint before the statement and roll back to it.",
+        error,
+      );
+    });
+    if (idOf(result) !== this.#id) throw this.#guard.broke("The transaction of this step was ended before its time.");
+  }
+
+  #ask(query: PgQuery): Promise<PgResult> {
+    return this.#db.ask(this.#client, query);
+  }
+
+  async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
+    // A statement that is under way would be waited for, and whoever sent it might send another.
+    await this.#end(discard || this.#guard.isBusy ? "give up" : "roll back");
   }
 
   /** The store closes: whatever user code is doing, this is over. */
   abandon(): void {
-    this.#end(true);
+    void this.#end("give up");
   }
 
-  #end(destroy: boolean): void {
+  async #end(how: "return" | "roll back" | "give up"): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
+    this.#guard.end();
+    // A connection that cannot roll back is closed, which rolls back.
+    const isClean =
+      how === "return" ||
+      (how === "roll back" &&
+        (await this.#ask({ text: "ROLLBACK" }).then(
+          () => true,
+          () => false,
+        )));
     this.#onEnd(this);
-    this.#client.release(destroy);
+    if (isClean) this.#client.release();
+    else await this.#db.giveUp(this.#client);
   }
 }
 

@@ -10,6 +10,9 @@ type InTransaction = <T>(work: (run: Run) => Promise<T>) => Promise<T>;
 /** Called when others should look for work. */
 type OnFreed = () => void;
 
+/** What a fence gets that is dead. */
+export const deadBeat: BeatResult = { alive: false, mail: [], reaped: [], pausedQueues: [] };
+
 export class Workers {
   readonly #tables: Tables;
   readonly #clock: SqlClock;
@@ -23,7 +26,8 @@ export class Workers {
     this.#onFreed = onFreed;
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
+  /** @param knownEpoch one that it had, although the database may have lost it: it is not given again */
+  async enlist(worker: WorkerInfo, knownEpoch: number): Promise<Fence> {
     const { workers } = this.#tables;
     const { id, name, host, pid, port, leaseMs, routes } = worker;
     const [epoch, freed] = await this.#inTransaction(async (run) => {
@@ -35,9 +39,9 @@ export class Workers {
       // Waits for commits under the old epoch: what they write belongs to what is freed below.
       await run({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
       const [row] = await run({
-        text: `UPDATE ${workers} SET epoch = epoch + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
+        text: `UPDATE ${workers} SET epoch = greatest(epoch, $8::bigint) + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
           routes = $6, port = $7, started_at = ${realNow}, beat_at = ${realNow} WHERE id = $1 RETURNING epoch`,
-        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port],
+        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port, knownEpoch],
       });
       const epoch = Number(row?.epoch);
       return [epoch, epoch > 1 && (await this.#free(run, [id]))] as const;
@@ -58,7 +62,7 @@ export class Workers {
         FROM me`,
       values: [fence.workerId, fence.epoch],
     });
-    if (row === undefined) return { alive: false, mail: [], reaped: [], pausedQueues: [] };
+    if (row === undefined) return deadBeat;
     const reaped = row.silent === true ? await this.#reap(fence.workerId) : [];
     const pausedQueues = row.paused as readonly string[];
     return { alive: true, mail: row.mail as readonly string[], reaped, pausedQueues };

@@ -13,6 +13,13 @@ import { toStoreError } from "./errors.js";
 import { Breather, Mutex, whileBusy } from "./lock.js";
 import { type Location, openConnection } from "./open.js";
 
+export interface BegunTransaction {
+  readonly db: Connection;
+  /** A savepoint that no other transaction has: if it is still there at the end, so is the transaction. */
+  readonly mark: string;
+  readonly end: () => void;
+}
+
 export class Access {
   readonly driver: SqliteDriver;
   readonly location: Location;
@@ -20,6 +27,7 @@ export class Access {
   readonly #writing = new Mutex();
   readonly #breather = new Breather();
   #second: Connection | undefined;
+  #begun = 0;
   #closed = false;
 
   constructor(driver: SqliteDriver, location: Location, main: Connection) {
@@ -44,14 +52,15 @@ export class Access {
   }
 
   /** Opens a transaction that lasts until `end` is called; the caller commits it or rolls it back before. */
-  async begin(): Promise<{ readonly db: Connection; readonly end: () => void }> {
+  async begin(): Promise<BegunTransaction> {
     await this.#writing.acquire();
     try {
       this.#assertOpen();
       if (this.location.file !== null) this.#second ??= await openConnection(this.driver, this.location);
       const db = this.#second ?? this.#main;
-      await this.#attempt(() => db.run("BEGIN IMMEDIATE"));
-      return { db, end: () => this.#writing.release() };
+      const mark = `pawl_transaction_${++this.#begun}`;
+      await this.#attempt(() => db.database.exec(`BEGIN IMMEDIATE; SAVEPOINT ${mark}`));
+      return { db, mark, end: () => this.#writing.release() };
     } catch (error) {
       this.#writing.release();
       throw error;

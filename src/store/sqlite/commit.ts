@@ -9,7 +9,6 @@ import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "
 import type { Connection } from "./connection.js";
 import { deliver, drain, release } from "./mail.js";
 import { startChildren, startRuns } from "./starts.js";
-import { holds } from "./workers.js";
 
 /** Whether the writer may write to this run: a worker must own it, anybody else must find it unowned and read up. */
 const isOurs = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
@@ -39,6 +38,11 @@ const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiti
 const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ?";
 const deleteInbox = "DELETE FROM pawl_inbox WHERE run_id = ?";
 
+/** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
+const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM pawl_workers
+  WHERE id = ? AND epoch = ? AND live = 1`;
+const hasMail = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND mail > 0";
+
 const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
 
 const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
@@ -49,20 +53,25 @@ const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, a
 
 /** Anything but "committed" has to be rolled back: part of it may have been written. */
 export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
-  if (fence !== null && !holds(db, fence)) return { kind: "fenced" };
+  const worker = fence === null ? null : db.get(selectWorker, fence.workerId, fence.epoch);
+  if (worker === undefined) return { kind: "fenced" };
   const kept: string[] = [];
+  const mailed: string[] = [];
+  const hasMessages = worker?.messages === 1;
   for (const transition of transitions) {
     const { runId } = transition;
     if (!append(db, transition, fence, at)) return { kind: "conflict", runId };
-    if (transition.drained.length > 0) drain(db, runId, transition.drained);
+    const isLeft = transition.drained.length > 0 ? drain(db, runId, transition.drained) : null;
     for (const write of transition.cursors) saveCursor(db, runId, write, at);
     if (transition.starts.length > 0) startChildren(db, transition.starts, fence, at);
     if (transition.mail.length > 0) deliver(db, transition.mail, at);
     if (transition.release.length > 0) release(db, transition.release, at);
     if (!advance(db, runId, transition.next, fence, at)) kept.push(runId);
+    if (!hasMessages || transition.next.kind !== "keep") continue;
+    if (isLeft ?? db.get(hasMail, runId) !== undefined) mailed.push(runId);
   }
   const refused = starts.length > 0 ? startRuns(db, starts, fence, at) : [];
-  return { kind: "committed", at, kept, refused };
+  return { kind: "committed", at, kept, mailed, refused };
 }
 
 export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";

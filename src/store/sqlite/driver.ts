@@ -75,6 +75,19 @@ function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   }
 }
 
+/** Asked after an error: older versions of node:sqlite do not tell, but a transaction cannot be begun within one. */
+export function isInTransaction(database: SqliteDatabase): boolean {
+  const known = database.inTransaction ?? database.isTransaction;
+  if (known !== undefined) return known;
+  try {
+    database.exec("BEGIN");
+  } catch {
+    return true;
+  }
+  database.exec("ROLLBACK");
+  return false;
+}
+
 /** False when the driver knows that no transaction is open. */
 export function mayBeInTransaction(database: SqliteDatabase): boolean {
   return (database.inTransaction ?? database.isTransaction) !== false;

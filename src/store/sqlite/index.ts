@@ -4,7 +4,7 @@ import { type DriverName, loadDriver } from "./driver.js";
 import { locate } from "./open.js";
 import { SqliteStore } from "./store.js";
 
-export type { SqliteHandle } from "./transaction.js";
+export type { SqliteHandle } from "./handle.js";
 
 export interface SqliteOptions extends StoreOptions {
   /** Which SQLite library to use. Default: node:sqlite where Node has it, else better-sqlite3. */

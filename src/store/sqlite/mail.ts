@@ -11,7 +11,7 @@ const raiseMail = `UPDATE pawl_tasks SET mail = mail + 1,
 
 const insertMail = "INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES (?, ?, ?, ?)";
 const deleteMail = "DELETE FROM pawl_inbox WHERE id = ? AND run_id = ?";
-const lowerMail = "UPDATE pawl_tasks SET mail = mail - ? WHERE run_id = ?";
+const lowerMail = "UPDATE pawl_tasks SET mail = mail - ? WHERE run_id = ? RETURNING mail";
 
 const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
   WHERE run_id = ? AND state = ${taskState.parked}`;
@@ -26,10 +26,11 @@ export function deliver(db: Connection, mail: readonly Mail[], at: number): stri
   return undeliverable;
 }
 
-export function drain(db: Connection, runId: string, ids: readonly number[]): void {
+/** Whether messages are left; null: none was there to be drained, so it is not known. */
+export function drain(db: Connection, runId: string, ids: readonly number[]): boolean | null {
   let drained = 0;
   for (const id of ids) drained += db.run(deleteMail, id, runId);
-  if (drained > 0) db.run(lowerMail, drained, runId);
+  return drained === 0 ? null : Number(db.get(lowerMail, drained, runId)?.mail) > 0;
 }
 
 export function release(db: Connection, runIds: readonly string[], at: number): void {

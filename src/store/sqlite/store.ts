@@ -102,6 +102,7 @@ export class SqliteStore extends SqlReads implements Store {
     const at = this.#clock();
     const ours = typeof tx === "object" && tx !== null ? this.#handles.get(tx) : undefined;
     if (ours === undefined) return { at, refused: await startWithin(this.#access, tx, starts, at) };
+    ours.guard.assertUsable();
     ours.started.push(...starts);
     return { at, refused: startRuns(ours.db, starts, null, at) };
   }

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { TransactionError } from "../../core/errors.js";
 import { batch, delay, event, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { Hint, Store, StoreOptions } from "../store.js";
 import { Connection } from "./connection.js";
-import { loadDriver } from "./driver.js";
+import { loadDriver, type SqliteStatement } from "./driver.js";
 import { openSqlite, type SqliteHandle } from "./index.js";
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-transaction-"));
@@ -98,13 +99,72 @@ test("the handle queries, and is of no use after the end", async () => {
   expect(await settles(store.commit(starting()))).toBe(true);
 });
 
-test("user code that ends the transaction itself is told, and nothing of the batch is written", async () => {
+/** What rolls a whole transaction back without saying ROLLBACK. */
+const silentRollbacks = {
+  "a conflict clause": "INSERT OR ROLLBACK INTO mine VALUES (1)",
+  "a constraint of the table": "INSERT INTO strict_one VALUES (1)",
+  "a trigger": "INSERT INTO mine VALUES (-1)",
+};
+const tables = `CREATE TABLE mine (value INTEGER PRIMARY KEY);
+  CREATE TABLE strict_one (value INTEGER UNIQUE ON CONFLICT ROLLBACK);
+  CREATE TRIGGER no_negatives BEFORE INSERT ON mine WHEN new.value < 0 BEGIN SELECT RAISE(ROLLBACK, 'negative'); END;
+  INSERT INTO mine VALUES (1); INSERT INTO strict_one VALUES (1);`;
+
+test.each(Object.entries(silentRollbacks))(
+  "%s that rolls all of it back is noticed, and what comes after it is refused",
+  async (_name, sql) => {
+    const file = newFile();
+    const store = await open(file);
+    const { Database } = await loadDriver();
+    const database = new Database(file);
+    database.exec(tables);
+    const transaction = await store.begin();
+    const handle = transaction.handle as SqliteHandle;
+    const insert = handle.prepare("INSERT INTO mine VALUES (?)");
+    insert.run(2);
+    expect(() => handle.exec(sql)).toThrow(TransactionError);
+    expect(() => insert.run(3)).toThrow(TransactionError);
+    expect(() => handle.exec("INSERT INTO mine VALUES (4)")).toThrow(TransactionError);
+    const run = newRun();
+    await expect(transaction.commit(starting(run))).rejects.toThrow(TransactionError);
+    expect(await store.run(run.id)).toBeNull();
+    expect(database.prepare("SELECT value FROM mine").all()).toMatchObject([{ value: 1 }]);
+    database.close();
+  },
+);
+
+test("an error that ends a statement alone leaves the transaction as it is", async () => {
   const store = await open(newFile());
   const transaction = await store.begin();
-  (transaction.handle as SqliteHandle).exec("COMMIT");
+  const handle = transaction.handle as SqliteHandle;
+  handle.exec("CREATE TABLE mine (value INTEGER PRIMARY KEY); INSERT INTO mine VALUES (1)");
+  expect(() => handle.exec("INSERT INTO mine VALUES (1)")).toThrow("UNIQUE");
   const run = newRun();
-  await expect(transaction.commit(starting(run))).rejects.toThrow("ended by a statement");
+  expect(await transaction.commit(starting(run))).toMatchObject({ kind: "committed" });
+  expect(await store.run(run.id)).not.toBeNull();
+});
+
+test("statements and rows of the handle end with it, also those that are being read", async () => {
+  const store = await open(newFile());
+  const transaction = await store.begin();
+  const handle = transaction.handle as SqliteHandle;
+  handle.exec("CREATE TABLE mine (value INTEGER PRIMARY KEY); INSERT INTO mine VALUES (1), (2), (3)");
+  const statement = handle.prepare("SELECT value FROM mine") as SqliteStatement & { iterate(): Iterator<unknown> };
+  const rows = statement.iterate();
+  expect(rows.next().value).toMatchObject({ value: 1 });
   await transaction.rollback();
+  expect(() => rows.next()).toThrow(TransactionError);
+  expect(() => statement.all()).toThrow(TransactionError);
+  expect(Reflect.get(statement, "database")).toBeUndefined();
+  expect(await settles(store.commit(starting()))).toBe(true);
+});
+
+test("runs are not started with a handle whose transaction has ended", async () => {
+  const store = await open(newFile());
+  const transaction = await store.begin();
+  await transaction.rollback();
+  const run = newRun();
+  await expect(store.startInTransaction(transaction.handle, [run])).rejects.toThrow(TransactionError);
   expect(await store.run(run.id)).toBeNull();
 });
 

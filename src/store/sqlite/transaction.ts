@@ -2,26 +2,23 @@
 import { realpathSync } from "node:fs";
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
+import { sqliteSyntax } from "../sql/lex.js";
 import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
-import type { Access } from "./access.js";
+import { TransactionGuard } from "../transaction-guard.js";
+import type { Access, BegunTransaction } from "./access.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { Connection } from "./connection.js";
-import { mayBeInTransaction, type SqliteDatabase, type SqliteStatement } from "./driver.js";
+import { mayBeInTransaction, type SqliteDatabase } from "./driver.js";
 import { toStoreError } from "./errors.js";
+import { guardedHandle, type SqliteHandle } from "./handle.js";
 import { startRuns, startRunsBy } from "./starts.js";
 import { renew } from "./workers.js";
-
-/** What user code gets as its transaction: the driver's own `prepare` and `exec`, and an asynchronous `query`. */
-export interface SqliteHandle {
-  prepare(sql: string): SqliteStatement;
-  exec(sql: string): void;
-  query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
-}
 
 /** Runs that were started with a handle are told of when its transaction commits. */
 export interface OpenTransaction {
   readonly db: Connection;
   readonly started: NewRun[];
+  readonly guard: TransactionGuard;
 }
 
 export class SqliteTransaction implements StoreTransaction {
@@ -31,37 +28,30 @@ export class SqliteTransaction implements StoreTransaction {
   readonly #end: () => void;
   readonly #clock: () => number;
   readonly #onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void;
+  readonly #mark: string;
   #ended = false;
 
   constructor(
     access: Access,
-    transaction: { readonly db: Connection; readonly end: () => void },
+    { db, mark, end }: BegunTransaction,
     clock: () => number,
     onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void,
   ) {
     this.#access = access;
-    this.#end = transaction.end;
+    this.#mark = mark;
+    this.#end = end;
     this.#clock = clock;
     this.#onCommit = onCommit;
-    this.open = { db: transaction.db, started: [] };
-    const database = () => {
-      this.#assertOpen();
-      return transaction.db.database;
-    };
-    this.handle = {
-      prepare: (sql) => database().prepare(sql),
-      exec: (sql) => void database().exec(sql),
-      query: async (sql, values) => {
-        this.#assertOpen();
-        return transaction.db.query(sql, values);
-      },
-    };
+    this.open = { db, started: [], guard: new TransactionGuard(sqliteSyntax) };
+    this.handle = guardedHandle(db, this.open.guard);
   }
 
   async commit(batch: Batch): Promise<CommitResult> {
-    this.#assertOpen();
-    const { db, started } = this.open;
+    const { db, started, guard } = this.open;
     try {
+      guard.assertUsable();
+      guard.end();
+      this.#assertSame();
       const result = applyBatch(db, batch, this.#clock());
       // While this transaction had the write lock, the worker's heartbeat could not renew its lease.
       if (isCommitted(result) && batch.fence !== null) renew(db, batch.fence);
@@ -75,8 +65,19 @@ export class SqliteTransaction implements StoreTransaction {
     }
   }
 
+  /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
+  #assertSame(): void {
+    const { db, guard } = this.open;
+    try {
+      db.database.exec(`RELEASE ${this.#mark}`);
+    } catch (error) {
+      throw guard.broke("The transaction of this step was ended before its time.", error);
+    }
+  }
+
   async rollback(): Promise<void> {
     if (this.#ended) return;
+    this.open.guard.end();
     this.open.db.rollBack();
     this.#finish();
   }
@@ -84,15 +85,6 @@ export class SqliteTransaction implements StoreTransaction {
   #finish(): void {
     this.#ended = true;
     this.#end();
-  }
-
-  #assertOpen(): void {
-    if (this.#ended) throw new StoreError("This transaction has ended.", { transient: false });
-    if (!mayBeInTransaction(this.open.db.database)) {
-      throw new StoreError("This transaction was ended by a statement of the step's own; leave that to Pawl.", {
-        transient: false,
-      });
-    }
   }
 }
 

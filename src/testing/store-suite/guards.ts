@@ -202,6 +202,26 @@ export function guardTests(fixture: Fixture): void {
     expect(await fixture.run(run.id)).toMatchObject({ status: "waiting" });
   });
 
+  test("a worker's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
+    const worker = await fixture.worker();
+    const [run, other] = (await fixture.ownedRuns(2, worker)) as [NewRun, NewRun];
+    await fixture.move(worker, transition(run.id, { events: events(3) }));
+    await fixture.move(worker, transition(run.id, { after: 3, events: events(3) }));
+    for (const after of [0, 1, 2, 3, 4, 5, 7, 12]) {
+      const conflict = { kind: "conflict", runId: run.id };
+      const given = transition(run.id, { after, events: [event("late")] });
+      const beside = transition(other.id, { events: [event("beside")] });
+      expect(await fixture.store.commit(batch(worker, [given]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [beside, given]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [{ ...given, next: finish() }]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [{ ...given, next: park() }]))).toEqual(conflict);
+      expect(await (await fixture.store.begin()).commit(batch(worker, [given]))).toEqual(conflict);
+    }
+    expect(await fixture.log(run.id)).toHaveLength(6);
+    expect(await fixture.log(other.id)).toEqual([]);
+    await fixture.move(worker, transition(run.id, { after: 6, events: [event("next")] }));
+  });
+
   test("a client's commit without events conflicts with an owned run all the same", async () => {
     const worker = await fixture.worker();
     const run = await fixture.owned(worker);

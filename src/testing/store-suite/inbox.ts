@@ -172,6 +172,53 @@ export function inboxTests(fixture: Fixture): void {
     expect(await fixture.task(none.id)).toMatchObject({ state: "parked", mail: 0 });
   });
 
+  test("a commit names the kept runs that have messages it does not drain", async () => {
+    const worker = await fixture.worker();
+    const [written, drainedAll, drainedSome, parked, ended, silent] = (await fixture.ownedRuns(6, worker)) as NewRun[];
+    const addressed = [written, drainedAll, drainedSome, parked, ended] as NewRun[];
+    await fixture.store.send(addressed.flatMap(({ id }) => [letter(id, "1"), letter(id, "2")]));
+    const rows = async (run: NewRun | undefined, howMany: number) =>
+      ids(await fixture.inbox((run as NewRun).id)).slice(0, howMany);
+    const one = (run: NewRun | undefined, rest: Partial<Transition>) =>
+      transition((run as NewRun).id, { events: [event("a")], ...rest });
+    const { mailed } = await fixture.commit(
+      batch(worker, [
+        one(written, {}),
+        one(drainedAll, { drained: await rows(drainedAll, 2) }),
+        one(drainedSome, { drained: await rows(drainedSome, 1) }),
+        one(parked, { next: park() }),
+        one(ended, { next: finish() }),
+        one(silent, {}),
+      ]),
+    );
+    expect([...mailed].sort()).toEqual([written, drainedSome].map((run) => (run as NewRun).id).sort());
+  });
+
+  test("a commit of one event, of one checkpoint, or in a transaction names its run when a message waits", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const cursors = [{ node: "n", cursor: "1", progress: "1" }];
+    const appended = await fixture.move(worker, transition(run.id, { events: [event("a")] }));
+    const created = await fixture.move(worker, transition(run.id, { after: 1, cursors }));
+    const moved = await fixture.move(worker, transition(run.id, { after: 1, cursors }));
+    expect([appended.mailed, created.mailed, moved.mailed]).toEqual([[], [], []]);
+
+    await fixture.store.send([letter(run.id, "1")]);
+    expect((await fixture.move(worker, transition(run.id, { after: 1, events: [event("b")] }))).mailed).toEqual([
+      run.id,
+    ]);
+    expect((await fixture.move(worker, transition(run.id, { after: 2, cursors }))).mailed).toEqual([run.id]);
+    const elsewhere = [{ node: "other", progress: "1" }];
+    expect((await fixture.move(worker, transition(run.id, { after: 2, cursors: elsewhere }))).mailed).toEqual([run.id]);
+    const transaction = await fixture.store.begin();
+    const given = batch(worker, [transition(run.id, { after: 2, events: [event("c")] })]);
+    expect(await transaction.commit(given)).toMatchObject({ kind: "committed", mailed: [run.id] });
+
+    const drained = ids(await fixture.inbox(run.id));
+    const { mailed } = await fixture.move(worker, transition(run.id, { after: 3, events: [event("d")], drained }));
+    expect(mailed).toEqual([]);
+  });
+
   test("a run ends although it has mail", async () => {
     const worker = await fixture.worker();
     const run = await fixture.owned(worker);

@@ -1,0 +1,145 @@
+/**
+ * The server's side of our connections. When a connection is given up, its session may still be there: at work, holding
+ * locks, about to commit. What it did is not known before it is gone, so it is ended from another connection, and nothing
+ * else is sent until it has.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../core/errors.js";
+import type { StatementDeadline } from "../statement-deadline.js";
+import type { Driver, DriverConnection } from "./driver.js";
+
+interface ServerSession {
+  readonly id: number;
+  /**
+   * Our end of the connection, as the server sees it. After a restart, and on other servers behind the same address, the
+   * same id is another session.
+   */
+  readonly client: string;
+}
+
+/** Not from information_schema, which makes a table on disk to answer. Others' sessions are left out, or do no harm. */
+export const listSessions = "SHOW PROCESSLIST";
+
+const pauseMs = 20;
+const noSuchThread = 1094;
+/** The server is done, and its answer does not get through: in MariaDB's words, and in MySQL's. */
+const isAnswering = /writing to net|sending to client/i;
+
+export class ServerSessions {
+  readonly #driver: Driver;
+  readonly #uri: string;
+  readonly #deadline: StatementDeadline;
+  readonly #known = new WeakMap<DriverConnection, ServerSession>();
+  readonly #doomed = new Set<ServerSession>();
+  #clearing: Promise<void> | null = null;
+
+  constructor(driver: Driver, uri: string, deadline: StatementDeadline) {
+    this.#driver = driver;
+    this.#uri = uri;
+    this.#deadline = deadline;
+  }
+
+  /** @param listed the answer to `listSessions` on this connection */
+  opened(connection: DriverConnection, id: number, listed: unknown): void {
+    const client = rowsOf(listed).find((row) => row.id === id)?.client;
+    if (client !== undefined) this.#known.set(connection, { id, client });
+  }
+
+  /** This connection was given up while something was under way. */
+  lost(connection: DriverConnection): void {
+    const session = this.#known.get(connection);
+    if (session !== undefined) this.#doomed.add(session);
+  }
+
+  get isClear(): boolean {
+    return this.#doomed.size === 0;
+  }
+
+  /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
+  async clear(): Promise<void> {
+    while (!this.isClear) {
+      this.#clearing ??= this.#clear().finally(() => {
+        this.#clearing = null;
+      });
+      await this.#clearing;
+    }
+  }
+
+  /** Tells the server to end the session of a connection; its locks are free as soon as it has rolled back. */
+  async kill(connection: DriverConnection): Promise<void> {
+    const session = this.#known.get(connection);
+    if (session === undefined) return;
+    await this.#outside(async (query) => killAll(query, await alive(query, [session])));
+  }
+
+  /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
+  async isAtWork(connection: DriverConnection): Promise<boolean> {
+    const session = this.#known.get(connection);
+    if (session === undefined) return false;
+    const found = await this.#outside((query) => alive(query, [session]));
+    return found.some(({ command, state }) => command !== "Sleep" && !isAnswering.test(state));
+  }
+
+  async #clear(): Promise<void> {
+    const doomed = [...this.#doomed];
+    const giveUpAt = performance.now() + this.#patienceMs;
+    await this.#outside(async (query) => {
+      for (;;) {
+        const left = await alive(query, doomed);
+        if (left.length === 0) break;
+        if (performance.now() > giveUpAt) {
+          throw new StoreError("MySQL: the session of a lost connection does not end.", { transient: true });
+        }
+        await killAll(query, left);
+        await sleep(pauseMs);
+      }
+    });
+    for (const session of doomed) this.#doomed.delete(session);
+  }
+
+  get #patienceMs(): number {
+    return Math.min(10_000, Math.max(2_000, this.#deadline.ms));
+  }
+
+  /** On a connection outside of the pools, which may be full of silent ones. It is cut off when it is silent, too. */
+  async #outside<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const connectTimeout = this.#patienceMs;
+    const connection = await this.#driver.createConnection({ uri: this.#uri, connectTimeout });
+    connection.on("error", () => {});
+    const impatience = setTimeout(() => connection.connection?.stream?.destroy(), 2 * connectTimeout);
+    try {
+      return await work(async (text) => (await connection.query(text))[0]);
+    } finally {
+      clearTimeout(impatience);
+      connection.destroy();
+    }
+  }
+}
+
+type Query = (text: string) => Promise<unknown>;
+
+interface Listed extends ServerSession {
+  readonly command: string;
+  readonly state: string;
+}
+
+async function alive(query: Query, sessions: readonly ServerSession[]): Promise<readonly Listed[]> {
+  const rows = rowsOf(await query(listSessions));
+  return rows.filter((row) => sessions.some(({ id, client }) => id === row.id && client === row.client));
+}
+
+const rowsOf = (listed: unknown): readonly Listed[] =>
+  (listed as Readonly<Record<string, unknown>>[]).map((row) => ({
+    id: Number(row.Id),
+    client: String(row.Host),
+    command: String(row.Command),
+    state: String(row.State),
+  }));
+
+async function killAll(query: Query, sessions: readonly { readonly id: number }[]): Promise<void> {
+  for (const { id } of sessions) {
+    await query(`KILL ${id}`).catch((error: unknown) => {
+      if ((error as { errno?: number }).errno !== noSuchThread) throw error;
+    });
+  }
+}

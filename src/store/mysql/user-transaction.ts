@@ -1,0 +1,113 @@
+/** A transaction on a connection of its own, for user code. Nothing is retried. */
+import { StoreError } from "../../core/errors.js";
+import { mysqlSyntax } from "../sql/lex.js";
+import { TransactionGuard } from "../transaction-guard.js";
+import { begin, commit, proof, releaseProof, rollback } from "./block.js";
+import type { Connection } from "./connections.js";
+import { GuardedConnection } from "./handle.js";
+import { inBlocks, type Result, type Session, type Transaction } from "./session.js";
+import type { Quote, Sql } from "./sql.js";
+import { isConnectionLost, isNoSavepoint } from "./trouble.js";
+
+/**
+ * How a transaction leaves its connection: in no transaction; in use by code that was given up on; or with a COMMIT of which
+ * is not known whether it was carried out.
+ */
+export type Leaving = "clean" | "in use" | "unknown";
+
+type OnEnd = (transaction: UserTransaction, leaving: Leaving) => Promise<void>;
+
+/**
+ * The connection goes back to the pool, and another transaction may have it a moment later. So what has ended is noted
+ * here, once per transaction: asking the connection whether it is in use would answer for the other transaction.
+ */
+export class UserTransaction implements Transaction {
+  readonly #connection: Connection;
+  readonly #session: Session;
+  readonly #onEnd: OnEnd;
+  readonly #guard = new TransactionGuard(mysqlSyntax);
+  readonly #guarded: GuardedConnection;
+  /** Sent before the first of our own statements: proves that this is still the transaction that was begun. */
+  #opening: readonly Sql[] = [releaseProof];
+  #ending: Promise<void> | null = null;
+
+  static async begin(connection: Connection, quote: Quote, onEnd: OnEnd): Promise<UserTransaction> {
+    const transaction = new UserTransaction(connection, quote, onEnd);
+    await transaction.#session.run([begin, proof]);
+    return transaction;
+  }
+
+  private constructor(connection: Connection, quote: Quote, onEnd: OnEnd) {
+    this.#connection = connection;
+    this.#onEnd = onEnd;
+    const { maxPacket, capabilities } = connection;
+    this.#session = inBlocks((text) => connection.ask(text), { quote, maxPacket, mayJoin: false, ...capabilities });
+    this.#guarded = new GuardedConnection(connection, this.#guard);
+  }
+
+  get handle(): unknown {
+    return this.#guarded.handle;
+  }
+
+  /** User code is done. What it did not wait for belongs to the step all the same, so that is waited for here. */
+  async takeBack(): Promise<void> {
+    this.#assertOpen();
+    this.#guard.end();
+    await this.#guarded.settled();
+    this.#guard.assertWhole();
+  }
+
+  async run(statements: readonly Sql[]): Promise<readonly Result[]> {
+    this.#assertOpen();
+    const opening = this.#opening;
+    this.#opening = [];
+    const results = await this.#session.run([...opening, ...statements]).catch((error: unknown) => {
+      if (opening.length === 0 || !isNoSavepoint(error)) throw error;
+      throw this.#guard.broke("The transaction of this step was ended before its time.", error);
+    });
+    return results.slice(opening.length);
+  }
+
+  async commit(statements: readonly Sql[]): Promise<readonly Result[]> {
+    try {
+      const results = await this.run([...statements, commit]);
+      await this.#end("clean");
+      return results.slice(0, -1);
+    } catch (error) {
+      // Whether it has committed is not known, and must not change any more when that is asked.
+      if (isConnectionLost(error)) await this.#end("unknown");
+      throw error;
+    }
+  }
+
+  /** Does nothing if the transaction has ended: its connection may be in another transaction by now. */
+  async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
+    this.#guard.end();
+    // A statement that is under way would be waited for, and the code that sent it might send another.
+    await (this.#ending ?? (discard || this.#guard.isBusy ? this.#end("in use") : this.#rollBack()));
+  }
+
+  /** The store closes, whatever user code is doing: the connection is cut off, and the server rolls back. */
+  abandon(): Promise<void> {
+    return this.#end("in use");
+  }
+
+  #rollBack(): Promise<void> {
+    this.#ending = this.#connection.ask(rollback.text).then(
+      () => this.#onEnd(this, "clean"),
+      () => this.#onEnd(this, "in use"),
+    );
+    return this.#ending;
+  }
+
+  #end(leaving: Leaving): Promise<void> {
+    this.#guard.end();
+    if (leaving !== "clean") this.#guarded.cut();
+    this.#ending ??= this.#onEnd(this, leaving);
+    return this.#ending;
+  }
+
+  #assertOpen(): void {
+    if (this.#ending !== null) throw new StoreError("The transaction has ended.", { transient: false });
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Whether the database still has what this process wrote last. After a fail-over to a standby that was behind, or a restored
+ * copy, it may not: then what the workers of this process have in memory never happened. Each new connection is asked, for
+ * no connection survives such a change. Commits are acknowledged in the order of the log of the server, so the last one
+ * speaks for all before it.
+ */
+import { FencedError } from "../../core/errors.js";
+import type { Batch, ClaimResult, CommitResult, Fence, Transition } from "../store.js";
+import type { PgQuery } from "./driver.js";
+import type { Tables } from "./tables.js";
+
+type Committed = Extract<CommitResult, { kind: "committed" }>;
+
+export class History {
+  readonly #tables: Tables;
+  /** The epoch that each worker got last. */
+  readonly #epochs = new Map<string, number>();
+  /** The epochs of workers up to which nothing counts any more. */
+  readonly #lost = new Map<string, number>();
+  /** Makes the question for what was written last. */
+  #last: (() => PgQuery | null) | null = null;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  enlisted({ workerId, epoch }: Fence): void {
+    this.#epochs.set(workerId, epoch);
+  }
+
+  /** The highest epoch that this worker is known to have had; the database may have forgotten it. */
+  epochOf(workerId: string): number {
+    return this.#epochs.get(workerId) ?? 0;
+  }
+
+  /** Throws when this fence is of a past that the database does not have any more. */
+  check({ workerId, epoch }: Fence): void {
+    if (epoch <= (this.#lost.get(workerId) ?? 0)) throw new FencedError(workerId, epoch);
+  }
+
+  committed(batch: Batch, result: Committed): void {
+    // Kept as it is: the question is needed only when a connection is opened.
+    this.#last = () => this.#evidenceOf(batch, result);
+  }
+
+  claimed({ workerId, epoch }: Fence, { tasks }: Extract<ClaimResult, { kind: "claimed" }>): void {
+    const id = tasks.at(-1)?.run.id;
+    if (id === undefined) return;
+    const condition = `${this.#tables.tasks} WHERE run_id = $1 AND owner = $2 AND epoch = $3`;
+    this.#last = () => exists(condition, [id, workerId, epoch]);
+  }
+
+  /** Returns a row with `there`; null: nothing was written yet. A standby that is still behind may catch up. */
+  question(): PgQuery | null {
+    return this.#last?.() ?? null;
+  }
+
+  /** The database does not have it: every epoch of this process is over. */
+  wasLost(): void {
+    this.#last = null;
+    for (const [workerId, epoch] of this.#epochs) this.#lost.set(workerId, epoch);
+  }
+
+  #evidenceOf({ transitions, starts }: Batch, { at, refused }: Committed): PgQuery | null {
+    const { runs, events, cursors } = this.#tables;
+    const written = (transition: Transition) => transition.events.length > 0;
+    const appended = transitions.findLast(written);
+    if (appended !== undefined) {
+      return exists(`${events} WHERE run_id = $1 AND seq = $2`, [appended.runId, appended.after + 1]);
+    }
+    const ended = transitions.findLast(({ next }) => next.kind === "finish");
+    if (ended !== undefined) return exists(`${runs} WHERE id = $1 AND finished_at IS NOT NULL`, [ended.runId]);
+    const moved = transitions.findLast((transition) => transition.cursors.length > 0);
+    const node = moved?.cursors.at(-1)?.node;
+    if (moved !== undefined && node !== undefined) {
+      return exists(`${cursors} WHERE run_id = $1 AND node = $2 AND at >= $3`, [moved.runId, node, at]);
+    }
+    const born = starts.findLast(({ id }) => refused.every(({ runId }) => runId !== id));
+    return born === undefined ? null : exists(`${runs} WHERE id = $1`, [born.id]);
+  }
+}
+
+const exists = (condition: string, values: readonly unknown[]): PgQuery => ({
+  text: `SELECT pg_is_in_recovery() OR EXISTS (SELECT 1 FROM ${condition}) AS there`,
+  values,
+});

@@ -1,0 +1,69 @@
+/**
+ * Finds SQL that would end, begin or change a transaction. The transaction of a transactional step is Pawl's: if the step
+ * ended it, its effects would stay without its record, or its record without its effects.
+ */
+import { type SqlSyntax, statementsOf } from "./lex.js";
+
+/** The word for the transaction control that this SQL holds ("COMMIT", "START TRANSACTION"), or null. Savepoints are allowed. */
+export function transactionControl(sql: string, syntax: SqlSyntax): string | null {
+  if (!mayControl(sql, syntax)) return null;
+  for (const words of statementsOf(sql, syntax)) {
+    const control = controlOf(words) ?? (syntax.implicitCommits ? implicitCommitOf(words) : null);
+    if (control !== null) return control;
+  }
+  return null;
+}
+
+/** Nearly every statement is a query or a write without any of these words: it is not taken apart. */
+const suspects = /\b(?:begin|start|commit|end|rollback|abort|prepare|set|xa|lock|unlock)\b/i;
+const mayControl = (sql: string, { implicitCommits }: SqlSyntax) =>
+  suspects.test(sql) || (implicitCommits && implicit.test(sql));
+
+function controlOf(words: readonly string[]): string | null {
+  const [first, second, third] = words;
+  switch (first) {
+    case "BEGIN":
+    case "COMMIT":
+    case "END":
+    case "ABORT":
+    case "XA":
+      return first;
+    case "ROLLBACK":
+      return isToSavepoint(second, third) ? null : first;
+    case "START":
+      return second === "TRANSACTION" ? "START TRANSACTION" : null;
+    case "PREPARE":
+      return second === "TRANSACTION" ? "PREPARE TRANSACTION" : null;
+    case "SET":
+      return settingOf(words);
+    case "LOCK":
+    case "UNLOCK":
+      // Of PostgreSQL, LOCK TABLE is held until the end of the transaction and does it no harm.
+      return second === "TABLES" ? `${first} TABLES` : null;
+    default:
+      return null;
+  }
+}
+
+/** ROLLBACK [WORK | TRANSACTION] TO … */
+const isToSavepoint = (second?: string, third?: string) =>
+  second === "TO" || ((second === "WORK" || second === "TRANSACTION") && third === "TO");
+
+/** SET TRANSACTION …, SET SESSION CHARACTERISTICS …, SET autocommit = 0, SET a = 1, @@session.autocommit = 1 */
+function settingOf(words: readonly string[]): string | null {
+  const [, second, third] = words;
+  const name = second === "SESSION" || second === "GLOBAL" || second === "LOCAL" ? third : second;
+  if (name === "TRANSACTION" || name === "CHARACTERISTICS") return `SET ${name}`;
+  return words.includes("AUTOCOMMIT") ? "SET autocommit" : null;
+}
+
+/** Statements that commit what is open, of MySQL and MariaDB. */
+const implicit =
+  /\b(?:alter|analyze|cache|change|check|create|drop|flush|grant|install|load|optimize|purge|rename|repair|reset|revoke|stop|truncate|uninstall)\b/i;
+
+function implicitCommitOf([first, second]: readonly string[]): string | null {
+  if (first === undefined || !implicit.test(first)) return null;
+  if (second === "TEMPORARY" && (first === "CREATE" || first === "DROP")) return null;
+  if (first === "LOAD" && second !== "INDEX") return null;
+  return second === undefined ? first : `${first} ${second}`;
+}

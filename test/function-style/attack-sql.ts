@@ -1,0 +1,91 @@
+/** What transactional steps send in the tests of attacks, for each database. */
+import type Database from "better-sqlite3";
+import type { Connection } from "mysql2/promise";
+import type { ClientBase } from "pg";
+import { mysqlTable, postgresTable, sqliteTable, type UserTable } from "../stores/user-table.js";
+
+export interface AttackSql {
+  table(url: () => string): UserTable;
+  /** Adds a row to `user_values`. */
+  write(tx: unknown, value: string): Promise<void>;
+  execute(tx: unknown, sql: string): Promise<void>;
+  /** A statement that is made now and executed later. */
+  prepared(tx: unknown, sql: string): () => Promise<unknown>;
+  /** In a transaction of its own. */
+  once(table: UserTable, sql: string): Promise<void>;
+  readonly begin: string;
+  /** A failed statement ends the whole transaction. */
+  readonly errorsAbort: boolean;
+  /** DDL commits what is open. */
+  readonly ddlCommits: boolean;
+  /** Adds a row after a second. */
+  slowInsert(value: string): string;
+}
+
+const once =
+  (execute: AttackSql["execute"]): AttackSql["once"] =>
+  async (table, sql) => {
+    const own = await table.own();
+    await execute(own.tx, sql);
+    await own.commit();
+  };
+
+const sqlite: AttackSql = {
+  table: sqliteTable,
+  write: async (tx, value) => {
+    (tx as Database.Database).prepare("INSERT INTO user_values VALUES (?)").run(value);
+  },
+  execute: async (tx, sql) => {
+    (tx as Database.Database).exec(sql);
+  },
+  prepared: (tx, sql) => {
+    const statement = (tx as Database.Database).prepare(sql);
+    return async () => statement.run();
+  },
+  once: (table, sql) => once(sqlite.execute)(table, sql),
+  begin: "BEGIN IMMEDIATE",
+  errorsAbort: false,
+  ddlCommits: false,
+  slowInsert: () => "",
+};
+
+const postgres: AttackSql = {
+  table: postgresTable,
+  write: async (tx, value) => {
+    await (tx as ClientBase).query({ text: "INSERT INTO user_values VALUES ($1)", values: [value] });
+  },
+  execute: async (tx, sql) => {
+    await (tx as ClientBase).query(sql);
+  },
+  prepared: (tx, text) => {
+    const query = (tx as ClientBase).query.bind(tx as ClientBase) as (config: object) => Promise<unknown>;
+    return () => query({ name: "kept", text });
+  },
+  once: (table, sql) => once(postgres.execute)(table, sql),
+  begin: "BEGIN",
+  errorsAbort: true,
+  ddlCommits: false,
+  slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (SELECT pg_sleep(1)) AS slept`,
+};
+
+const mysql: AttackSql = {
+  table: mysqlTable,
+  write: async (tx, value) => {
+    await (tx as Connection).query("INSERT INTO user_values VALUES (?)", [value]);
+  },
+  execute: async (tx, sql) => {
+    await (tx as Connection).query(sql);
+  },
+  prepared: (tx, sql) => {
+    const statement = (tx as Connection).prepare(sql);
+    statement.catch(() => {});
+    return async () => (await statement).execute([]);
+  },
+  once: (table, sql) => once(mysql.execute)(table, sql),
+  begin: "START TRANSACTION",
+  errorsAbort: false,
+  ddlCommits: true,
+  slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (SELECT SLEEP(1)) AS slept`,
+};
+
+export const sqlOf = (kind: "sqlite" | "postgres" | "mysql"): AttackSql => ({ sqlite, postgres, mysql })[kind];

@@ -1,0 +1,97 @@
+/**
+ * The database goes back in time under live workers: a standby that was behind takes over, or a copy is restored. What was
+ * written after that never happened. Workers go on with the logs as they are, and write nothing after what is missing.
+ */
+import { execFileSync } from "node:child_process";
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { connect, type Logger, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
+import { ownPostgres } from "../../scripts/servers.mjs";
+import { isLeftOut } from "../stores/harness.js";
+import { rawSql } from "./raw-sql.js";
+import { Gate, until } from "./waiting.js";
+
+interface OwnServer {
+  readonly dir: string;
+  readonly url: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  kill9(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+test.skipIf(isLeftOut("postgres"))(
+  "workers of a PostgreSQL that lost the end of its logs replay from what is there, under a new epoch",
+  async () => {
+    const server: OwnServer = await ownPostgres();
+    onTestFinished(() => server.remove());
+    const warnings: string[] = [];
+    const warn = (...args: unknown[]) => void warnings.push(args.join(" "));
+    const logger: Logger = { debug: () => {}, info: () => {}, warn, error: warn };
+    const pawl = await connect(server.url, { logger });
+    onTestFinished(() => pawl.close());
+
+    const first = new Gate();
+    const second = new Gate();
+    const did = { first: 0, second: 0, last: 0 };
+    const body = (name: keyof typeof did, gate: Gate) => async () => {
+      did[name] += 1;
+      await gate.opened;
+      return name;
+    };
+    const open = new Gate();
+    open.open();
+    /** Has steps in the part that is lost, and goes on after it. */
+    const long = workflow("long", async (ctx) => {
+      await ctx.step("before", () => "before");
+      await ctx.step("first", body("first", first));
+      await ctx.step("also", () => "also");
+      await ctx.step("second", body("second", second));
+      return ctx.step("last", body("last", open));
+    });
+    /** Ends in the part that is lost. */
+    const ended = workflow("ended", async (ctx) => ctx.step("first", body("first", first)));
+    /** Is parked in the part that is lost. */
+    const parked = workflow("parked", async (ctx) => {
+      await ctx.step("first", body("first", first));
+      return ctx.waitForSignal("go");
+    });
+    const worker = await pawl.worker({ workflows: [long, ended, parked], lease: "3s", poll: 200 }).start();
+    const longs = await pawl.startMany(long, Array(5).fill(undefined));
+    const others = [...(await pawl.startMany(ended, [undefined, undefined])), await pawl.start(parked)];
+    await until(() => did.first === 8);
+
+    const data = join(server.dir, "data");
+    await server.stop();
+    // The files belong to the account of the server, and so must the copy.
+    execFileSync("cp", ["-a", data, `${data}.copy`]);
+    await server.start();
+
+    first.open();
+    await until(() => did.second === 5);
+    await Promise.all(others.slice(0, 2).map((run) => run.result()));
+    await until(async () => (await others[2]?.status()) === "waiting");
+
+    await server.kill9();
+    rmSync(data, { recursive: true });
+    renameSync(`${data}.copy`, data);
+    await server.start();
+    second.open();
+
+    expect(await Promise.all(longs.map((run) => run.result()))).toEqual(Array(5).fill("last"));
+    expect(await Promise.all(others.slice(0, 2).map((run) => run.result()))).toEqual(["first", "first"]);
+    await others[2]?.signal("go", "gone");
+    expect(await others[2]?.result()).toBe("gone");
+    expect(warnings.join("\n")).toContain("does not have what was written last");
+
+    const sql = await rawSql(server.url);
+    const gaps = await sql.query(`SELECT e.run_id, e.seq FROM pawl_events e WHERE e.seq > 1 AND NOT EXISTS (
+      SELECT 1 FROM pawl_events p WHERE p.run_id = e.run_id AND p.seq + p.span = e.seq)`);
+    expect(gaps).toEqual([]);
+    await sql.close();
+    expect((await pawl.verify()).differences).toEqual([]);
+    await worker.stop();
+  },
+  120_000,
+);
