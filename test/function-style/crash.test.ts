@@ -29,7 +29,7 @@ describe("a run that kills its worker", () => {
     await survivor.settle();
     expect(executions).toBe(5);
     expect(await run.status()).toBe("paused");
-    const paused = (await run.history()).at(-1);
+    const paused = (await run.history()).findLast(({ type }) => type === "run.paused");
     expect(paused).toMatchObject({
       type: "run.paused",
       data: { reason: expect.stringContaining("5 times"), error: { code: "QUARANTINED" } },
