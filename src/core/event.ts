@@ -72,8 +72,11 @@ export interface EventData {
   "step.started": { timeoutMs?: number };
   /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry.ts`. */
   "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
-  /** With `retryMs` the step runs again that much later; without, this is its end. */
-  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
+  /**
+   * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,
+   * was canceled or took too long, so the next attempt starts another one.
+   */
+  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean; spent?: true };
   /**
    * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
    * further than its predecessor had.

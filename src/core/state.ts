@@ -21,6 +21,8 @@ export interface StepOp {
   setbacks: number;
   /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
   streak: number;
+  /** Runs of its job that are of no use any more. An attempt whose worker died spends none: the next one waits for the same run. */
+  spent: number;
   /** Continuations in a row that did not move the cursor. */
   standstill: number;
   /** In phase "again": it waits for its own time, not for another attempt. */

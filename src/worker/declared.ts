@@ -88,6 +88,7 @@ export class DeclaredSteps implements Stepping {
       input: undefined,
       kind: "plain",
       declared: true,
+      job: declared.job !== null,
       undoable: declared.compensate !== null,
       places: declared.places,
       waitMs,
@@ -169,6 +170,10 @@ function runIn(
     hero: heroOf(turn.run),
     execution: described(execution, declared.name),
     wakes: execution.wakes,
+    jobRun: spentRuns(turn, declared.name) + 1,
+    jobFailed: () => {
+      execution.jobFailed = true;
+    },
     leave,
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
   };
@@ -178,6 +183,11 @@ function runIn(
     execution.checkpoints = checkpoints;
     return body({ ...parts, checkpoints });
   });
+}
+
+function spentRuns({ state }: Turn, step: string): number {
+  const op = state.ops.get(step);
+  return op?.kind === "step" ? op.spent : 0;
 }
 
 function described(execution: TurnExecution, name: string): StepScope["execution"] {

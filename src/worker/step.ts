@@ -61,7 +61,18 @@ export function callStep(
     turn.compensators.set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
-  const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable, places: null };
+  const settings = {
+    timeoutMs,
+    onCrash,
+    input,
+    kind,
+    react,
+    waitMs: 0,
+    declared: false,
+    job: false,
+    undoable,
+    places: null,
+  };
   return new Step(turn, key, body, settings).call(scope);
 }
 
@@ -81,6 +92,8 @@ export interface StepSettings {
   readonly waitMs: number;
   /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
   readonly declared: boolean;
+  /** It runs a job, which is a run of its own. */
+  readonly job: boolean;
   /** Its record says that it can be undone. */
   readonly undoable: boolean;
   /** How many may be executed at a time in this process; null: as many as there are. */
@@ -98,6 +111,8 @@ export class TurnExecution extends Execution {
   scope: Scope | null = null;
   /** Of a step with a cursor. */
   checkpoints: StepCheckpoints | null = null;
+  /** The run of its job has failed. */
+  jobFailed = false;
   /** Its body has ended, or has been given up on. */
   over = false;
   /** Of a step of which only so many are executed at a time. */
@@ -265,7 +280,8 @@ export class Step {
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
     const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
-    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain);
+    const spent = this.#settings.job && (execution.jobFailed || error instanceof TimeoutError);
+    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain, spent);
     this.#record(execution, events, consequence);
   }
 
@@ -289,8 +305,8 @@ export class Step {
     const turn = this.#turn;
     turn.executions.ended(execution);
     if (turn.over) return;
-    if (this.#settings.declared && endsForGood(events)) {
-      // Nobody waits any more for the children that its body waited for.
+    if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
+      // Nobody waits any more for the children that its body waited for, nor for a job that took too long.
       for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
     }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
@@ -388,6 +404,10 @@ const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type ==
 function endsForGood([ended]: readonly NewEvent[]): boolean {
   if (ended?.type === "step.skipped") return true;
   return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
+}
+
+function spendsJob([ended]: readonly NewEvent[]): boolean {
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").spent === true;
 }
 
 function isRunLevel({ action }: FlowSignal): boolean {

@@ -26,10 +26,11 @@ export const stepFolders: Folders<"step" | "node"> = {
   "step.skipped": (state, event) => endStep(state, event, "skipped"),
   "step.canceled": (state, event) => endStep(state, event, "skipped"),
   "step.failed": (state, event) => {
-    const { retryMs, transient } = dataOf(event, "step.failed");
+    const { retryMs, transient, spent } = dataOf(event, "step.failed");
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.setbacks += 1;
+    if (spent === true) op.spent += 1;
     if (transient !== true) {
       op.failures += 1;
       op.streak += 1;
@@ -86,6 +87,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       failures: 0,
       setbacks: 0,
       streak: 0,
+      spent: 0,
       standstill: 0,
       planned: false,
       rewound: false,

@@ -6,6 +6,7 @@ import { resolveRetry } from "../../core/retry.js";
 import { shapeSignature } from "../../core/shape.js";
 import type { WorkflowContext } from "../context.js";
 import { definitionBrand, type WorkflowDefinition } from "../definition.js";
+import type { JobDefinition } from "../dynamic/job.js";
 import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
@@ -176,6 +177,11 @@ function hasMember(type: WorkflowClass, name: string, callable: boolean): boolea
   return fieldsOf(type).includes(name);
 }
 
+function jobNameOf({ options: { job } }: ChainStep): string | null {
+  if (job === undefined) return null;
+  return typeof job === "string" ? job : (job as JobDefinition).job;
+}
+
 function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarations[]): DeclaredStep {
   const { options, name } = step;
   const levels: PolicyLevel[] = [options, ...family.map((one) => one.options).reverse()];
@@ -197,6 +203,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
             maxIterations: options.maxIterations ?? null,
             relaxed: options.checkpoint === "relaxed",
           },
+    job: jobNameOf(step),
     compensate: null,
     retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),
