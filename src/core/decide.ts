@@ -237,13 +237,15 @@ class Decision {
   #resume(output: string | null, idle: boolean): void {
     if (this.#paused === null)
       throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
-    if (output !== null) {
-      const { key, attempt } = this.#stuckStep(idle);
-      this.events.push(
-        event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
-      );
-    } else this.#reopenFailed();
-    this.#resumeBy("operator");
+    if (output === null) {
+      this.#reopenFailed();
+      return this.#resumeBy("operator");
+    }
+    const { key, attempt } = this.#stuckStep(idle);
+    this.events.push(
+      event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
+    );
+    this.#resumeBy("operator", key);
   }
 
   /** Of a graph that is held because of nodes that failed: all of them are tried again. */
@@ -275,7 +277,7 @@ class Decision {
         `Node "${node}" cannot be tried again: "${done}" comes after it and was built upon what it had.`,
       );
     this.events.push(event("node.reopened", { node, attempt: op.attempt }));
-    if (this.#paused !== null) this.#resumeBy("operator");
+    if (this.#paused !== null) this.#resumeBy("operator", node);
   }
 
   #resumeAt(step: string): void {
@@ -298,7 +300,7 @@ class Decision {
     this.events.push(
       event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
     );
-    if (this.#paused !== null) this.#resumeBy("operator");
+    if (this.#paused !== null) this.#resumeBy("operator", key);
   }
 
   /** With the attempt that is passed over: the one that waits, not the one before it. */
@@ -324,9 +326,10 @@ class Decision {
     throw new InvalidStateError("The run is not stuck at a step: there is nothing to skip or to give an output for.");
   }
 
-  #resumeBy(by: "operator" | "recheck"): void {
+  /** @param only the step that is released; without it, all that the run was paused at */
+  #resumeBy(by: "operator" | "recheck", only?: string): void {
     this.#paused = null;
-    this.events.push(event("run.resumed", {}, { by }));
+    this.events.push(event("run.resumed", {}, only === undefined ? { by } : { by, only }));
   }
 
   /** With children to reach, the run's next owner does it; without, a run that nobody owns ends here and now. */

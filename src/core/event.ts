@@ -54,8 +54,11 @@ export interface EventData {
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
-  /** `signal` is the number of the signal that did it, and is consumed by that. */
-  "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number };
+  /**
+   * `signal` is the number of the signal that did it, and is consumed by that. `only`: the one step that the operator has
+   * released; others that had paused the run stay as they are.
+   */
+  "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number; only?: string };
   "run.cancel_requested": { reason?: string };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };

@@ -350,6 +350,7 @@ describe("a declared step", () => {
     expect(op(twice, "a")).toMatchObject({ standstill: 2 });
     expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
       spent: 0,
+      held: null,
       standstill: 0,
     });
   });

@@ -130,7 +130,7 @@ export class Attention {
       // Somebody else executes it, and may have to do so again.
       if (isDispatched(op)) continue;
       const again = op.kind === "step" && op.phase === "again" ? op : null;
-      if (again !== null && (again.dueAt ?? 0) > now) continue;
+      if (again !== null && (again.held !== null || (again.dueAt ?? 0) > now)) continue;
       retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
       if (again !== null) due.push(() => begin(again));

@@ -111,6 +111,8 @@ export class DeclaredSteps implements Stepping {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(name);
     if (op?.kind !== "step") return null;
+    // One that paused its run and was not released is as good as failed: nothing new begins beside it.
+    if (op.held !== null) return { phase: "failed" };
     if (op.phase !== "completed") return { phase: op.phase === "started" || op.phase === "again" ? "open" : op.phase };
     return {
       phase: "completed",

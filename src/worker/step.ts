@@ -177,6 +177,7 @@ export class Step {
       op?.phase === "completed" ||
       op?.phase === "failed" ||
       op?.phase === "skipped" ||
+      (op !== undefined && op.held !== null) ||
       !turn.course.mayBegin(this.#key)
     )
       return turn.stir();

@@ -4,7 +4,7 @@ import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { gate, logOf, silent, until } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound } from "./support.js";
+import { attemptsOf, databaseFor, expectSound, keepWorking } from "./support.js";
 
 let charges: string[] = [];
 beforeEach(() => {
@@ -32,11 +32,8 @@ forEachStore((kind) => {
     const first = await w.worker([Pays]);
     const laborer = await w.worker([], { jobs: [charge] });
     const run = await w.pawl.start(Pays);
-    await until(() => {
-      void first.settle();
-      void laborer.settle();
-      return ends.length === 1;
-    });
+    keepWorking(first, laborer);
+    await until(() => ends.length === 1);
     expect(await logOf(run)).toContain("child.completed pay/job_1");
     await first.kill();
     const second = await w.worker([Pays]);

@@ -30,6 +30,8 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
+    const stuck = event.node === null ? undefined : state.ops.get(event.node);
+    if (stuck?.kind === "step" && stuck.phase === "again") stuck.held = { reason, error: error ?? null };
     state.paused = {
       reason,
       at: event.at,
@@ -46,8 +48,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
       stuck.phase = "again";
       stuck.dueAt = event.at;
     }
-    const { signal, by } = dataOf(event, "run.resumed");
-    if (by === "operator") for (const op of state.ops.values()) if (op.kind === "step") op.streak = 0;
+    const { signal, by, only } = dataOf(event, "run.resumed");
+    for (const [key, op] of state.ops) {
+      if (op.kind !== "step" || (only !== undefined && only !== key)) continue;
+      op.held = null;
+      if (by === "operator") op.streak = 0;
+    }
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;

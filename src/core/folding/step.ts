@@ -73,6 +73,7 @@ function goAgain(op: StepOp, dueAt: number): void {
   op.phase = "again";
   op.dueAt = dueAt;
   op.planned = false;
+  op.held = null;
   op.rewound = false;
   op.job = null;
 }
@@ -90,6 +91,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       spent: 0,
       standstill: 0,
       planned: false,
+      held: null,
       rewound: false,
       abandoned: false,
       deadlineAt: null,
@@ -110,6 +112,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   if (hasEnded(op)) return;
   op.phase = phase;
   op.dueAt = null;
+  op.held = null;
   op.job = null;
   op.data = event.data;
   if (phase === "completed" && state.steps !== null) op.hash = hashIn(event.data);

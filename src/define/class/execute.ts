@@ -1,6 +1,7 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
 import { InvalidStateError } from "../../core/errors.js";
 import { FlowSignal } from "../../core/flow-control.js";
+import { jobRunName } from "../../core/job-runs.js";
 import { presentable } from "../../core/presentable.js";
 import { jobWorkflow } from "../../core/route.js";
 import type { JobDefinition, JobInput } from "../dynamic/job.js";
@@ -58,7 +59,7 @@ async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepS
   const input: JobInput = { args: given, run: w.runId, node, attempt: w.attempt, failures: jobRun - 1 };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
   try {
-    return await w.run(child as JobDefinition, input, { name: `job_${jobRun}` });
+    return await w.run(child as JobDefinition, input, { name: jobRunName(jobRun) });
   } catch (error) {
     scope.jobFailed();
     throw error;
