@@ -70,8 +70,8 @@ export interface DeclaredStep {
   readonly places: Places | null;
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
-  /** The name of the job that it runs instead of code of its own; null: it has code. */
-  readonly job: string | null;
+  /** The job that it runs instead of code of its own; null: it has code. */
+  readonly job: StepJob | null;
   body(scope: StepScope): unknown;
   /** Undoes it; null when it cannot be undone. */
   readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
@@ -79,6 +79,12 @@ export interface DeclaredStep {
   readonly retry: RetryPolicy;
   /** What an exception means. */
   react(error: unknown, history: StepHistory): Reaction;
+}
+
+export interface StepJob {
+  readonly name: string;
+  /** The same step with another job: an operator has put that into its graph. */
+  withAnother(job: string): DeclaredStep;
 }
 
 /** What went before this attempt. */
