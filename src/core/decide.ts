@@ -44,6 +44,8 @@ export type Command =
       readonly completed: readonly Range[];
       readonly failed: readonly Range[];
     }
+  /** No live worker has this job any more. Whether that holds the run up is for its owner to find out. */
+  | { readonly type: "jobGone"; readonly job: string }
   /** Attempts at nodes have ended. */
   | { readonly type: "nodes"; readonly results: readonly NodeResult[] };
 
@@ -159,6 +161,8 @@ class Decision {
         return this.#reattempt(command);
       case "import":
         return this.#import(command.dag);
+      case "jobGone":
+        return;
       case "child":
         return this.#childEnded(command);
       case "children":
@@ -307,7 +311,7 @@ class Decision {
   #stuckStep(idle = false): { readonly key: string; readonly attempt: number } {
     if (this.#paused?.node != null) {
       const op = this.#state.ops.get(this.#paused.node);
-      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again") && !isDispatched(op))
+      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
         return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
       // It was never tried: nobody has its job.
       if (op === undefined) return { key: this.#paused.node, attempt: 1 };

@@ -1,8 +1,10 @@
 /** What events of a run as a whole do to its state. */
 import { dataOf } from "../event.js";
+import { stepsWithAnotherJob } from "../job-runs.js";
 import { scopeMark } from "../scope.js";
 import type { Ending } from "../state.js";
 import { answer, type Folder, type Folders, forget, keyOf } from "./folder.js";
+import { goAgain } from "./step.js";
 import { takeSignal } from "./wait.js";
 
 export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> = {
@@ -43,7 +45,8 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
   },
   "run.resumed": (state, event) => {
     const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
-    if (stuck?.kind === "step" && stuck.phase === "started") {
+    // One that only waits for its job goes on waiting: the job may be executed at any time, and must not be run twice.
+    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.abandoned) {
       // It had begun when its worker died, and was held because of `onCrash: "pause"`: now it may run again.
       stuck.phase = "again";
       stuck.dueAt = event.at;
@@ -81,6 +84,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
   "run.canceled": end("canceled"),
   "dag.imported": (state, event) => {
     const { dag } = dataOf(event, "dag.imported");
+    for (const key of stepsWithAnotherJob(state, dag)) {
+      const op = state.ops.get(key);
+      if (op?.kind !== "step") continue;
+      if (op.job === null) op.spent += 1;
+      else goAgain(op, event.at);
+    }
     state.dag = dag;
     state.news += 1;
     for (const [key, op] of state.ops) {

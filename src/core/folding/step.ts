@@ -69,7 +69,8 @@ export const stepFolders: Folders<"step" | "node"> = {
   },
 };
 
-function goAgain(op: StepOp, dueAt: number): void {
+/** It has not ended: another attempt is due at this instant. */
+export function goAgain(op: StepOp, dueAt: number): void {
   op.phase = "again";
   op.dueAt = dueAt;
   op.planned = false;
