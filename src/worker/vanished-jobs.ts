@@ -6,8 +6,7 @@
 import { writeMail } from "../core/mail.js";
 import { jobOf } from "../core/route.js";
 import { isHeardOf } from "../store/serving.js";
-import type { Store } from "../store/store.js";
-import type { WorkerRoutes } from "../store/upkeep.js";
+import type { Store, WorkerRoutes } from "../store/store.js";
 
 /** A worker may be restarted, and a deploy may take a while. */
 export const jobPatienceMs = 60_000;
