@@ -60,8 +60,8 @@ export interface EventData {
    */
   "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number; only?: string };
   "run.cancel_requested": { reason?: string };
-  /** The handler asked to run again later; with `rewind` it forgets what it had done. */
-  "run.reattempted": { waitMs: number; rewind: boolean };
+  /** The handler asked to run again later; with `rewind` it forgets what it had done. `transient`: a passing error put it off. */
+  "run.reattempted": { waitMs: number; rewind: boolean; transient?: true };
   "run.woken": Record<string, never>;
   /** An operator sent it to this step: it forgets what it had done and goes on from there. */
   "run.moved": { to: string };

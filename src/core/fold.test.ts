@@ -359,6 +359,7 @@ describe("a declared step", () => {
     const twice = stateAfter(chain, again("a", 1, still), again("a", 2, still));
     expect(op(twice, "a")).toMatchObject({ standstill: 2 });
     expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
+      postponed: 0,
       spent: 0,
       held: null,
       standstill: 0,

@@ -19,6 +19,8 @@ export interface StepOp {
   failures: number;
   /** Failures, countable or not: what the backoff grows with. */
   setbacks: number;
+  /** Attempts in a row that a passing error has put off: the same begins a new row, and a failure that counts does, too. */
+  postponed: number;
   /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
   streak: number;
   /** Runs of its job that are of no use any more. An attempt whose worker died spends none: the next one waits for the same run. */
@@ -152,6 +154,8 @@ export interface RunState {
   cancel: { readonly reason: string | null } | null;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
+  /** How often in a row a passing error of the handler has put the run off, without it getting anywhere in between. */
+  postponed: number;
   ending: Ending | null;
   /** Steps that know how to be undone, in the order in which they were completed. */
   readonly undoable: string[];
@@ -186,6 +190,7 @@ export function initialState(): RunState {
     paused: null,
     cancel: null,
     reattemptAt: null,
+    postponed: 0,
     ending: null,
     undoable: [],
     generation: 0,

@@ -91,6 +91,8 @@ export interface StepJob {
 export interface StepHistory {
   /** How many reattempts there were in a row because of exceptions. */
   readonly reattempts: number;
+  /** How many attempts in a row a passing error has put off. */
+  readonly postponed: number;
   /** Failures that count against a retry policy; and all of them. */
   readonly failures: number;
   readonly setbacks: number;

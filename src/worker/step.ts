@@ -18,6 +18,7 @@ import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
+import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 import { eventsOf, reactSafely } from "./reaction.js";
 import { report } from "./report.js";
 import type { Scope } from "./scope.js";
@@ -78,10 +79,10 @@ export function callStep(
 
 export function historyOf(op: StepOp | undefined): StepHistory {
   if (op === undefined) return noHistory;
-  return { reattempts: op.streak, failures: op.failures, setbacks: op.setbacks };
+  return { reattempts: op.streak, postponed: op.postponed, failures: op.failures, setbacks: op.setbacks };
 }
 
-const noHistory: StepHistory = { reattempts: 0, failures: 0, setbacks: 0 };
+const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, setbacks: 0 };
 
 export interface StepSettings {
   readonly timeoutMs: number | null;
@@ -280,9 +281,12 @@ export class Step {
     if (signal !== null) return this.#leave(execution, signal);
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
-    const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
+    const decided = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
+    const isStuck = decided.kind === "reattempt" && !decided.counts && isPutOffTooOften(op?.postponed ?? 0);
+    const reaction: Reaction = isStuck ? { kind: "pause" } : decided;
+    const explain = isStuck ? () => putOffTooOften(`Step "${this.#key}"`, error) : this.#settings.explain;
     const spent = this.#settings.job && (execution.jobFailed || error instanceof TimeoutError);
-    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain, spent);
+    const { events, signal: consequence } = eventsOf(reaction, error, execution, explain, spent);
     this.#record(execution, events, consequence);
   }
 

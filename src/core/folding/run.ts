@@ -55,8 +55,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     for (const [key, op] of state.ops) {
       if (op.kind !== "step" || (only !== undefined && only !== key)) continue;
       op.held = null;
-      if (by === "operator") op.streak = 0;
+      if (by === "operator") op.streak = op.postponed = 0;
     }
+    if (by === "operator") state.postponed = 0;
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;
@@ -66,8 +67,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     state.news += 1;
   },
   "run.reattempted": (state, event) => {
-    const { waitMs, rewind } = dataOf(event, "run.reattempted");
+    const { waitMs, rewind, transient } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
+    state.postponed = transient === true ? state.postponed + 1 : 0;
     if (rewind) forget(state);
   },
   "run.moved": (state, event) => {

@@ -31,7 +31,9 @@ export const stepFolders: Folders<"step" | "node"> = {
     if (hasEnded(op)) return;
     op.setbacks += 1;
     if (spent === true) op.spent += 1;
-    if (transient !== true) {
+    if (transient === true) op.postponed += 1;
+    else {
+      op.postponed = 0;
       op.failures += 1;
       op.streak += 1;
     }
@@ -43,6 +45,7 @@ export const stepFolders: Folders<"step" | "node"> = {
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.streak = 0;
+    op.postponed = 0;
     op.standstill = still === true ? op.standstill + 1 : 0;
     goAgain(op, event.at + waitMs);
     if (rewind !== true) return;
@@ -62,7 +65,7 @@ export const stepFolders: Folders<"step" | "node"> = {
     // Two may have asked for it at the same moment.
     if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
     // A new one: the answer that the code once got was to the old one.
-    const reopened = { ...op, data: null, streak: 0, failures: 0 };
+    const reopened = { ...op, data: null, streak: 0, postponed: 0, failures: 0 };
     state.ops.set(keyOf(event), reopened);
     goAgain(reopened, event.at);
     state.news += 1;
@@ -88,6 +91,7 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       attempt: state.rewound?.get(key) ?? 0,
       failures: 0,
       setbacks: 0,
+      postponed: 0,
       streak: 0,
       spent: 0,
       standstill: 0,
