@@ -62,9 +62,9 @@ export class RunGraph {
 
   /** All that is planned, and how far the run is with each. Of a function, whose plan nobody knows: what it has come to. */
   nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
-    if (this.#dag === null) return nodesOf(this.#declared ?? seenIn(executions), executions);
+    if (this.#dag === null) return nodesOf(this.#declared?.map(planned) ?? seenIn(executions), executions);
     const { nodes } = this.#dag;
-    const planned = Object.entries(nodes).map(
+    const frozen = Object.entries(nodes).map(
       ([id, { name, job, depends_on }]): PlannedNode => ({
         id,
         name,
@@ -73,7 +73,7 @@ export class RunGraph {
         after: depends_on.map((before) => nodes[before]?.name ?? before),
       }),
     );
-    return nodesOf(planned, executions);
+    return nodesOf(frozen, executions);
   }
 
   exported(): string {
@@ -84,7 +84,12 @@ export class RunGraph {
   #frozenNow(): FrozenDag {
     if (this.#declared === null)
       throw new InvalidStateError(`Run ${this.#run.id} has no graph: its steps are found out as its code runs.`);
-    const nodes = Object.fromEntries(this.#declared.map(({ name, after }) => [name, { name, depends_on: after }]));
+    const nodes = Object.fromEntries(
+      this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
+        // Not the arguments: they may be a function, and without them the node stays a step of its class.
+        return [name, { name, ...(job === undefined ? {} : { job }), depends_on: after }];
+      }),
+    );
     return signDag(nodes, new Date(this.#run.createdAt));
   }
 
@@ -137,7 +142,7 @@ export class RunGraph {
   async imported(store: Store, json: unknown): Promise<FrozenDag> {
     const dag = parseDag(this.#run.workflow, json);
     const old = this.#dag ?? this.#frozenNow();
-    const declared = new Set(this.#declared?.map(({ name }) => name));
+    const declared = new Map(this.#declared?.map(({ name, job }) => [name, job]));
     for (const [id, node] of Object.entries(old.nodes)) {
       const op = this.#state.ops.get(id);
       if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
@@ -151,8 +156,9 @@ export class RunGraph {
     for (const [id, { name, job }] of Object.entries(dag.nodes)) {
       const op = this.#state.ops.get(id);
       if (op?.kind === "step" && op.phase === "completed") continue;
-      if (job !== undefined) jobs.add(job);
-      else if (!declared.has(name))
+      if (job !== undefined) {
+        if (declared.get(name) !== job) jobs.add(job);
+      } else if (!declared.has(name))
         throw new GraphError(`Node "${name}" (${id}) names no job, and its workflow has no step of that name.`, {
           nodes: [name],
         });
@@ -163,6 +169,10 @@ export class RunGraph {
     }
     return dag;
   }
+}
+
+function planned({ job, ...node }: DeclaredNode): PlannedNode {
+  return job === undefined ? node : { ...node, kind: "job", job };
 }
 
 const nodesWith = (dag: FrozenDag, job: string) =>

@@ -214,7 +214,7 @@ class Executions {
 
   #end(event: StoredEvent): void {
     this.#cancelScheduled(event.at);
-    if (event.type !== "run.canceled") return this.#abandon(event.at);
+    // However the run ended: its worker has not died, it does not wait for them any more.
     for (const draft of this.#drafts)
       if (draft.state === "executing") finish(draft, "canceled", "canceled_by_flow_control", event.at);
   }

@@ -51,6 +51,8 @@ export type Command =
       readonly completed: readonly Range[];
       readonly failed: readonly Range[];
     }
+  /** No live worker has this job any more. Whether that holds the run up is for its owner to find out. */
+  | { readonly type: "jobGone"; readonly job: string }
   /** Attempts at nodes have ended. */
   | { readonly type: "nodes"; readonly results: readonly NodeResult[] };
 
@@ -168,6 +170,8 @@ class Decision {
         return this.#reattempt(command);
       case "import":
         return this.#import(command.dag);
+      case "jobGone":
+        return;
       case "child":
         return this.#childEnded(command);
       case "children":
@@ -246,13 +250,16 @@ class Decision {
   #resume({ output, accept, renamed }: Extract<Command, { type: "resume" }>, idle: boolean): void {
     if (this.#paused === null)
       throw new InvalidStateError(`The run is ${statusOf(this.#state)}, not paused; there is nothing to resume.`);
-    if (output !== null) {
-      const { key, attempt } = this.#stuckStep(idle);
-      this.events.push(
-        event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
-      );
-    } else this.#reopenFailed();
-    this.#resumeBy("operator", { ...(accept && { accept }), ...(renamed && { renamed }) });
+    const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
+    if (output === null) {
+      this.#reopenFailed();
+      return this.#resumeBy("operator", changes);
+    }
+    const { key, attempt } = this.#stuckStep(idle);
+    this.events.push(
+      event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
+    );
+    this.#resumeBy("operator", { only: key, ...changes });
   }
 
   /** Of a graph that is held because of nodes that failed: all of them are tried again. */
@@ -284,7 +291,7 @@ class Decision {
         `Node "${node}" cannot be tried again: "${done}" comes after it and was built upon what it had.`,
       );
     this.events.push(event("node.reopened", { node, attempt: op.attempt }));
-    if (this.#paused !== null) this.#resumeBy("operator");
+    if (this.#paused !== null) this.#resumeBy("operator", { only: node });
   }
 
   #resumeAt(step: string): void {
@@ -307,14 +314,14 @@ class Decision {
     this.events.push(
       event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
     );
-    if (this.#paused !== null) this.#resumeBy("operator");
+    if (this.#paused !== null) this.#resumeBy("operator", { only: key });
   }
 
   /** With the attempt that is passed over: the one that waits, not the one before it. */
   #stuckStep(idle = false): { readonly key: string; readonly attempt: number } {
     if (this.#paused?.node != null) {
       const op = this.#state.ops.get(this.#paused.node);
-      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again") && !isDispatched(op))
+      if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
         return { key: this.#paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
       // It was never tried: nobody has its job.
       if (op === undefined) return { key: this.#paused.node, attempt: 1 };
@@ -340,9 +347,10 @@ class Decision {
     return `${nothing} Its code does not fit its log: deploy code that does and resume(), say how they belong together with resume({ accept, renamed }), or end it with cancel(reason, { force: true }).`;
   }
 
-  #resumeBy(by: "operator" | "recheck", changes: Pick<EventData["run.resumed"], "accept" | "renamed"> = {}): void {
+  /** @param more `only`: the step that is released; without it, all that the run was paused at */
+  #resumeBy(by: "operator" | "recheck", more: Omit<EventData["run.resumed"], "by" | "signal"> = {}): void {
     this.#paused = null;
-    this.events.push(event("run.resumed", {}, { by, ...changes }));
+    this.events.push(event("run.resumed", {}, { by, ...more }));
   }
 
   /** With children to reach, the run's next owner cancels them; without, a client ends a parked run here and now. */

@@ -1,19 +1,35 @@
 /** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
-import type { NewEvent } from "./event.js";
+import { dataOf, type NewEvent } from "./event.js";
 import { childRunId } from "./ids.js";
+import { stepsWithAnotherJob } from "./job-runs.js";
 import { type Message, writeMail } from "./mail.js";
 import { childNode, scopeOf } from "./scope.js";
 import { isDispatched, type MapOp, type RunState } from "./state.js";
 
 /** What commands have decided may leave children without anybody who waits for them. */
 export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
-  return events.flatMap(({ type, node }) => {
+  return events.flatMap((one) => {
+    const { type, node } = one;
     if (type === "run.moved") return dismissChildren(runId, state);
-    return type === "step.skipped" && state.steps !== null && node !== null
-      ? dismissChildren(runId, state, scopeOf(node))
-      : [];
+    if (type === "dag.imported")
+      return stepsWithAnotherJob(state, dataOf(one, "dag.imported").dag).flatMap((step) =>
+        dismissJob(runId, state, step),
+      );
+    if (node === null || state.steps === null) return [];
+    return type === "step.skipped" || isByOperator(one) ? dismissJob(runId, state, node) : [];
   });
 }
+
+/** The run of its job if it was handed out, and all that its body waits for. */
+function dismissJob(runId: string, state: RunState, step: string): Message[] {
+  const op = state.ops.get(step);
+  const own = op !== undefined && isDispatched(op) ? [dismissal(nodeRunId(runId, state, step, op.attempt))] : [];
+  return [...own, ...dismissChildren(runId, state, scopeOf(step))];
+}
+
+/** By its beginning: the outputs of thousands of nodes need not be decoded to know. */
+const isByOperator = ({ type, data }: NewEvent) =>
+  type === "step.completed" && data !== null && /^\{("hash":"[0-9a-f]{64}",)?"by":"operator"/.test(data);
 
 /** All that the run still waits for; or those of one scope of it. */
 export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {

@@ -172,15 +172,17 @@ export class MissingJobError extends PawlError {
   readonly runId: string;
   readonly node: string;
   readonly job: string;
-  /** When the graph was frozen, in epoch milliseconds. */
-  readonly frozenAt: number;
+  /** When the graph was frozen, in epoch milliseconds; null: the run goes by its class. */
+  readonly frozenAt: number | null;
 
-  constructor(details: { runId: string; node: string; job: string; frozenAt: number }) {
+  constructor(details: { runId: string; node: string; job: string; frozenAt: number | null }) {
     const { runId, node, job, frozenAt } = details;
+    const graph =
+      frozenAt === null ? "" : `; the graph was frozen at ${isoTime(frozenAt)} and does not change with the code`;
     super(
       `Node ${JSON.stringify(node)} of run ${runId} needs the job ${JSON.stringify(job)}, which no live worker ` +
-        `has; the graph was frozen at ${isoTime(frozenAt)} and does not change with the code. Give the job to ` +
-        "worker({ jobs }) and resume(), name another job with importDag(), or cancel the run and build a new one.",
+        `has${graph}. Give the job to worker({ jobs }) and resume(), name another job with importDag(), pass over ` +
+        "the node with skip(), or cancel the run.",
     );
     this.runId = runId;
     this.node = node;

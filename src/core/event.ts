@@ -55,20 +55,21 @@ export interface EventData {
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
   /**
-   * `signal` is the number of the signal that did it, and is consumed by that. `accept`: names of calls that the code has
-   * and the log lacks, or the other way round, and that is as it should be. `renamed`: by the name in the log, the name
-   * in the code.
+   * `signal` is the number of the signal that did it, and is consumed by that. `only`: the one step that the operator has
+   * released; others that had paused the run stay as they are. `accept`: names of calls that the code has and the log
+   * lacks, or the other way round, and that is as it should be. `renamed`: by the name in the log, the name in the code.
    */
   "run.resumed": {
     by: "operator" | "signal" | "recheck";
     signal?: number;
+    only?: string;
     accept?: readonly string[];
     renamed?: Readonly<Record<string, string>>;
   };
   /** `force`: it ends at once, without compensation. */
   "run.cancel_requested": { reason?: string; force?: true };
-  /** The handler asked to run again later; with `rewind` it forgets what it had done. */
-  "run.reattempted": { waitMs: number; rewind: boolean };
+  /** The handler asked to run again later; with `rewind` it forgets what it had done. `transient`: a passing error put it off. */
+  "run.reattempted": { waitMs: number; rewind: boolean; transient?: true };
   "run.woken": Record<string, never>;
   /** The time to begin came while it was paused: it begins when it is resumed. */
   "run.became_due": Record<string, never>;
@@ -84,8 +85,11 @@ export interface EventData {
   "step.started": { timeoutMs?: number };
   /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry.ts`. */
   "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
-  /** With `retryMs` the step runs again that much later; without, this is its end. */
-  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean };
+  /**
+   * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,
+   * was canceled or took too long, so the next attempt starts another one.
+   */
+  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean; spent?: true };
   /**
    * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
    * further than its predecessor had.

@@ -119,13 +119,23 @@ describe("a step", () => {
     const held = [
       started,
       event("step.started", { node: "a", attempt: 1 }),
+      event("run.recovered", {}, { deliveries: 2 }),
       event("run.paused", { node: "a" }, { reason: "r" }),
     ];
     expect(op(stateAfter(...held), "a")).toMatchObject({ phase: "started" });
     expect(op(stateAfter(...held, event("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
       phase: "again",
-      dueAt: 4_000,
+      dueAt: 5_000,
     });
+  });
+
+  test("that waits for its job when the run is paused goes on waiting once the run is resumed", () => {
+    const resumed = event("run.resumed", {}, { by: "operator" });
+    const paused = event("run.paused", { node: "a" }, { reason: "r" });
+    const inClass = event("step.started", { node: "a", attempt: 1 });
+    expect(op(stateAfter(started, inClass, paused, resumed), "a")).toMatchObject({ phase: "started", attempt: 1 });
+    const inGraph = event("node.dispatched", { node: "a", attempt: 1 }, { job: "J" });
+    expect(op(stateAfter(started, inGraph, paused, resumed), "a")).toMatchObject({ phase: "started", job: "J" });
   });
 
   test("is forgotten by a rewind, but its attempts go on counting", () => {
@@ -349,6 +359,9 @@ describe("a declared step", () => {
     const twice = stateAfter(chain, again("a", 1, still), again("a", 2, still));
     expect(op(twice, "a")).toMatchObject({ standstill: 2 });
     expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
+      postponed: 0,
+      spent: 0,
+      held: null,
       standstill: 0,
     });
   });

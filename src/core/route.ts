@@ -9,7 +9,11 @@ export const graphRoute = "\tgraph";
 /** Their version; no definition can have it. */
 export const frozenVersion = "\tfrozen";
 /** The workflow as which the nodes with this job are executed. */
-export const jobWorkflow = (job: string): string => `job:${job}`;
+export const jobWorkflow = (job: string): string => `${jobMark}${job}`;
+const jobMark = "job:";
+/** The job that runs of this workflow execute; null: it is not a job's. */
+export const jobOf = (workflow: string): string | null =>
+  workflow.startsWith(jobMark) ? workflow.slice(jobMark.length) : null;
 
 export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;

@@ -19,12 +19,18 @@ export interface StepOp {
   failures: number;
   /** Failures, countable or not: what the backoff grows with. */
   setbacks: number;
+  /** Attempts in a row that a passing error has put off: the same begins a new row, and a failure that counts does, too. */
+  postponed: number;
   /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
   streak: number;
+  /** Runs of its job that are of no use any more. An attempt whose worker died spends none: the next one waits for the same run. */
+  spent: number;
   /** Continuations in a row that did not move the cursor. */
   standstill: number;
   /** In phase "again": it waits for its own time, not for another attempt. */
   planned: boolean;
+  /** In phase "again": its run was paused because of it, and nobody has released it since. Then it does not begin by itself. */
+  held: { readonly reason: string; readonly error: Failure | null } | null;
   /** Its last attempt asked to start over. */
   rewound: boolean;
   phase: "started" | "again" | "completed" | "failed" | "skipped";
@@ -160,6 +166,8 @@ export interface RunState {
   becameDue: boolean;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
+  /** How often in a row a passing error of the handler has put the run off, without it getting anywhere in between. */
+  postponed: number;
   ending: Ending | null;
   /** Steps that know how to be undone, in the order in which they were completed. */
   readonly undoable: string[];
@@ -200,6 +208,7 @@ export function initialState(): RunState {
     cancel: null,
     becameDue: false,
     reattemptAt: null,
+    postponed: 0,
     ending: null,
     undoable: [],
     generation: 0,

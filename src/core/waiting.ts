@@ -27,7 +27,8 @@ export function waitingFor(state: RunState): Waiting[] {
   for (const [name, op] of state.ops) {
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    else if (op.kind === "step" && op.phase === "again")
+    // A step that is held waits for an operator, and that is said of the run when it is paused.
+    else if (op.kind === "step" && op.phase === "again" && (op.held === null || state.paused !== null))
       waiting.push({ kind: op.planned ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
       waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
@@ -77,7 +78,7 @@ export function nextDueAt(state: RunState, awaited: (key: string) => boolean = (
   for (const [key, op] of state.ops) {
     const open =
       ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
-      (op.kind === "step" && op.phase === "again");
+      (op.kind === "step" && op.phase === "again" && op.held === null);
     if (open && awaited(key)) consider(op.dueAt);
     if (op.kind === "step" && op.phase === "started" && awaited(key)) consider(op.deadlineAt);
   }

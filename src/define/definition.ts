@@ -41,6 +41,8 @@ export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple:
 export interface DeclaredNode {
   readonly name: string;
   readonly kind: "step" | "branch";
+  /** The job that it runs instead of code of its own. */
+  readonly job?: string;
   readonly after: readonly string[];
 }
 

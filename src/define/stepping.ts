@@ -72,6 +72,8 @@ export interface DeclaredStep {
   readonly places: Places | null;
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
+  /** The job that it runs instead of code of its own; null: it has code. */
+  readonly job: StepJob | null;
   body(scope: StepScope): unknown;
   /** Undoes it; null when it cannot be undone. */
   readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
@@ -81,10 +83,18 @@ export interface DeclaredStep {
   react(error: unknown, history: StepHistory): Reaction;
 }
 
+export interface StepJob {
+  readonly name: string;
+  /** The same step with another job: an operator has put that into its graph. */
+  withAnother(job: string): DeclaredStep;
+}
+
 /** What went before this attempt. */
 export interface StepHistory {
   /** How many reattempts there were in a row because of exceptions. */
   readonly reattempts: number;
+  /** How many attempts in a row a passing error has put off. */
+  readonly postponed: number;
   /** Failures that count against a retry policy; and all of them. */
   readonly failures: number;
   readonly setbacks: number;
@@ -120,6 +130,10 @@ export interface StepScope {
   readonly checkpoints: Checkpoints | null;
   /** The body had begun to wait for something durable, and is run again to go on there: it is the same attempt. */
   readonly wakes: boolean;
+  /** Which run of its job this attempt asks for (1, 2, …). It is the same one until that run has failed. */
+  readonly jobRun: number;
+  /** The run of the job has failed: the next attempt is to start another one. */
+  jobFailed(): void;
   /** Runs code that must not wait for anything durable, nor record anything. */
   withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T>;
   /** Leaves the step, noted so that no `catch` can make it unsaid. */

@@ -8,7 +8,10 @@ export async function heardOf(store: Store): Promise<WorkerRecord[]> {
 }
 
 /** Silent only if our own clock says so, too: in tests the store's clock goes its own way. */
-export function isHeardOf({ live, beatAt, leaseMs }: WorkerRecord, now: number): boolean {
+export function isHeardOf(
+  { live, beatAt, leaseMs }: Pick<WorkerRecord, "live" | "beatAt" | "leaseMs">,
+  now: number,
+): boolean {
   return live && Math.min(now, Date.now()) - beatAt <= leaseMs;
 }
 

@@ -10,7 +10,18 @@
 import type { NewEvent, StoredEvent } from "../core/event.js";
 import type { Upkeep } from "./upkeep.js";
 
-export type { Age, Backlog, Child, ChildKey, Executing, PausedQueue, Root, RunSample, Upkeep } from "./upkeep.js";
+export type {
+  Age,
+  Backlog,
+  Child,
+  ChildKey,
+  Executing,
+  PausedQueue,
+  Root,
+  RunSample,
+  Upkeep,
+  WorkerRoutes,
+} from "./upkeep.js";
 export type { NewEvent, StoredEvent };
 
 /** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */

@@ -2,7 +2,7 @@
  * What operators and housekeeping ask of a store: what is old, what waits, what is paused. Nothing in here is on the way
  * of a run: it may take its time, and no index exists for its sake.
  */
-import type { RunStatus, WorkflowRecord } from "./store.js";
+import type { RunStatus, WorkerRecord, WorkflowRecord } from "./store.js";
 
 /** Where a run is in the order of age. */
 export interface Age {
@@ -61,6 +61,15 @@ export interface PausedQueue {
   readonly reason: string | null;
 }
 
+/** What a worker can execute, and when it was last heard of. */
+export type WorkerRoutes = Pick<WorkerRecord, "routes" | "live" | "beatAt" | "leaseMs">;
+
+/** A run that waits for a child of this route, which is due and which no worker has taken. */
+export interface WaitingParent {
+  readonly parentId: string;
+  readonly route: string;
+}
+
 export interface Upkeep {
   /** Runs without a parent, the oldest first (created_at, id). */
   roots(page: RootsPage): Promise<readonly Root[]>;
@@ -77,6 +86,11 @@ export interface Upkeep {
   silentWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
   /** Deletes the rows of dead workers that were last heard of before this (real) instant and own nothing. Returns their names. */
   forgetWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
+
+  /** Of all known workers, live and dead. Unlike `Store.workers` it does not count what they own: that may read all open tasks. */
+  workerRoutes(): Promise<readonly WorkerRoutes[]>;
+  /** Parents that are neither paused nor have mail, each once per route, in the order of their ids; at most `limit`. */
+  parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]>;
 
   /** Runs of a workflow that were born at this instant or later, the newest first. */
   samples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;

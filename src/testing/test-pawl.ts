@@ -13,6 +13,7 @@ import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { Store } from "../store/store.js";
+import { jobPatienceMs } from "../worker/vanished-jobs.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
 import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
@@ -154,13 +155,17 @@ export class TestPawl {
 
   /** Lets time pass and runs what becomes due on the way, in order. */
   async advance(duration: Duration): Promise<void> {
-    const target = this.clock.read() + parseDuration(duration, "duration");
+    const begun = this.clock.read();
+    const target = begun + parseDuration(duration, "duration");
     for (;;) {
       const nextDueAt = await this.#worker.runUntilIdle();
       if (nextDueAt === null || nextDueAt > target) break;
       this.clock.moveTo(nextDueAt);
     }
     this.clock.moveTo(target);
+    await this.#worker.runUntilIdle();
+    if (target - begun < jobPatienceMs) return;
+    await this.#worker.lookForVanishedJobs();
     await this.#worker.runUntilIdle();
   }
 

@@ -13,6 +13,7 @@ import type { InboxRow } from "../store/store.js";
 import { dismissFailedMaps } from "./children.js";
 import { maxTimerMs } from "./execution.js";
 import { insist } from "./insist.js";
+import { holdIfGone } from "./missing-job.js";
 import type { Turn } from "./turn.js";
 
 export class Attention {
@@ -88,7 +89,8 @@ export class Attention {
     if (turn.over) return;
     if (inbox.length > 0) turn.linger.expect();
     for (const row of inbox) turn.outbox.drained.push(row.id);
-    let received = inbox.flatMap((row) => this.#receive(row));
+    const inboxed = inbox.flatMap((row) => this.#receive(row));
+    let received: readonly Received[] = inboxed;
     for (let first = true; ; first = false) {
       const decided = decide(turn.state, received, now, turn.journal.nextSeq);
       const events = turn.definition.declared === null ? decided : withHashes(decided, turn.state, turn.parentsOf);
@@ -101,6 +103,7 @@ export class Attention {
       // Again: a wait that the code began meanwhile may be for a signal that came just now.
       received = [];
     }
+    for (const { command } of inboxed) if (command.type === "jobGone") await holdIfGone(turn, command.job);
     this.#beginDueRetries(now);
     if (turn.codeRuns) this.setAlarm();
     if (turn.halted) turn.halt();
@@ -130,7 +133,7 @@ export class Attention {
       // Somebody else executes it, and may have to do so again.
       if (isDispatched(op)) continue;
       const again = op.kind === "step" && op.phase === "again" ? op : null;
-      if (again !== null && (again.dueAt ?? 0) > now) continue;
+      if (again !== null && (again.held !== null || (again.dueAt ?? 0) > now)) continue;
       retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
       if (again !== null) due.push(() => begin(again));

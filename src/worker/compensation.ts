@@ -45,6 +45,7 @@ function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, 
     input: undefined,
     kind: "plain",
     waitMs: 0,
+    job: false,
     undoable: false,
     places: null,
   } as const;

@@ -18,6 +18,8 @@ export class Course {
   lastStep: string | null = null;
   /** What was done is being undone: nothing else may begin. */
   undoing = false;
+  /** Steps whose jobs have ended while the run is paused: how they ended is recorded, and nothing else begins. */
+  settling: ReadonlySet<string> | null = null;
   /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
   expired: Failure | null = null;
   readonly #state: RunState;
@@ -61,6 +63,7 @@ export class Course {
   mayBegin(key: string): boolean {
     const stays = !this.#isOver() && !this.leaving;
     if (this.undoing && isCompensation(key)) return stays && this.#state.paused === null;
+    if (this.settling?.has(key) === true) return stays && !this.stopping && this.#state.cancel === null;
     return !this.halted || (this.lastStep === key && stays && this.#state.cancel === null);
   }
 }

@@ -90,6 +90,7 @@ export class DeclaredSteps implements Stepping {
       input: undefined,
       kind: "plain",
       declared: true,
+      job: declared.job !== null,
       undoable: declared.compensate !== null,
       places: declared.places,
       waitMs,
@@ -113,6 +114,8 @@ export class DeclaredSteps implements Stepping {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
+    // One that paused its run and was not released is as good as failed: nothing new begins beside it.
+    if (op.held !== null) return { phase: "failed" };
     if (op.phase !== "completed") return { phase: op.phase === "started" || op.phase === "again" ? "open" : op.phase };
     return {
       phase: "completed",
@@ -181,6 +184,10 @@ function runIn(
     hero: heroOf(turn.run),
     execution: described(execution, declared.name),
     wakes: execution.wakes,
+    jobRun: spentRuns(turn, declared.name) + 1,
+    jobFailed: () => {
+      execution.jobFailed = true;
+    },
     leave,
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
   };
@@ -194,6 +201,11 @@ function runIn(
     scope.gate = gateOf(turn, execution);
     return body({ ...parts, checkpoints });
   });
+}
+
+function spentRuns({ state }: Turn, step: string): number {
+  const op = state.ops.get(step);
+  return op?.kind === "step" ? op.spent : 0;
 }
 
 function described(execution: TurnExecution, name: string): StepScope["execution"] {

@@ -1,7 +1,6 @@
 /** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
 import { encode } from "../core/codec.js";
 import { nodeRunId } from "../core/dismissal.js";
-import { MissingJobError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { jobWorkflow } from "../core/route.js";
@@ -10,6 +9,7 @@ import { hasEnded, isDispatched, type Op, type StepOp } from "../core/state.js";
 import type { JobInput } from "../define/dynamic/job.js";
 import type { DispatchedNode } from "../define/stepping.js";
 import { insist } from "./insist.js";
+import { holdForMissingJob } from "./missing-job.js";
 import type { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
 
@@ -89,10 +89,7 @@ export class Dispatcher {
     const turn = this.#turn;
     const { id, name, job, frozenAt } = node;
     if (!turn.course.mayBegin(id)) return;
-    if (info === null) {
-      const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt: Date.parse(frozenAt) });
-      return turn.hold(error.message, toFailure(error), id);
-    }
+    if (info === null) return holdForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
     const attempt = (op?.attempt ?? turn.state.rewound?.get(id) ?? 0) + 1;
     // Until it is in the log, it still looks as if it had to be sent.
     if (this.#sent.get(id) === attempt) return;

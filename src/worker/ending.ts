@@ -2,18 +2,20 @@
 import { encode } from "../core/codec.js";
 import { openCompensations } from "../core/compensation.js";
 import { dismissChildren } from "../core/dismissal.js";
-import { PauseError, TransientError } from "../core/errors.js";
+import { PauseError } from "../core/errors.js";
 import { event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { presentable } from "../core/presentable.js";
 import { nextDelay } from "../core/retry.js";
 import { onFailureStep } from "../core/step-name.js";
+import { isPassing } from "../define/retrying.js";
 import { type StandardSchemaV1, validate } from "../define/standard-schema.js";
 import { compensate } from "./compensation.js";
 import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { pausedBy } from "./paused-by.js";
+import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 import { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
 
@@ -40,8 +42,7 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
   if (turn.halted) return turn.stir();
-  if (error instanceof TransientError)
-    return again(turn, nextDelay(turn.definition.retry, 1, Math.random(), error), false);
+  if (isPassing(error)) return putOff(turn, error);
   if (leavesOver(turn, error)) return;
   if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
   await fail(turn, error);
@@ -75,18 +76,29 @@ export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly N
   }
 }
 
+/** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. */
+async function putOff(turn: Turn, error: unknown): Promise<void> {
+  const { postponed } = turn.state;
+  if (isPutOffTooOften(postponed)) {
+    const reason = putOffTooOften("The run", error);
+    return rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
+  }
+  return again(turn, nextDelay(turn.definition.retry, postponed + 1, Math.random(), error), false, true);
+}
+
 /** The pause is recorded; what runs beside may finish, and then the run is parked. */
 async function rest(turn: Turn, paused: NewEvent): Promise<void> {
   await turn.submit([paused]);
 }
 
-async function again(turn: Turn, waitMs: number, rewind: boolean): Promise<void> {
+async function again(turn: Turn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
   // What the handler forgets, nobody waits for any more: also what it has only just asked for.
   if (rewind) {
     await turn.busy(() => turn.settleFirst());
     for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
   }
-  turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind }), { inMs: waitMs });
+  const transient = isTransient ? ({ transient: true } as const) : {};
+  turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
   return turn.park();
 }
 

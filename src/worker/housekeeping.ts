@@ -8,6 +8,7 @@ import type { Store } from "../store/store.js";
 import { maxTimerMs } from "./execution.js";
 import { StuckRuns } from "./stuck-runs.js";
 import { warnOf } from "./trouble.js";
+import { jobPatienceMs, VanishedJobs } from "./vanished-jobs.js";
 
 export interface HousekeepingOptions {
   readonly store: Store;
@@ -24,19 +25,22 @@ const forgetAfterMs = 24 * 3_600_000;
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #stuck: StuckRuns;
+  readonly vanished: VanishedJobs;
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
-    this.#stuck = new StuckRuns(options.store, options.log);
+    this.vanished = new VanishedJobs(options.store);
+    this.#stuck = new StuckRuns(options.store, options.log, this.vanished);
   }
 
   start(): void {
     const { everyMs } = this.#options;
     this.#repeat("cleaning", everyMs, () => this.clean());
     this.#repeat("looking for stuck runs", Math.min(everyMs, lookEveryMs), () => this.#stuck.look());
+    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobPatienceMs), () => this.vanished.look());
   }
 
   /** Lets go of what is under way at its next batch. */

@@ -71,7 +71,7 @@ export function isNewsForCode(run: RunRecord, state: RunState, now: number): boo
   if (seen < 0 || state.news > seen) return true;
   for (const op of state.ops.values()) {
     if (op.kind !== "step") continue;
-    if (op.phase === "again" && (op.dueAt ?? 0) <= now) return true;
+    if (op.phase === "again" && op.held === null && (op.dueAt ?? 0) <= now) return true;
     if (op.phase === "started" && op.deadlineAt !== null && op.deadlineAt <= now) return true;
   }
   return false;

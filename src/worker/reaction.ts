@@ -29,9 +29,10 @@ export function eventsOf(
   error: unknown,
   execution: Execution,
   explain?: (error: unknown) => string,
+  spent = false,
 ): Consequence {
   const failure = toFailure(error);
-  const ended = { error: failure, ms: execution.elapsedMs };
+  const ended = { error: failure, ms: execution.elapsedMs, ...(spent ? ({ spent: true } as const) : {}) };
   const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
   const timedOut = error instanceof TimeoutError ? "timed_out" : null;
   switch (reaction.kind) {

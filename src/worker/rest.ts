@@ -1,6 +1,8 @@
 /** A turn comes to rest: the code has had its say for now. What it left is written, and the run parked if there is nothing but waiting left to do. */
 import { isCompensation, openCompensations } from "../core/compensation.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
+import { stepsWhoseJobsEnded } from "../core/job-runs.js";
+import { waitingFor } from "../core/waiting.js";
 import { cancel, cancelAtOnce, fail } from "./ending.js";
 import { isNewsForCode } from "./parking.js";
 import type { Turn } from "./turn.js";
@@ -20,15 +22,41 @@ export function comeToRest(turn: Turn): void {
   if (journal.unsettled) return;
   if (state.cancel !== null && state.paused === null) return restCanceled(turn, state.cancel.reason);
   if (course.expired !== null && !answers.delivering) return restExpired(turn, course.expired);
+  if (state.paused !== null && settlesJobs(turn)) return turn.runCode();
+  if (course.settling !== null && answers.delivering) return;
   if (state.paused !== null || course.cutShort) return void turn.park();
   // News may have come after the turn began: it is looked for until the run is really let go of.
   if (!turn.codeRuns) return hasWorkForCode(turn) ? turn.runCode() : void turn.park();
   if (answers.delivering) return;
   const waits = answers.pending.size > 0;
   const lingers = waits && turn.linger.isWorthIt(state, outbox);
-  if (waits && !lingers && !signalIsThere(turn)) return void turn.park();
+  if (waits && !lingers && !signalIsThere(turn)) return pauseAgain(turn) ? undefined : void turn.park();
   if (!outbox.empty) void turn.submit([]);
   if (lingers) attention.setAlarm();
+}
+
+/**
+ * What runs when a run is paused may finish, and its end is recorded. The job of a class's step runs elsewhere: when it has
+ * ended, only the class's code knows what that means for the step.
+ */
+function settlesJobs({ codeRuns, deliveries, state, course }: Turn): boolean {
+  if (codeRuns || deliveries > 1 || state.cancel !== null || course.stopping) return false;
+  const ended = stepsWhoseJobsEnded(state);
+  if (ended.size === 0) return false;
+  course.settling = ended;
+  return true;
+}
+
+/** Only some of the steps that the run was paused at were released, and nothing else is left to do: it is paused at the others. */
+function pauseAgain(turn: Turn): boolean {
+  const { state, outbox, answers } = turn;
+  if (!outbox.empty || waitingFor(state).length > 0) return false;
+  for (const [key, op] of state.ops) {
+    if (op.kind !== "step" || op.held === null || !answers.pending.has(key)) continue;
+    turn.hold(op.held.reason, op.held.error, key);
+    return true;
+  }
+  return false;
 }
 
 /** A wait that is about to begin may be for a signal that came before it: it is decided as soon as the wait is in the log. */

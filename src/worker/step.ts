@@ -18,6 +18,7 @@ import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
+import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 import { eventsOf, reactSafely } from "./reaction.js";
 import { report } from "./report.js";
 import type { Scope } from "./scope.js";
@@ -62,16 +63,27 @@ export function callStep(
     turn.compensators.set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
-  const settings = { timeoutMs, onCrash, input, kind, react, waitMs: 0, declared: false, undoable, places: null };
+  const settings = {
+    timeoutMs,
+    onCrash,
+    input,
+    kind,
+    react,
+    waitMs: 0,
+    declared: false,
+    job: false,
+    undoable,
+    places: null,
+  };
   return new Step(turn, key, body, settings).call(scope, options.added === true);
 }
 
 export function historyOf(op: StepOp | undefined): StepHistory {
   if (op === undefined) return noHistory;
-  return { reattempts: op.streak, failures: op.failures, setbacks: op.setbacks };
+  return { reattempts: op.streak, postponed: op.postponed, failures: op.failures, setbacks: op.setbacks };
 }
 
-const noHistory: StepHistory = { reattempts: 0, failures: 0, setbacks: 0 };
+const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, setbacks: 0 };
 
 export interface StepSettings {
   readonly timeoutMs: number | null;
@@ -82,6 +94,8 @@ export interface StepSettings {
   readonly waitMs: number;
   /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
   readonly declared: boolean;
+  /** It runs a job, which is a run of its own. */
+  readonly job: boolean;
   /** Its record says that it can be undone. */
   readonly undoable: boolean;
   /** How many may be executed at a time in this process; null: as many as there are. */
@@ -99,6 +113,8 @@ export class TurnExecution extends Execution {
   scope: Scope | null = null;
   /** Of a step with a cursor. */
   checkpoints: StepCheckpoints | null = null;
+  /** The run of its job has failed. */
+  jobFailed = false;
   /** Its body has ended, or has been given up on. */
   over = false;
   /** Of a step of which only so many are executed at a time. */
@@ -165,6 +181,7 @@ export class Step {
       op?.phase === "completed" ||
       op?.phase === "failed" ||
       op?.phase === "skipped" ||
+      (op !== undefined && op.held !== null) ||
       !turn.course.mayBegin(this.#key)
     )
       return turn.stir();
@@ -269,8 +286,12 @@ export class Step {
     if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
-    const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
-    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain);
+    const decided = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
+    const isStuck = decided.kind === "reattempt" && !decided.counts && isPutOffTooOften(op?.postponed ?? 0);
+    const reaction: Reaction = isStuck ? { kind: "pause" } : decided;
+    const explain = isStuck ? () => putOffTooOften(`Step "${this.#key}"`, error) : this.#settings.explain;
+    const spent = this.#settings.job && (execution.jobFailed || error instanceof TimeoutError);
+    const { events, signal: consequence } = eventsOf(reaction, error, execution, explain, spent);
     this.#record(execution, events, consequence);
   }
 
@@ -304,8 +325,8 @@ export class Step {
     const turn = this.#turn;
     turn.executions.ended(execution);
     if (turn.over) return;
-    if (this.#settings.declared && endsForGood(events)) {
-      // Nobody waits any more for the children that its body waited for.
+    if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
+      // Nobody waits any more for the children that its body waited for, nor for a job that took too long.
       for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
     }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
@@ -400,6 +421,10 @@ const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type ==
 function endsForGood([ended]: readonly NewEvent[]): boolean {
   if (ended?.type === "step.skipped") return true;
   return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
+}
+
+function spendsJob([ended]: readonly NewEvent[]): boolean {
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").spent === true;
 }
 
 function isRunLevel({ action }: FlowSignal): boolean {

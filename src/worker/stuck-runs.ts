@@ -1,8 +1,9 @@
 /** Finds runs that nobody will move by itself, and says so once: until it is better, and worse again. */
-import { graphRoute } from "../core/route.js";
+import { graphRoute, jobOf } from "../core/route.js";
 import type { Logger } from "../define/context.js";
 import { heardOf, isHeardOf } from "../store/serving.js";
 import type { Backlog, Store, WorkerRecord } from "../store/store.js";
+import { VanishedJobs } from "./vanished-jobs.js";
 
 /** A worker may be restarted, a deploy may take a while. */
 const patienceMs = 10 * 60_000;
@@ -10,11 +11,13 @@ const patienceMs = 10 * 60_000;
 export class StuckRuns {
   readonly #store: Store;
   readonly #log: Logger;
+  readonly #vanished: VanishedJobs;
   #told: ReadonlySet<string> = new Set();
 
-  constructor(store: Store, log: Logger) {
+  constructor(store: Store, log: Logger, vanished = new VanishedJobs(store)) {
     this.#store = store;
     this.#log = log;
+    this.#vanished = vanished;
   }
 
   async look(): Promise<void> {
@@ -32,12 +35,13 @@ export class StuckRuns {
     const routes = (await heardOf(this.#store)).flatMap((worker) => worker.routes);
     const isServed = ({ route, version }: Backlog) =>
       routes.some((one) => one.workflow === route && one.version === version);
-    return late
-      .filter((one) => !isServed(one))
-      .map((one) => [
-        `unserved ${one.route} ${one.version}`,
-        `${one.due} run(s) of ${nameOf(one)} are due, the first since ${at(one.oldestDueAt)}, and no live worker takes them.`,
-      ]);
+    const unserved = late.filter((one) => !isServed(one));
+    // Jobs that not even a dead worker is remembered with.
+    await this.#vanished.tell(unserved.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])));
+    return unserved.map((one) => [
+      `unserved ${one.route} ${one.version}`,
+      `${one.due} run(s) of ${nameOf(one)} are due, the first since ${at(one.oldestDueAt)}, and no live worker takes them.`,
+    ]);
   }
 
   /**

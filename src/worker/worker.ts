@@ -337,6 +337,11 @@ export class Worker {
     return { ended: oneStep.ended, nextDueAt };
   }
 
+  /** Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
+  lookForVanishedJobs(): Promise<void> {
+    return this.#housekeeping.vanished.look(0);
+  }
+
   #stepEnded(turn: Turn): void {
     if (this.#oneStep?.runId !== turn.runId) return;
     this.#oneStep.ended = true;

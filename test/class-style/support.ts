@@ -1,8 +1,8 @@
 /** What the tests of workflow classes share: small classes, attempts as text, and commands that must change nothing. */
 import { type ClassOptions, type RunHandle, type StepDeclarationOptions, Workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
-import { afterAll, beforeAll, expect } from "vitest";
-import { errorOf, logOf, until, type World, world } from "../function-style/support.js";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { errorOf, logOf, type MortalWorker, until, type World, world } from "../function-style/support.js";
 import { type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
 
 export type AnyRun = RunHandle<any, any>;
@@ -68,4 +68,20 @@ export function databaseFor(kind: StoreKind): { url(): string; world(): Promise<
 /** Resolves when the owner of the run has put this into its log. */
 export function recorded(run: AnyRun, line: string): Promise<void> {
   return until(async () => (await logOf(run)).includes(line));
+}
+
+/** From now on these workers run whatever becomes due, each beside the others, until the test ends. */
+export function keepWorking(...workers: readonly MortalWorker[]): void {
+  let over = false;
+  onTestFinished(() => {
+    over = true;
+  });
+  for (const worker of workers) {
+    void (async () => {
+      while (!over) {
+        await worker.settle();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })().catch(() => {});
+  }
 }

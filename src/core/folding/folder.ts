@@ -13,6 +13,7 @@ export function answer(state: RunState, event: StoredEvent): void {
   const key = keyOf(event);
   state.answered.push({ key, at: event.at, op: state.ops.get(key) });
   state.news += 1;
+  state.postponed = 0;
 }
 
 /** Code that starts over does everything anew: all of it, or one step within its scope. Attempts go on counting. */

@@ -1,8 +1,10 @@
 /** What events of a run as a whole do to its state. */
 import { dataOf } from "../event.js";
+import { stepsWithAnotherJob } from "../job-runs.js";
 import { scopeMark } from "../scope.js";
 import type { Ending } from "../state.js";
 import { answer, type Folder, type Folders, forget, keyOf } from "./folder.js";
+import { goAgain } from "./step.js";
 import { takeSignal } from "./wait.js";
 
 export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | "call"> = {
@@ -30,6 +32,8 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
+    const stuck = event.node === null ? undefined : state.ops.get(event.node);
+    if (stuck?.kind === "step" && stuck.phase === "again") stuck.held = { reason, error: error ?? null };
     state.paused = {
       reason,
       at: event.at,
@@ -41,15 +45,21 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
   },
   "run.resumed": (state, event) => {
     const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
-    if (stuck?.kind === "step" && stuck.phase === "started") {
+    // One that only waits for its job goes on waiting: the job may be executed at any time, and must not be run twice.
+    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.abandoned) {
       // It had begun when its worker died, and was held because of `onCrash: "pause"`: now it may run again.
       stuck.phase = "again";
       stuck.dueAt = event.at;
     }
-    const { signal, by, accept, renamed } = dataOf(event, "run.resumed");
+    const { signal, by, only, accept, renamed } = dataOf(event, "run.resumed");
     for (const name of accept ?? []) (state.accepted ??= new Set()).add(name);
     for (const [older, name] of Object.entries(renamed ?? {})) (state.renamed ??= new Map()).set(name, older);
-    if (by === "operator") for (const op of state.ops.values()) if (op.kind === "step") op.streak = 0;
+    for (const [key, op] of state.ops) {
+      if (op.kind !== "step" || (only !== undefined && only !== key)) continue;
+      op.held = null;
+      if (by === "operator") op.streak = op.postponed = 0;
+    }
+    if (by === "operator") state.postponed = 0;
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;
@@ -60,8 +70,9 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
     state.news += 1;
   },
   "run.reattempted": (state, event) => {
-    const { waitMs, rewind } = dataOf(event, "run.reattempted");
+    const { waitMs, rewind, transient } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
+    state.postponed = transient === true ? state.postponed + 1 : 0;
     if (rewind) forget(state);
   },
   "run.moved": (state, event) => {
@@ -81,6 +92,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
   "run.canceled": end("canceled"),
   "dag.imported": (state, event) => {
     const { dag } = dataOf(event, "dag.imported");
+    for (const key of stepsWithAnotherJob(state, dag)) {
+      const op = state.ops.get(key);
+      if (op?.kind !== "step") continue;
+      if (op.job === null) op.spent += 1;
+      else goAgain(op, event.at);
+    }
     state.dag = dag;
     state.news += 1;
     for (const [key, op] of state.ops) {

@@ -26,11 +26,14 @@ export const stepFolders: Folders<"step" | "node"> = {
   "step.skipped": (state, event) => endStep(state, event, "skipped"),
   "step.canceled": (state, event) => endStep(state, event, "skipped"),
   "step.failed": (state, event) => {
-    const { retryMs, transient } = dataOf(event, "step.failed");
+    const { retryMs, transient, spent } = dataOf(event, "step.failed");
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.setbacks += 1;
-    if (transient !== true) {
+    if (spent === true) op.spent += 1;
+    if (transient === true) op.postponed += 1;
+    else {
+      op.postponed = 0;
       op.failures += 1;
       op.streak += 1;
     }
@@ -42,6 +45,7 @@ export const stepFolders: Folders<"step" | "node"> = {
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
     op.streak = 0;
+    op.postponed = 0;
     op.standstill = still === true ? op.standstill + 1 : 0;
     goAgain(op, event.at + waitMs);
     if (rewind !== true) return;
@@ -61,17 +65,19 @@ export const stepFolders: Folders<"step" | "node"> = {
     // Two may have asked for it at the same moment.
     if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
     // A new one: the answer that the code once got was to the old one.
-    const reopened = { ...op, data: null, streak: 0, failures: 0 };
+    const reopened = { ...op, data: null, streak: 0, postponed: 0, failures: 0 };
     state.ops.set(keyOf(event), reopened);
     goAgain(reopened, event.at);
     state.news += 1;
   },
 };
 
-function goAgain(op: StepOp, dueAt: number): void {
+/** It has not ended: another attempt is due at this instant. */
+export function goAgain(op: StepOp, dueAt: number): void {
   op.phase = "again";
   op.dueAt = dueAt;
   op.planned = false;
+  op.held = null;
   op.rewound = false;
   op.job = null;
 }
@@ -85,9 +91,12 @@ function stepOf(state: RunState, event: StoredEvent): StepOp {
       attempt: state.rewound?.get(key) ?? 0,
       failures: 0,
       setbacks: 0,
+      postponed: 0,
       streak: 0,
+      spent: 0,
       standstill: 0,
       planned: false,
+      held: null,
       rewound: false,
       abandoned: false,
       deadlineAt: null,
@@ -108,6 +117,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   if (hasEnded(op)) return;
   op.phase = phase;
   op.dueAt = null;
+  op.held = null;
   op.job = null;
   op.data = event.data;
   if (phase === "completed" && state.steps !== null) op.hash = hashIn(event.data);

@@ -6,8 +6,9 @@ import { resolveRetry } from "../../core/retry.js";
 import { shapeSignature } from "../../core/shape.js";
 import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
-import { definitionBrand, type WorkflowDefinition } from "../definition.js";
-import { type DeclaredStep, type Stepping, stepping } from "../stepping.js";
+import { type DeclaredNode, definitionBrand, type WorkflowDefinition } from "../definition.js";
+import type { JobDefinition } from "../dynamic/job.js";
+import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../stepping.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
 import { type AnyCondition, type Declarations, declarationsOf } from "./declarations.js";
@@ -66,7 +67,10 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     steps: steps.map((step) => compileStep(code, step, family)),
     removed: new Set(family.flatMap((one) => one.removed)),
   };
-  const nodes = placed.map(({ step, after }) => ({ name: step.name, kind: "step" as const, after }));
+  const nodes = placed.map(({ step, after }): DeclaredNode => {
+    const job = jobNameOf(step);
+    return { name: step.name, kind: "step", ...(job === null ? {} : { job }), after };
+  });
   const web: Web = { ...chain, nodes: chain.steps.map((step, index) => ({ step, after: nodes[index]?.after ?? [] })) };
   return Object.freeze({
     [definitionBrand]: true as const,
@@ -178,6 +182,16 @@ function hasMember(type: WorkflowClass, name: string, callable: boolean): boolea
   return fieldsOf(type).includes(name);
 }
 
+function jobNameOf({ options: { job } }: ChainStep): string | null {
+  if (job === undefined) return null;
+  return typeof job === "string" ? job : (job as JobDefinition).job;
+}
+
+function jobOf(step: ChainStep, withAnother: StepJob["withAnother"]): StepJob | null {
+  const name = jobNameOf(step);
+  return name === null ? null : { name, withAnother };
+}
+
 function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarations[]): DeclaredStep {
   const { options, name } = step;
   const levels: PolicyLevel[] = [options, ...family.map((one) => one.options).reverse()];
@@ -199,6 +213,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
             maxIterations: options.maxIterations ?? null,
             relaxed: options.checkpoint === "relaxed",
           },
+    job: jobOf(step, (another) => compileStep(code, { ...step, options: { ...options, job: another } }, family)),
     compensate: null,
     retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),

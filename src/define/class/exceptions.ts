@@ -91,7 +91,7 @@ export function reactTo(
   error: unknown,
   levels: readonly PolicyLevel[],
   backoff: RetryPolicy,
-  history: { readonly reattempts: number },
+  history: { readonly reattempts: number; readonly postponed: number },
 ): Reaction {
   const special = firstOf(levels, (level) => bestRule(error, partsOf(level)));
   if (special === undefined) {
@@ -101,7 +101,7 @@ export function reactTo(
     if (isPassing(error))
       return {
         kind: "reattempt",
-        waitMs: nextDelay(backoff, history.reattempts + 1, Math.random(), error),
+        waitMs: nextDelay(backoff, history.reattempts + history.postponed + 1, Math.random(), error),
         counts: false,
       };
   }

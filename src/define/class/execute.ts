@@ -1,6 +1,7 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
 import { InvalidStateError } from "../../core/errors.js";
 import { FlowSignal } from "../../core/flow-control.js";
+import { jobRunName } from "../../core/job-runs.js";
 import { presentable } from "../../core/presentable.js";
 import { jobWorkflow } from "../../core/route.js";
 import type { JobDefinition, JobInput } from "../dynamic/job.js";
@@ -39,21 +40,30 @@ export async function executeStep(
     await scope.withoutRecords("A hook", async () => w.beforeStepExecution(about));
   }
   return runWithHooks(w, about, () => {
-    if (step.options.job !== undefined) return runJob(step, w);
+    if (step.options.job !== undefined) return runJob(step, w, scope);
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
     return (w as unknown as Record<string, (iter?: StepIterator) => unknown>)[step.name]?.(iter);
   });
 }
 
-/** As a child of its own for each attempt: how often there is another is the class's business. */
-async function runJob({ name, options }: ChainStep, w: AnyInstance): Promise<unknown> {
+/**
+ * The job is a run of its own, on any worker that has it. It is named by the runs that failed before it and not by the
+ * attempt: when the worker of the class dies, the next attempt must find the run that is under way or has completed.
+ */
+async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepScope): Promise<unknown> {
   const { job, args } = options;
   const given = typeof args === "function" ? await args.call(w, w) : args;
-  const { attempt } = w;
-  const input: JobInput = { args: given, run: w.runId, node: { id: name, name }, attempt, failures: attempt - 1 };
+  const { jobRun } = scope;
+  const node = { id: scope.execution.name, name };
+  const input: JobInput = { args: given, run: w.runId, node, attempt: w.attempt, failures: jobRun - 1 };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
-  return w.run(child as JobDefinition, input, { name: `attempt_${attempt}` });
+  try {
+    return await w.run(child as JobDefinition, input, { name: jobRunName(jobRun) });
+  } catch (error) {
+    scope.jobFailed();
+    throw error;
+  }
 }
 
 const gone = Symbol("gone");

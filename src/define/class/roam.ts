@@ -62,14 +62,17 @@ function whatLiesBehind(nodes: readonly Node[], { position, known }: Stepping): 
   return behind;
 }
 
-/** A graph that was imported goes before what the class says; what its nodes do is still the class's, unless they name a job. */
+/**
+ * A graph that was imported goes before what the class says. What its nodes do is still the class's, unless they name a job
+ * where the class has code, or give it arguments of their own.
+ */
 function nodesOf(web: Web, engine: Stepping): Node[] {
   const { dag } = engine;
   if (dag === null) return web.nodes.map(({ step, after }) => ({ key: step.name, after, work: { step } }));
   const steps = new Map(web.nodes.map(({ step }) => [step.name, step]));
   return Object.entries(dag.nodes).map(([id, { name, job, args, depends_on }]): Node => {
-    const step = steps.get(name);
-    if (job !== undefined || step === undefined)
+    const step = ofClass(steps.get(name), job, args);
+    if (step === null)
       return {
         key: id,
         after: depends_on,
@@ -77,4 +80,10 @@ function nodesOf(web: Web, engine: Stepping): Node[] {
       };
     return { key: id, after: depends_on, work: { step: { ...step, name: id } } };
   });
+}
+
+function ofClass(step: DeclaredStep | undefined, job: string | undefined, args: unknown): DeclaredStep | null {
+  if (step === undefined || job === undefined) return step ?? null;
+  if (step.job === null || args !== undefined) return null;
+  return step.job.name === job ? step : step.job.withAnother(job);
 }

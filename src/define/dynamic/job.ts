@@ -47,6 +47,9 @@ export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinit
   readonly job: string;
 }
 
+/** Then the node has failed, and its graph is paused, whatever the job's `retry` says. */
+const mostAttempts = 1_000;
+
 /**
  * Defines a job.
  *
@@ -74,7 +77,10 @@ export function job<Args = void, Output = void>(
     ...definition,
     job: name,
     retryOfNode: (error: unknown, { failures }: JobInput) => {
-      const reaction = byRetryPolicy(definition.retry, error, { failures, setbacks: failures, reattempts: failures });
+      // Each attempt is a run of its own, and two events in the log of the graph: there has to be an end to it.
+      if (failures + 1 >= mostAttempts) return null;
+      const history = { failures, setbacks: failures, reattempts: failures, postponed: 0 };
+      const reaction = byRetryPolicy(definition.retry, error, history);
       return reaction.kind === "reattempt" ? reaction.waitMs : null;
     },
   }) as JobDefinition<any, any>;

@@ -59,6 +59,7 @@ function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: S
     queue: null,
     priority: null,
     checkpoints: null,
+    job: null,
     retry: policy,
     compensate: undo === undefined ? null : (scope, output) => undo(contextOf(shape, node, engine, scope), output),
     body: (scope) => {

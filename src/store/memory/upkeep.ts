@@ -12,10 +12,12 @@ import type {
   RootsPage,
   RunSample,
   Upkeep,
+  WaitingParent,
+  WorkerRoutes,
 } from "../upkeep.js";
 
-interface Task extends Pick<TaskRecord, "route" | "state" | "dueAt" | "owner"> {
-  readonly run: Pick<RunRecord, "version">;
+interface Task extends Pick<TaskRecord, "route" | "state" | "dueAt" | "owner" | "mail"> {
+  readonly run: Pick<RunRecord, "version" | "parentId">;
 }
 
 export interface MemoryRows {
@@ -96,6 +98,34 @@ export class MemoryUpkeep implements Upkeep {
     return forgotten.map(({ name }) => name);
   }
 
+  async workerRoutes(): Promise<readonly WorkerRoutes[]> {
+    return [...this.#rows.workers.values()].map(({ routes, live, beatAt, leaseMs }) => ({
+      routes,
+      live,
+      beatAt,
+      leaseMs,
+    }));
+  }
+
+  async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
+    const asked = new Set(routes);
+    const found = new Map<string, WaitingParent>();
+    for (const task of this.#rows.tasks.values()) {
+      const { parentId } = task.run;
+      if (!asked.has(task.route) || parentId === null || !this.#isDue(task)) continue;
+      if (this.#rows.runs.get(parentId)?.status === "paused" || this.#rows.tasks.get(parentId)?.mail !== 0) continue;
+      found.set(`${parentId} ${task.route}`, { parentId, route: task.route });
+    }
+    return [...found.keys()]
+      .sort()
+      .slice(0, limit)
+      .map((key) => found.get(key) as WaitingParent);
+  }
+
+  #isDue({ state, dueAt }: Task): boolean {
+    return state === "ready" || (state === "parked" && dueAt !== null && dueAt <= this.#rows.clock());
+  }
+
   async samples(
     workflow: string,
     { since, limit }: { readonly since: number; readonly limit: number },
@@ -114,13 +144,14 @@ export class MemoryUpkeep implements Upkeep {
 
   async backlog(): Promise<readonly Backlog[]> {
     const now = this.#rows.clock();
-    const isDue = ({ state, dueAt }: Task) =>
-      state === "ready" || (state === "parked" && dueAt !== null && dueAt <= now);
-    return this.#byRoute(isDue, (key, tasks) => ({
-      ...key,
-      due: tasks.length,
-      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? now)),
-    }));
+    return this.#byRoute(
+      (task) => this.#isDue(task),
+      (key, tasks) => ({
+        ...key,
+        due: tasks.length,
+        oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? now)),
+      }),
+    );
   }
 
   async executing(): Promise<readonly Executing[]> {

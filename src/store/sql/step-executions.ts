@@ -72,15 +72,13 @@ SELECT
   CASE
     WHEN ${isScheduled} AND ${isOver} THEN 'canceled'
     WHEN ${isScheduled} THEN 'scheduled'
-    WHEN d.state = 'executing' AND r.status = 'canceled' THEN 'canceled'
-    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'failed'
+    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled'
     ELSE d.state
   END AS state,
   CASE
     WHEN ${isScheduled} AND ${isOver} THEN 'canceled_by_flow_control'
     WHEN ${isScheduled} THEN NULL
-    WHEN d.state = 'executing' AND r.status = 'canceled' THEN 'canceled_by_flow_control'
-    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'abandoned'
+    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled_by_flow_control'
     WHEN ${wasLost} THEN 'abandoned'
     ELSE ${text("d.outcome")}
   END AS outcome,

@@ -11,6 +11,8 @@ import type {
   RootsPage,
   RunSample,
   Upkeep,
+  WaitingParent,
+  WorkerRoutes,
 } from "../upkeep.js";
 import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
 import { decodeWorkflow, isOwned, numberOrNull, taskState, taskStateOf, workflowColumns } from "./records.js";
@@ -136,6 +138,50 @@ export class SqlUpkeep implements Upkeep {
       return `DELETE FROM ${table("workers")} WHERE id IN (${ids}) AND NOT live AND beat_at < ${bind(silentSince)}`;
     });
     return idle.map((row) => row.name as string);
+  }
+
+  async workerRoutes(): Promise<readonly WorkerRoutes[]> {
+    const rows = await this.#query(
+      (_, table) => `SELECT w.routes, w.live, w.beat_at, w.lease_ms FROM ${table("workers")} w`,
+    );
+    return rows.map((row) => ({
+      routes: JSON.parse(row.routes as string) as WorkerRoutes["routes"],
+      live: Number(row.live) === 1,
+      beatAt: Number(row.beat_at),
+      leaseMs: Number(row.lease_ms),
+    }));
+  }
+
+  /** Ready ones and overdue ones are found by an index each. */
+  async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
+    if (routes.length === 0) return [];
+    const ready = await this.#parents(routes, limit, () => `t.state = ${taskState.ready}`);
+    const overdue = await this.#parents(
+      routes,
+      limit,
+      (bind) => `${this.#dialect.isParked} AND t.due_at <= ${this.#dialect.now(bind)}`,
+    );
+    const found = new Map<string, WaitingParent>();
+    for (const row of [...ready, ...overdue]) {
+      const parent = { parentId: row.parent_id as string, route: row.route as string };
+      found.set(`${parent.parentId} ${parent.route}`, parent);
+    }
+    return [...found.keys()]
+      .sort()
+      .slice(0, limit)
+      .map((key) => found.get(key) as WaitingParent);
+  }
+
+  #parents(routes: readonly string[], limit: number, isDue: (bind: Bind) => string): Promise<readonly SqlRow[]> {
+    return this.#query((bind, table) => {
+      const isAsked = `t.workflow IN (${routes.map(bind).join(", ")})`;
+      return `SELECT DISTINCT r.parent_id, t.workflow AS route FROM ${table("tasks")} t
+        JOIN ${table("runs")} r ON r.id = t.run_id
+        JOIN ${table("runs")} p ON p.id = r.parent_id
+        JOIN ${table("tasks")} pt ON pt.run_id = r.parent_id
+        WHERE ${isAsked} AND ${isDue(bind)} AND p.status <> 'paused' AND pt.mail = 0
+        ORDER BY r.parent_id, t.workflow LIMIT ${bind(limit)}`;
+    });
   }
 
   async samples(

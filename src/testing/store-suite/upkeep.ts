@@ -215,6 +215,55 @@ export function upkeepTests(fixture: Fixture): void {
     expect(mine(await store.upkeep.executing())).toEqual([{ route: two, version: "", owned: 1 }]);
   });
 
+  test("what workers execute is known of the live and the dead", async () => {
+    const { store } = fixture;
+    const [workflow, other] = [unique("route"), unique("route")];
+    const dead = await fixture.worker({ routes: [{ workflow, version: "" }] });
+    await fixture.worker({ routes: [{ workflow: other, version: "2" }], leaseMs: 12_345 });
+    await store.retire(dead);
+    const known = (await store.upkeep.workerRoutes()).filter(({ routes }) =>
+      routes.some((route) => route.workflow === workflow || route.workflow === other),
+    );
+    expect(known.toSorted((a, b) => Number(a.live) - Number(b.live))).toMatchObject([
+      { routes: [{ workflow, version: "" }], live: false },
+      { routes: [{ workflow: other, version: "2" }], live: true, leaseMs: 12_345 },
+    ]);
+  });
+
+  test("parents wait for children of a route that are due and not taken, unless they are paused or have mail", async () => {
+    const { store } = fixture;
+    const [route, other] = [unique("waited"), unique("waited")];
+    const fence = await fixture.worker();
+    const parents = byId(newRuns(6, { due: { kind: "owned" } }));
+    await fixture.startAll(parents, fence);
+    const [two, late, sleeping, taken, paused, mailed] = parents.map(({ id }) => id) as [string, ...string[]];
+    const child = (parentId: string | undefined, rest: Partial<NewRun> = {}) =>
+      newRun({ workflow: route, parentId: parentId as string, parentNode: "n", ...rest });
+    await fixture.startAll([
+      child(two),
+      child(two),
+      child(two, { workflow: other }),
+      child(late, { due: { kind: "in", ms: 5 } }),
+      child(sleeping, { due: { kind: "in", ms: 1_000_000 } }),
+      child(paused),
+      child(mailed),
+      newRun({ workflow: route }),
+    ]);
+    await fixture.startAll([child(taken, { due: { kind: "owned" } })], fence);
+    await fixture.move(fence, transition(paused as string, { next: park("paused") }));
+    await store.send([letter(mailed as string, "{}")]);
+    await delay(10);
+    const found = (routes: readonly string[], limit = 100) => store.upkeep.parentsWaitingFor(routes, limit);
+    expect(await found([route])).toEqual([
+      { parentId: two, route },
+      { parentId: late, route },
+    ]);
+    expect(await found([route], 1)).toEqual([{ parentId: two, route }]);
+    expect(await found([other])).toEqual([{ parentId: two, route: other }]);
+    expect(await found([route, other])).toHaveLength(3);
+    expect(await found([])).toEqual([]);
+  });
+
   test("all workflows are listed by name", async () => {
     const names = [unique("list-b"), unique("list-a")];
     await fixture.store.registerWorkflows(

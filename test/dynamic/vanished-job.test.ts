@@ -1,0 +1,139 @@
+/** A job that vanishes after its nodes were handed out: the run is paused and says so, and every way out works. */
+import { job, Workflow } from "pawl";
+import { testPawl } from "pawl/testing";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { type MortalWorker, silent } from "../function-style/support.js";
+import { forEachStore } from "../stores/harness.js";
+import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+
+let did: string[] = [];
+beforeEach(() => {
+  did = [];
+});
+
+const jobCalled = (name: string) => job(name, (_args: unknown, { node }) => void did.push(`${node.name} by ${name}`));
+const Gone = jobCalled("Gone");
+const Here = jobCalled("Here");
+
+class Classy extends Workflow {
+  static {
+    this.task("first", { job: "Gone" });
+    this.task("beside", () => void did.push("beside"));
+    this.step("last", { dependsOn: ["first", "beside"] }, () => void did.push("last"));
+  }
+}
+
+const isPausedFor = async (run: AnyRun, node: string) => {
+  const { status, pauseReason } = await run.get();
+  const paused = (await run.history()).findLast(({ type }) => type === "run.paused");
+  expect({ status, pauseReason }).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"Gone"') });
+  expect(pauseReason).toContain(`"${node}"`);
+  expect(paused?.data).toMatchObject({ error: { name: "MissingJobError", code: "MISSING_JOB" } });
+};
+
+forEachStore((kind) => {
+  test("nobody has the job any more: graphs and classes that wait for it are paused, others are not", async () => {
+    const w = await jobWorld(kind, Here);
+    const coordinator = await w.worker([Classy], { jobs: [Here] });
+    const settle = async (...others: MortalWorker[]) => {
+      for (let round = 0; round < 6; round += 1)
+        for (const one of [coordinator, w.worker1, ...others]) await one.settle();
+    };
+    // While the job is there the nodes are handed out, and its last worker takes none of them before it goes.
+    await (await w.jobWorker(Gone)).kill();
+    await w.pawl.pauseQueue("job:Gone");
+    const last = await w.jobWorker(Gone);
+    const other = await w.pawl.build("other", (g) => g.node("fine", { job: "Here" }));
+    const graph = await w.pawl.build("graph", (g) => {
+      g.node("first", { job: "Gone" });
+      g.node("beside", { job: "Here", dependsOn: null });
+      g.node("last", { job: "Here", dependsOn: ["first", "beside"] });
+    });
+    const classy = await w.pawl.start(Classy);
+    await settle();
+    expect([await graph.status(), await classy.status()]).toEqual(["waiting", "waiting"]);
+    expect(await other.status()).toBe("completed");
+    await last.kill();
+    await w.pawl.resumeQueue("job:Gone");
+    await coordinator.worker.lookForVanishedJobs();
+    await settle();
+    await isPausedFor(graph, "first");
+    await isPausedFor(classy, "first");
+    const before = (await graph.history()).length;
+    await coordinator.worker.lookForVanishedJobs();
+    await settle();
+    expect((await graph.history()).length).toBe(before);
+
+    // The job comes back: what was handed out is executed, once, and the runs go on when they are resumed.
+    const back = await w.jobWorker(Gone);
+    await settle(back);
+    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    await graph.resume();
+    await classy.resume();
+    await settle();
+    expect([await graph.status(), await classy.status()]).toEqual(["completed", "completed"]);
+    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
+  ["skip() passes over the node", (run) => run.skip(), "first skipped 1"],
+  ["resume({ output }) gives it an output", (run) => run.resume({ output: 5 }), "first completed 1"],
+  [
+    "importDag() with another job hands it to that one",
+    async (run) => {
+      await run.importDag((await run.exportDag()).replace("Gone", "Here"));
+      await run.resume();
+    },
+    "first completed",
+  ],
+];
+
+test.each(
+  ways.flatMap(([name, way, state]) =>
+    (["graph", "class"] as const).map((style) => [name, style, way, state] as const),
+  ),
+)("%s (%s), and the run of the missing job is canceled", async (_name, style, way, first) => {
+  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+  onTestFinished(() => t.close());
+  await t.pawl.pauseQueue("job:Gone");
+  await t.settle();
+  const run: AnyRun =
+    style === "class"
+      ? await t.pawl.start(Classy)
+      : await t.pawl.build("graph", (g) => {
+          g.node("first", { job: "Gone" });
+          g.node("last", { job: "Here" });
+        });
+  await t.settle();
+  await t.deploy([Classy], [Here]);
+  await t.pawl.resumeQueue("job:Gone");
+  await t.advance("2 minutes");
+  await isPausedFor(run, "first");
+  await way(run);
+  await t.settle();
+  expect(await run.status()).toBe("completed");
+  expect((await nodesOf(run))[0]).toContain(first);
+  await t.deploy([Classy], [Here, Gone]);
+  await t.settle();
+  expect(did.filter((line) => line === "first by Gone")).toEqual([]);
+  expect((await nodeRunsOf(t, "Gone")).map(({ status }) => status)).toEqual(["canceled"]);
+  expect((await t.pawl.verify()).differences).toEqual([]);
+});
+
+test("a job that is gone for less than a minute is waited for", async () => {
+  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+  onTestFinished(() => t.close());
+  await t.pawl.pauseQueue("job:Gone");
+  await t.settle();
+  const run = await t.pawl.build("graph", (g) => g.node("first", { job: "Gone" }));
+  await t.settle();
+  await t.deploy([Classy], [Here]);
+  await t.pawl.resumeQueue("job:Gone");
+  await t.advance("30 seconds");
+  expect(await run.status()).toBe("waiting");
+  await t.deploy([Classy], [Here, Gone]);
+  await t.advance("2 minutes");
+  expect(await run.status()).toBe("completed");
+});
