@@ -82,14 +82,17 @@ export class Database implements Queryable {
             return session.run([...first, ...statements]).then((results) => results.slice(first.length));
           },
           async commit(statements) {
-            // Alone in a packet of its own only when the statements before it fill one.
+            const before = [...opening, ...statements];
+            // One by one, COMMIT has not been sent before the others are answered; in a block it goes with them.
+            const alone = connection.capabilities.hasBlocks ? [] : await session.run(before);
             committing = true;
-            const results = await session.run([...opening, ...statements, commit]).catch((error: unknown) => {
+            const rest = alone.length > 0 ? [commit] : [...before, commit];
+            const together = await session.run(rest).catch((error: unknown) => {
               // An answer from the server: COMMIT was not reached.
               if (!isConnectionLost(error)) committing = false;
               throw error;
             });
-            return results.slice(opening.length, -1);
+            return [...alone, ...together].slice(opening.length, -1);
           },
           rollback: async () => void (await session.run([rollback])),
         });
