@@ -35,7 +35,9 @@ forEachStore(
       mayEnd.open();
       await worker.settle();
       expect(await run.result({ timeout: "20s" })).toBe("done");
-      expect(did).toEqual(["a", "b", "c", "b", "c"]);
+      // What is recorded is not done again; what is not recorded any more is, at least once.
+      expect(did.filter((name) => name === "a")).toEqual(["a"]);
+      expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
       const steps = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
       expect(steps).toEqual(["a", "b", "c"]);
       expect((await w.pawl.verify()).differences).toEqual([]);

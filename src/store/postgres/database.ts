@@ -72,7 +72,8 @@ export class Database {
       if (!this.#closed) onTrouble(what);
     });
     const rescueConfig = () => {
-      const patienceMs = Math.min(this.deadline.ms, connectionTimeoutMs);
+      // On a busy machine a connection takes its time, and a statement must not be given up for that.
+      const patienceMs = Math.min(Math.max(this.deadline.ms, 5_000), connectionTimeoutMs);
       return { ...this.connectionConfig(url), connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
     };
     this.#sessions = new Sessions(

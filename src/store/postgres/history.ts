@@ -5,7 +5,7 @@
  * speaks for all before it.
  */
 import { FencedError } from "../../core/errors.js";
-import type { Batch, ClaimResult, CommitResult, Fence, Transition } from "../store.js";
+import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { PgQuery } from "./driver.js";
 import type { Tables } from "./tables.js";
 
@@ -43,13 +43,6 @@ export class History {
     this.#last = () => this.#evidenceOf(batch, result);
   }
 
-  claimed({ workerId, epoch }: Fence, { tasks }: Extract<ClaimResult, { kind: "claimed" }>): void {
-    const id = tasks.at(-1)?.run.id;
-    if (id === undefined) return;
-    const condition = `${this.#tables.tasks} WHERE run_id = $1 AND owner = $2 AND epoch = $3`;
-    this.#last = () => exists(condition, [id, workerId, epoch]);
-  }
-
   /** Returns a row with `there`; null: nothing was written yet. A standby that is still behind may catch up. */
   question(): PgQuery | null {
     return this.#last?.() ?? null;
@@ -61,6 +54,10 @@ export class History {
     for (const [workerId, epoch] of this.#epochs) this.#lost.set(workerId, epoch);
   }
 
+  /**
+   * Only what stays true once it is: the question may be answered after the next commit and before its acknowledgement. A
+   * claim leaves no such trace; that it was lost is noticed by the first commit for its run.
+   */
   #evidenceOf({ transitions, starts }: Batch, { at, refused }: Committed): PgQuery | null {
     const { runs, events, cursors } = this.#tables;
     const written = (transition: Transition) => transition.events.length > 0;

@@ -220,12 +220,9 @@ export class PostgresStore implements Store {
     return transaction;
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const { fence } = request;
-    const write = this.#writeUnder(fence);
-    const result = await this.#unlessLost({ kind: "fenced" }, () => this.#claimer.claim(write, request));
-    if (result.kind === "claimed") this.#history.claimed(fence, result);
-    return result;
+  claim(request: ClaimRequest): Promise<ClaimResult> {
+    const write = this.#writeUnder(request.fence);
+    return this.#unlessLost({ kind: "fenced" }, () => this.#claimer.claim(write, request));
   }
 
   /** What a fence gets that the database cannot know any more. */
