@@ -2,6 +2,7 @@
 export type { StartOptions } from "./client/birth.js";
 export type { BuildOptions } from "./client/build.js";
 export type { RunsFilter } from "./client/client.js";
+export type { DamagedField } from "./client/damage.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { Explanation } from "./client/explain.js";
 export type { RunHandle } from "./client/handle.js";
@@ -22,6 +23,7 @@ export type { Duration } from "./core/duration.js";
 export {
   AlreadyActiveError,
   CursorTooLargeError,
+  DamagedDataError,
   GraphError,
   InvalidInputError,
   InvalidStateError,

@@ -25,7 +25,7 @@ import { type Adopter, type Launched, Launcher } from "./launcher.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js";
-import { type Registration, registrationOf } from "./registration.js";
+import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
 import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
@@ -248,7 +248,8 @@ export class Client {
   async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
     const remembered = new Map<string, readonly string[]>();
     for (const { name, declared } of definitions) {
-      if (declared !== null) remembered.set(name, (await this.registration(name))?.queues ?? []);
+      const known = declared === null ? null : await this.store.workflow(name);
+      if (known !== null) remembered.set(name, queuesOfSteps(known));
     }
     return remembered;
   }

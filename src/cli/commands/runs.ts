@@ -85,7 +85,8 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
 }
 
 /** What else is worth a look: whom it is about, and why it stands. */
-function noteOf({ hero, status, error, pauseReason, waitingFor }: RunInfo): string {
+function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunInfo): string {
+  if (damaged.length > 0) return `damaged: ${damaged.map(({ field }) => field).join(", ")}; see: pawl verify`;
   const [waiting] = status === "waiting" ? waitingFor : [];
   const what = waiting === undefined ? null : "names" in waiting ? waiting.names.join(", ") : null;
   const why =
