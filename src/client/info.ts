@@ -118,6 +118,8 @@ export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
 export interface WaitingNote {
   /** How much news its code had seen; -1 when it was interrupted in the middle. */
   readonly news: number;
+  /** How many events its log had. */
+  readonly seq?: number;
   readonly for: readonly Waiting[];
   /** Why it is paused. */
   readonly paused?: string;
@@ -142,7 +144,7 @@ export function readWaiting(text: string | null): WaitingNote {
 }
 
 /** @throws DamagedDataError when it cannot be read */
-function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
+export function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
   try {
     return parseNote(run.waiting);
   } catch (error) {

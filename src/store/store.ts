@@ -10,6 +10,7 @@
 import type { NewEvent, StoredEvent } from "../core/event.js";
 import type { Upkeep } from "./upkeep.js";
 
+export type { Audit, AuditedRun, AuditedTask, StrayTable } from "./audit.js";
 export type { Age, Backlog, Child, ChildKey, Executing, PausedQueue, Root, RunSample, Upkeep } from "./upkeep.js";
 export type { NewEvent, StoredEvent };
 

@@ -15,7 +15,7 @@ import type { SqlRow } from "./dialect.js";
 /** `pawl_tasks.state`. */
 export const taskState = { parked: 0, ready: 1, owned: 2 } as const;
 
-const stateNames = ["parked", "ready", "owned"] as const;
+export const stateNames = ["parked", "ready", "owned"] as const;
 
 /**
  * The columns of a run as `decodeRun` wants them, from `runs r`. "running" is in no column of a run, it is derived from
