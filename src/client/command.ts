@@ -80,8 +80,9 @@ const alreadyStarted = ({ id, status }: RunRecord) =>
 
 /** Whoever gives it is told at once that it makes no sense, instead of the owner passing over it in silence. */
 async function checkSense(store: Store, run: RunRecord, command: Command): Promise<void> {
-  const log = (await store.logs([run.id])).get(run.id) ?? [];
+  // The inbox first: a message that the owner drains in between is seen twice then, which does no harm, instead of never.
   const inbox = (await store.inbox([run.id])).get(run.id) ?? [];
+  const log = (await store.logs([run.id])).get(run.id) ?? [];
   const now = await store.now();
   // What was acknowledged before counts, although the owner has not come to it yet.
   const before = inbox.flatMap((row): Received[] => {

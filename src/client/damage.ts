@@ -34,6 +34,13 @@ export function foldLog(runId: string, log: Iterable<StoredEvent>): RunState {
   }
 }
 
+/** For what is read from a log without folding it, which would notice a row that cannot be read. */
+export function checkRows(runId: string, log: readonly StoredEvent[]): void {
+  const unreadable = log.find(({ type }) => type === "batch");
+  if (unreadable === undefined) return;
+  throw new DamagedDataError({ runId, column: "events", event: unreadable.seq, problem: "its row cannot be read" });
+}
+
 /** Calls what reads a run's log. Data that it cannot read is told as this run's, whatever noticed it. */
 export async function readingLog<T>(runId: string, work: () => T | Promise<T>): Promise<T> {
   try {
@@ -43,7 +50,8 @@ export async function readingLog<T>(runId: string, work: () => T | Promise<T>): 
   }
 }
 
-function damageIn(runId: string, error: unknown): unknown {
+/** The same error, or, if it is about data that could not be read, one that names the run. */
+export function damageIn(runId: string, error: unknown): unknown {
   if (error instanceof DamagedDataError) {
     // The registration of a workflow is no run's, and says itself whose it is.
     if (error.runId !== undefined || error.column !== "events") return error;

@@ -1,6 +1,5 @@
 /** Step executions: each attempt at each step, computed from the log. */
 import { hashIn } from "../core/ancestry.js";
-import { DamagedDataError } from "../core/errors.js";
 import { dataOf } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
@@ -75,8 +74,6 @@ class Executions {
 
   take(event: StoredEvent): void {
     switch (event.type) {
-      case "batch":
-        throw new DamagedDataError({ column: "events", event: event.seq, problem: "its row cannot be read" });
       case "run.recovered":
         return this.#abandon(event.at, (draft) => !this.#elsewhere.has(draft));
       case "run.paused":

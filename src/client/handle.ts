@@ -10,7 +10,7 @@ import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import { commandRun } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
-import { decodeColumn, foldLog, readingLog } from "./damage.js";
+import { checkRows, damageIn, decodeColumn, foldLog, readingLog } from "./damage.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
@@ -134,7 +134,9 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   #command(command: Command): Promise<void> {
-    return readingLog(this.id, () => commandRun(this.#services, this.id, command));
+    return commandRun(this.#services, this.id, command).catch((error: unknown) => {
+      throw damageIn(this.id, error);
+    });
   }
 
   /** Begins nothing new; what runs finishes and is recorded. */
@@ -177,6 +179,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async executions(): Promise<ExecutionInfo[]> {
     const run = await this.#record();
     const log = await readLog(this.#store, run);
+    checkRows(this.id, log);
     return readingLog(this.id, () => {
       const dag = frozenGraphOf(run, log);
       return executionsOf(this.id, log).map((one) => ({ ...one, step: nodeName(dag, one.node) }));

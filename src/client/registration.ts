@@ -31,6 +31,8 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
   return { queue, version, priority, tags, queues, hero, nodes };
 }
 
+export const isReadable = ({ graph }: WorkflowRecord): boolean => readGraph(graph) !== null;
+
 /** null when it cannot be read. */
 function readGraph(graph: string | null): Partial<Registration> | null {
   try {

@@ -85,11 +85,12 @@ test("verify shows every difference, and fails", async () => {
     await alter(folder, `UPDATE pawl_runs SET status = 'waiting' WHERE id = '${ids.held}'`);
     const answer = await folder.pawl("verify");
     expect(complaintIn(answer)).toMatch(/^7 runs, \d+ events: 1 difference\.$/);
-    expect(answer.stdout).toMatch(new RegExp(`^${ids.held} +status +"paused" +"waiting"$`, "m"));
+    expect(answer.stdout).toContain(`Run ${ids.held} has another status in its row ("waiting") than its log says`);
+    expect(answer.stdout).toMatch(/^run\.status +Run /m);
     const asJson = await folder.pawl("verify", ids.held, "--json");
     expect(asJson.code).toBe(1);
     expect(JSON.parse(asJson.stdout).differences).toEqual([
-      { runId: ids.held, what: "status", log: "paused", table: "waiting" },
+      { kind: "run.status", runId: ids.held, log: "paused", table: "waiting", text: expect.any(String) },
     ]);
   } finally {
     await folder.remove();
