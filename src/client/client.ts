@@ -17,6 +17,7 @@ import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
+import { birthsInPages, runsPerPage } from "./births-in-pages.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { type HandleServices, RunHandle } from "./handle.js";
@@ -277,10 +278,22 @@ export class Client {
     options: StartOptions = {},
   ): Promise<RunHandle<Input, Output>[]> {
     const { name, inputSchema } = definition;
-    if (inputSchema !== null) {
-      await Promise.all(inputs.map((input) => validate(inputSchema, input, `input of workflow "${name}"`)));
+    const make = birthOf(definition, options);
+    const check = (input: Input) =>
+      inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
+    if (inputs.length <= runsPerPage) {
+      if (inputSchema !== null) await Promise.all(inputs.map(check));
+      return this.#begin(inputs.map(make), options.tx);
     }
-    return this.#begin(inputs.map(birthOf(definition, options)), options.tx);
+    const handles: RunHandle<Input, Output>[] = [];
+    const checked = async (input: Input) => {
+      await check(input);
+      return make(input);
+    };
+    for await (const page of birthsInPages(inputs, checked)) {
+      for (const handle of await this.#begin(page, options.tx)) handles.push(handle);
+    }
+    return handles;
   }
 
   async #begin(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
