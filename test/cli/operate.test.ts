@@ -97,6 +97,30 @@ test("verify shows every difference, and fails", async () => {
   }
 });
 
+test("runs lists a damaged run with the others, and says which field cannot be read", async () => {
+  const { folder, ids } = await stockedFolder();
+  try {
+    await alter(folder, `UPDATE pawl_runs SET tags = '{' WHERE id = '${ids.held}'`);
+    const lines = (await folder.text("runs")).split("\n");
+    expect(lines.filter((line) => line.startsWith(ids.held))).toEqual([expect.stringMatching(/ held +damaged /)]);
+    expect(lines.length).toBeGreaterThan(6);
+    expect(await folder.complaint("show", ids.held)).toContain(`Run ${ids.held} cannot be read: its tags is damaged`);
+  } finally {
+    await folder.remove();
+  }
+});
+
+test("doctor and migrate say that the tables are newer than this program", async () => {
+  const folder = newFolder();
+  expect(await folder.text("migrate")).toContain("applied migration");
+  await alter(folder, "INSERT INTO pawl_migrations (version, name, at) VALUES (7, 'later', 1)");
+  const newer = "The tables have version 7, and this Pawl knows them up to version 1";
+  expect(await folder.complaint("migrate")).toContain(newer);
+  expect(await folder.complaint("runs")).toContain(newer);
+  const { checks } = JSON.parse((await folder.pawl("doctor", "--json")).stdout);
+  expect(checks).toContainEqual({ name: "migrations", verdict: "problem", text: expect.stringContaining(newer) });
+});
+
 test("doctor is content where there is nothing to mend", async () => {
   const folder = newFolder();
   await whileWorking(folder, async (pawl) => {

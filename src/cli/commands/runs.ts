@@ -77,7 +77,8 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
     id,
     workflow,
     ...(versions ? [version] : []),
-    { text: status, colour: colourOf(status) },
+    // In the status, which is always shown: the note has to go where there is little room.
+    run.damaged.length > 0 ? { text: "damaged", colour: "red" } : { text: status, colour: colourOf(status) },
     relative(createdAt, now),
     took,
     noteOf(run),
