@@ -8,6 +8,7 @@ import { InvalidInputError, MigrationError } from "./core/errors.js";
 import { lendSha256 } from "./core/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
+import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
@@ -121,8 +122,17 @@ async function prepare(store: Store, migrate: boolean): Promise<void> {
     );
 }
 
-/** Each store is loaded only when it is asked for: its driver may not be installed. */
+/** @throws never with a password or a token of the URL in the error */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  try {
+    return await openByScheme(url, options);
+  } catch (error) {
+    throw withoutSecretsOf(url, error);
+  }
+}
+
+/** Each store is loaded only when it is asked for: its driver may not be installed. */
+async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   switch (scheme) {
     case "memory":
@@ -134,15 +144,23 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
       return (await import("./store/libsql/index.js")).openLibsql(url, options);
     case "postgres":
     case "postgresql":
+      checkPassword(url);
       return (await import("./store/postgres/index.js")).openPostgres(url, options);
     case "mysql":
     case "mariadb":
+      checkPassword(url);
       return (await import("./store/mysql/index.js")).openMysql(url, options);
     default:
       throw new InvalidInputError(
-        `"${url.split("@").at(-1)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`,
+        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`,
       );
   }
+}
+
+/** Of a URL whose scheme is unknown only the scheme: which part of the rest is a password is unknown as well. */
+function shownUrl(url: string, scheme: string | undefined): string {
+  if (scheme !== undefined) return `${scheme}:…`;
+  return /^[\w./\\ -]{0,200}$/.test(url) ? url : "…";
 }
 
 /** In one call since Node 20.12; a third of the time that the same takes in JavaScript. */

@@ -2,6 +2,8 @@
 export type { StartOptions } from "./client/birth.js";
 export type { BuildOptions } from "./client/build.js";
 export type { RunsFilter } from "./client/client.js";
+export type { DamagedField } from "./client/damage.js";
+export type { Difference, DifferenceKind } from "./client/difference.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { Explanation } from "./client/explain.js";
 export type { RunHandle } from "./client/handle.js";
@@ -14,7 +16,7 @@ export type { Pruned, PruneOptions } from "./client/prune.js";
 export type { QueueInfo } from "./client/queues.js";
 export type { RunSnapshot, StepSnapshot } from "./client/snapshot.js";
 export type { TimelineInterval } from "./client/timeline.js";
-export type { Difference, Verification } from "./client/verify.js";
+export type { Verification } from "./client/verify.js";
 export type { WorkerHealth } from "./client/workers.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export type { DagOptions, FrozenDag, FrozenNode } from "./core/dag.js";
@@ -22,6 +24,7 @@ export type { Duration } from "./core/duration.js";
 export {
   AlreadyActiveError,
   CursorTooLargeError,
+  DamagedDataError,
   GraphError,
   InvalidInputError,
   InvalidStateError,

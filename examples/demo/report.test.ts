@@ -7,7 +7,7 @@ import { type Account, rowsOf, tableOf } from "./report.js";
 
 const killedPid = 1;
 const secondPid = 2;
-const fine = { runs: 1, events: 0, differences: [] };
+const fine = { runs: 1, events: 0, differences: [], found: 0 };
 
 /** One order: worker 1 does two steps and dies in the middle of the third, worker 2 does the rest. */
 const account: Account = {
@@ -51,7 +51,8 @@ test("a recorded step without an effect is found", () => {
 test("an order that did not end, a kill that hit nothing and a difference in the tables are found", () => {
   const untouched = { ...runOf([...stepNames]), status: "running" as RunStatus };
   const effects = stepNames.map((step) => effectOf(step, killedPid));
-  const verification = { ...fine, differences: [{ runId: "r", what: "status", log: "completed", table: "running" }] };
+  const difference = { kind: "run.status", runId: "r", log: "completed", table: "running", text: "" } as const;
+  const verification = { ...fine, differences: [difference], found: 1 };
   expect(wrongIn({ ...account, runs: [untouched], effects, verification })).toEqual([
     "orders completed",
     "orders taken over by worker 2",

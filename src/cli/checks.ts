@@ -3,11 +3,12 @@ import { isBuiltin } from "node:module";
 import { listQueues } from "../client/queues.js";
 import { titleOf } from "../client/workers.js";
 import { openStore } from "../connect.js";
+import { withoutSecrets } from "../store/secrets.js";
 import { isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
 import type { Settings } from "./config.js";
-import { migrations, missingFile, withoutPassword } from "./database.js";
+import { migrations, missingFile } from "./database.js";
 import { lasting } from "./times.js";
 
 export interface Check {
@@ -54,7 +55,7 @@ function checkNode(): Check {
 function checkSettings({ url, urlFrom, configFile }: Settings): Check {
   const from = urlFrom === "default" ? "the default" : `from ${urlFrom}`;
   const file = configFile === null ? "no configuration file" : configFile;
-  return ok("settings", `${withoutPassword(url)} (${from}); ${file}`);
+  return ok("settings", `${withoutSecrets(url)} (${from}); ${file}`);
 }
 
 const drivers: Readonly<Record<string, string>> = {
@@ -97,7 +98,8 @@ async function checkDatabase(store: Store): Promise<Check[]> {
   const now = await store.now();
   const after = Date.now();
   const connection = ok("connection", `${store.description}, answers in ${lasting(after - before)}`);
-  const pending = await store.pendingMigrations();
+  const pending = await store.pendingMigrations().catch((error: unknown) => error);
+  if (!Array.isArray(pending)) return [connection, problem("migrations", sentenceOf(pending))];
   if (pending.length > 0)
     return [connection, problem("migrations", `${migrations(pending)} not applied; run: pawl migrate`)];
   return [

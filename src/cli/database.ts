@@ -67,10 +67,6 @@ async function checkMigrated(store: Store): Promise<void> {
 export const migrations = (numbers: readonly number[]): string =>
   `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
 
-/** For people to see. */
-export const withoutPassword = (url: string): string =>
-  url.replace(/(:\/\/[^:/@]*):[^@]*@/, "$1:…@").replace(/((?:authToken|password)=)[^&]*/gi, "$1…");
-
 /** A file that is opened is made: whoever only looks is told instead. */
 export function checkExists(url: string): void {
   const missing = missingFile(url);

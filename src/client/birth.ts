@@ -2,7 +2,7 @@
 import { encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
-import { checkName } from "../core/names.js";
+import { checkName, checkTags } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
@@ -51,7 +51,7 @@ export function birthOf(origin: Origin, options: StartOptions = {}): (input: unk
     hero === null || (options.allowMultiple ?? origin.hero.allowMultiple)
       ? null
       : JSON.stringify([name, hero.type, hero.id]);
-  const tags = [...origin.tags, ...(options.tags ?? []).map((tag) => checkName("tag", tag))];
+  const tags = options.tags === undefined ? origin.tags : checkTags([...origin.tags, ...checkTags(options.tags)]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
   const what = { what: `the input of workflow "${name}"` };

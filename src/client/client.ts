@@ -17,6 +17,7 @@ import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
+import { birthsInPages, runsPerPage } from "./births-in-pages.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { RunCommands } from "./command.js";
@@ -26,7 +27,7 @@ import { type Adopter, type Launched, Launcher } from "./launcher.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js";
-import { type Registration, registrationOf } from "./registration.js";
+import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
 import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
@@ -250,7 +251,8 @@ export class Client {
   async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
     const remembered = new Map<string, readonly string[]>();
     for (const { name, declared } of definitions) {
-      if (declared !== null) remembered.set(name, (await this.registration(name))?.queues ?? []);
+      const known = declared === null ? null : await this.store.workflow(name);
+      if (known !== null) remembered.set(name, queuesOfSteps(known));
     }
     return remembered;
   }
@@ -278,10 +280,22 @@ export class Client {
     options: StartOptions = {},
   ): Promise<RunHandle<Input, Output>[]> {
     const { name, inputSchema } = definition;
-    if (inputSchema !== null) {
-      await Promise.all(inputs.map((input) => validate(inputSchema, input, `input of workflow "${name}"`)));
+    const make = birthOf(definition, options);
+    const check = (input: Input) =>
+      inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
+    if (inputs.length <= runsPerPage) {
+      if (inputSchema !== null) await Promise.all(inputs.map(check));
+      return this.#begin(inputs.map(make), options.tx);
     }
-    return this.#begin(inputs.map(birthOf(definition, options)), options.tx);
+    const handles: RunHandle<Input, Output>[] = [];
+    const checked = async (input: Input) => {
+      await check(input);
+      return make(input);
+    };
+    for await (const page of birthsInPages(inputs, checked)) {
+      for (const handle of await this.#begin(page, options.tx)) handles.push(handle);
+    }
+    return handles;
   }
 
   async #begin(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {

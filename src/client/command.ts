@@ -131,8 +131,9 @@ const needSense = new Set<Command["type"]>(["pause", "resume", "resumeAt", "skip
 
 /** The sender of a command that makes no sense is told at once, instead of the owner passing over it in silence. */
 async function checkSense(store: Store, runId: string, command: Command): Promise<void> {
-  const log = (await store.logs([runId])).get(runId) ?? [];
+  // The inbox first: a message that the owner drains in between is seen twice then, which does no harm, instead of never.
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
+  const log = (await store.logs([runId])).get(runId) ?? [];
   const now = await store.now();
   // What was acknowledged before counts, although the owner has not come to it yet.
   const before = inbox.flatMap((row): Received[] => {

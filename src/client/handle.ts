@@ -1,9 +1,9 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
-import { decode, encode } from "../core/codec.js";
+import { encode } from "../core/codec.js";
 import type { FrozenDag } from "../core/dag.js";
+import type { Command } from "../core/decide.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
-import { fold } from "../core/fold.js";
 import { checkName, checkReason } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { currentStep } from "../core/waiting.js";
@@ -11,10 +11,11 @@ import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import type { RunCommands } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
+import { checkRows, damageIn, decodeColumn, foldLog, readingLog } from "./damage.js";
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
-import { errorOf, type RunInfo, runInfo } from "./info.js";
+import { errorOf, type RunInfo, runInfo, soundInfo } from "./info.js";
 import { readLog } from "./log.js";
 import type { NodeInfo } from "./nodes.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
@@ -54,7 +55,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#record();
     const at = run.status === "running" ? await this.#currentStep(run) : null;
-    return { ...runInfo(run, at), explanation: await this.#whyNotExecuted(run) };
+    return { ...soundInfo(runInfo(run, at)), explanation: await this.#whyNotExecuted(run) };
   }
 
   async #whyNotExecuted(run: RunRecord): Promise<string | null> {
@@ -65,14 +66,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Why the run is not moving: one plain answer. */
   async explain(): Promise<Explanation> {
-    return explainRun(this.#store, await this.#record());
+    return readingLog(this.id, async () => explainRun(this.#store, await this.#record()));
   }
 
   /** The row of a run in execution is as it was when it was taken up: only its log knows where it is now. */
   async #currentStep(run: RunRecord) {
     const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
-    if (first === undefined || fold([first]).steps === null) return null;
-    return currentStep(fold(await readLog(this.#store, run)));
+    if (first === undefined || foldLog(run.id, [first]).steps === null) return null;
+    return currentStep(foldLog(run.id, await readLog(this.#store, run)));
   }
 
   async status(): Promise<RunStatus> {
@@ -92,7 +93,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
     const run = await this.#ended(timeoutMs);
-    if (run.status === "completed") return decode(run.output as string) as Output;
+    if (run.status === "completed") return decodeColumn(run, "output") as Output;
     const error = errorOf(run);
     if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
     throw new RunFailedError(this.id, error ?? undefined);
@@ -129,7 +130,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const [payload, options = {}] = payloadAndOptions;
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await this.#services.commands.send(this.id, {
+    await this.#command({
       type: "signal",
       name,
       payload: encode(payload, { what: `the payload of signal "${name}"` }),
@@ -137,9 +138,15 @@ export class RunHandle<Input = unknown, Output = unknown> {
     });
   }
 
+  #command(command: Command): Promise<void> {
+    return this.#services.commands.send(this.id, command).catch((error: unknown) => {
+      throw damageIn(this.id, error);
+    });
+  }
+
   /** Begins nothing new; what runs finishes and is recorded. */
   async pause(reason?: string): Promise<void> {
-    await this.#services.commands.send(this.id, { type: "pause", reason: checkReason(reason) });
+    await this.#command({ type: "pause", reason: checkReason(reason) });
   }
 
   /**
@@ -147,17 +154,17 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * how code that has changed belongs to the log of the run.
    */
   async resume(options: ResumeOptions = {}): Promise<void> {
-    await this.#services.commands.send(this.id, resumeCommand(options));
+    await this.#command(resumeCommand(options));
   }
 
   /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
   async resumeAt(step: string): Promise<void> {
-    await this.#services.commands.send(this.id, { type: "resumeAt", step: checkName("step", step) });
+    await this.#command({ type: "resumeAt", step: checkName("step", step) });
   }
 
   /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
   async skip(): Promise<void> {
-    await this.#services.commands.send(this.id, { type: "skip" });
+    await this.#command({ type: "skip" });
   }
 
   /**
@@ -167,7 +174,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
     checkOptions("cancel()", options, knownCancelOptions);
     const force = options.force === true ? { force: true as const } : {};
-    await this.#services.commands.send(this.id, { type: "cancel", reason: checkReason(reason), ...force });
+    await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
   }
 
   /** Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. */
@@ -184,8 +191,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async executions(): Promise<ExecutionInfo[]> {
     const run = await this.#record();
     const log = await readLog(this.#store, run);
-    const dag = frozenGraphOf(run, log);
-    return executionsOf(this.id, log).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
+    checkRows(this.id, log);
+    return readingLog(this.id, () => {
+      const dag = frozenGraphOf(run, log);
+      return executionsOf(this.id, log).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
+    });
   }
 
   /** When each execution began and ended, in that order, for drawing. */
@@ -197,12 +207,17 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async nodes(): Promise<NodeInfo[]> {
     const run = await this.#record();
     const executions = await this.executions();
-    return (await readGraph(this.#store, run)).nodes(executions);
+    return (await this.#graph(run)).nodes(executions);
+  }
+
+  async #graph(known?: RunRecord) {
+    const run = known ?? (await this.#record());
+    return readingLog(this.id, () => readGraph(this.#store, run));
   }
 
   /** Begins a run that was built with `{ start: false }`. */
   async start(): Promise<void> {
-    await this.#services.commands.send(this.id, { type: "start" });
+    await this.#command({ type: "start" });
   }
 
   /**
@@ -210,14 +225,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * what it had.
    */
   async reattempt(node: string): Promise<void> {
-    const graph = await readGraph(this.#store, await this.#record());
+    const graph = await this.#graph();
     const id = graph.idOf(checkName("node", node));
     try {
-      await this.#services.commands.send(this.id, {
-        type: "reattempt",
-        node: id,
-        descendants: graph.descendantsOf(id),
-      });
+      await this.#command({ type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
     } catch (error) {
       throw graph.byNames(error);
     }
@@ -225,24 +236,26 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
   async exportDag(): Promise<string> {
-    return (await readGraph(this.#store, await this.#record())).exported();
+    return (await this.#graph()).exported();
   }
 
   /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
   async importDag(json: string | FrozenDag): Promise<void> {
-    const dag = await (await readGraph(this.#store, await this.#record())).imported(this.#store, json);
-    await this.#services.commands.send(this.id, { type: "import", dag });
+    const dag = await (await this.#graph()).imported(this.#store, json);
+    await this.#command({ type: "import", dag });
   }
 
   /** The run as it was after this event: its state is rebuilt from the log. */
   async stateAt(seq: number): Promise<RunSnapshot> {
     if (!Number.isInteger(seq) || seq < 0)
       throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
-    return snapshotAt(await readLog(this.#store, await this.#record()), seq);
+    const log = await readLog(this.#store, await this.#record());
+    return readingLog(this.id, () => snapshotAt(log, seq));
   }
 
   /** How far the run and its steps say they are. */
   async progress(): Promise<ProgressInfo[]> {
-    return progressOf(await this.#store.cursors(this.id));
+    const cursors = await this.#store.cursors(this.id);
+    return readingLog(this.id, () => progressOf(cursors));
   }
 }

@@ -1,6 +1,7 @@
 import { decode } from "../core/codec.js";
-import { InvalidInputError } from "../core/errors.js";
-import type { RunRecord, Store } from "../store/store.js";
+import { DamagedDataError, InvalidInputError } from "../core/errors.js";
+import type { RunRecord, Store, StoredEvent } from "../store/store.js";
+import { messageOf } from "./damage.js";
 import { readPage } from "./log.js";
 
 /** One event of a run's log, for people and programs that read it. */
@@ -28,9 +29,18 @@ export async function readHistory(
   if (!Number.isInteger(limit) || limit < 1 || limit > pageLimit)
     throw new InvalidInputError(`history({ limit }) is between 1 and ${pageLimit}, not ${limit}.`);
   const events = await readPage(store, run, { after, limit });
-  return events.map(({ at, data, ...rest }) => ({
-    ...rest,
-    at: new Date(at),
-    data: data === null ? {} : (decode(data) as Record<string, unknown>),
-  }));
+  return events.map((event) => {
+    const { at, data: _, ...rest } = event;
+    return { ...rest, at: new Date(at), data: dataOf(run.id, event) };
+  });
+}
+
+/** The error names the event, so that the reader can go on behind it: `history({ after: error.event })`. */
+function dataOf(runId: string, { seq, type, data }: StoredEvent): Record<string, unknown> {
+  try {
+    if (type === "batch") throw new TypeError("its row cannot be read");
+    return data === null ? {} : (decode(data) as Record<string, unknown>);
+  } catch (error) {
+    throw new DamagedDataError({ runId, column: "events", event: seq, problem: messageOf(error) }, { cause: error });
+  }
 }

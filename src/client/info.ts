@@ -1,10 +1,12 @@
 /** A run as its users see it: rows with their payloads decoded. */
 import { decode } from "../core/codec.js";
+import { DamagedDataError } from "../core/errors.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
 import { frozenVersion } from "../core/route.js";
 import type { Waiting } from "../core/waiting.js";
 import type { RunRecord, RunStatus } from "../store/store.js";
+import { type DamagedField, damagedColumn, decodeColumn } from "./damage.js";
 
 export interface RunInfo<Input = unknown, Output = unknown> {
   readonly id: string;
@@ -35,13 +37,28 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly pauseReason: string | null;
   /** Of a run that is due and that nobody executes: why, as far as `get()` could find out. */
   readonly explanation: string | null;
+  /**
+   * In a list: what of its row could not be read, which is null or empty here. Empty for every sound run. Reading such a
+   * run alone throws the first of these errors.
+   */
+  readonly damaged: readonly DamagedField[];
 }
 
 type Position = { readonly name: string; readonly attempt: number } | null;
 
 /** @param at the step that a run in execution is at; of others the row knows it */
 export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> {
-  const note = readWaiting(run.waiting);
+  const damaged: DamagedField[] = [];
+  const read = <T>(field: string, work: () => T, instead: T): T => {
+    try {
+      return work();
+    } catch (error) {
+      damaged.push({ field, error: error as DamagedDataError });
+      return instead;
+    }
+  };
+  read("status", () => checkRow(run), undefined);
+  const note = read("waitingFor", () => noteOf(run), nothingNoted);
   const isParked = run.status === "waiting" || run.status === "paused";
   const step = isParked ? (note.step ?? null) : at;
   return {
@@ -52,9 +69,9 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
     priority: run.priority,
     status: run.status,
     hero: run.heroType === null || run.heroId === null ? null : { type: run.heroType, id: run.heroId },
-    input: decode(run.input),
-    output: run.output === null ? null : decode(run.output),
-    error: errorOf(run),
+    input: read("input", () => decodeColumn(run, "input"), null),
+    output: read("output", () => decodeColumn(run, "output"), null),
+    error: read("error", () => errorOf(run), null),
     tags: run.tags,
     idempotencyKey: run.startKey,
     parentId: run.parentId,
@@ -68,17 +85,41 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
     waitingFor: note.for,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
+    damaged: damaged.length === 0 ? undamaged : damaged.map((one) => ({ ...one, field: fieldOf(one) })),
   };
 }
 
-export function errorOf(run: Pick<RunRecord, "error">): Error | null {
-  return run.error === null ? null : reviveFailure(decode(run.error) as Failure);
+const undamaged: readonly DamagedField[] = [];
+
+/** The row says which column the store could not read. */
+const fieldOf = ({ field, error }: DamagedField): string => (field === "status" ? error.column : field);
+
+function checkRow({ id, damage }: RunRecord): void {
+  if (damage !== undefined) throw new DamagedDataError({ runId: id, ...damage });
+}
+
+/** @throws DamagedDataError when something of the run's row could not be read */
+export function soundInfo<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
+  const [first] = info.damaged;
+  if (first !== undefined) throw first.error;
+  return info;
+}
+
+export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
+  if (run.error === null) return null;
+  try {
+    return reviveFailure(decode(run.error) as Failure);
+  } catch (error) {
+    throw damagedColumn(run.id, "error", error);
+  }
 }
 
 /** What the worker that parked the run noted about it. */
 export interface WaitingNote {
   /** How much news its code had seen; -1 when it was interrupted in the middle. */
   readonly news: number;
+  /** How many events its log had. */
+  readonly seq?: number;
   readonly for: readonly Waiting[];
   /** Why it is paused. */
   readonly paused?: string;
@@ -87,10 +128,34 @@ export interface WaitingNote {
   readonly step?: { readonly name: string; readonly attempt: number };
 }
 
+const nothingNoted: WaitingNote = { news: -1, for: [] };
+
+/** What cannot be read counts as not noted: the code is run then, which is always right. */
 export function readWaiting(text: string | null): WaitingNote {
   try {
-    return { news: -1, for: [], ...(JSON.parse(text ?? "{}") as Partial<WaitingNote>) };
+    return parseNote(text);
   } catch {
-    return { news: -1, for: [] };
+    return nothingNoted;
   }
 }
+
+/** @throws DamagedDataError when it cannot be read */
+export function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
+  try {
+    return parseNote(run.waiting);
+  } catch (error) {
+    throw damagedColumn(run.id, "waiting", error);
+  }
+}
+
+function parseNote(text: string | null): WaitingNote {
+  if (text === null) return nothingNoted;
+  const note: unknown = JSON.parse(text);
+  if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
+  const read = { ...nothingNoted, ...(note as Partial<WaitingNote>) };
+  const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);
+  if (!isSound) throw new TypeError("it does not say what the run waits for");
+  return read;
+}
+
+const isKnownWaiting = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;

@@ -72,7 +72,8 @@ function summary(samples: readonly RunSample[]): Pick<WorkflowMetrics, "runs" | 
   const durations: number[] = [];
   const waits: number[] = [];
   for (const { status, createdAt, startedAt, finishedAt } of samples) {
-    counts[status] += 1;
+    // A damaged row may have a status that does not exist: it counts in the total alone.
+    if (Object.hasOwn(counts, status)) counts[status] += 1;
     if (finishedAt === null) counts.active += 1;
     if (startedAt !== null) waits.push(startedAt - createdAt);
     if (status === "completed" && finishedAt !== null) durations.push(finishedAt - (startedAt ?? createdAt));

@@ -1,4 +1,5 @@
 /** What the registry knows of a workflow, for those who do not have its code. */
+import { DamagedDataError } from "../core/errors.js";
 import { routeOf } from "../core/route.js";
 import { anyHero, type DeclaredNode, type HeroPolicy } from "../define/definition.js";
 import type { WorkflowRecord } from "../store/store.js";
@@ -15,11 +16,35 @@ export interface Registration {
   readonly nodes: readonly DeclaredNode[] | null;
 }
 
-export function registrationOf({ queue, version, graph }: WorkflowRecord): Registration {
-  const defaults = graph === null ? {} : (JSON.parse(graph) as Partial<Registration>);
-  const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null } = defaults;
+/** @throws DamagedDataError: to start a run without the rules that were registered would be worse than not to start it */
+export function registrationOf({ name, queue, version, graph }: WorkflowRecord): Registration {
+  const registered = readGraph(graph);
+  if (registered === null) {
+    const of = `The registration of workflow ${JSON.stringify(name)}`;
+    throw new DamagedDataError({
+      of,
+      column: "graph",
+      problem: "it is not a description; a worker that has the workflow writes it again when it starts",
+    });
+  }
+  const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null } = registered;
   return { queue, version, priority, tags, queues, hero, nodes };
 }
+
+export const isReadable = ({ graph }: WorkflowRecord): boolean => readGraph(graph) !== null;
+
+/** null when it cannot be read. */
+function readGraph(graph: string | null): Partial<Registration> | null {
+  try {
+    const registered: unknown = JSON.parse(graph ?? "{}");
+    return typeof registered === "object" && !Array.isArray(registered) ? registered : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Queues that the steps of the workflow have, or once had; none when the row is damaged, so that others are still listed. */
+export const queuesOfSteps = ({ graph }: WorkflowRecord): readonly string[] => readGraph(graph)?.queues ?? [];
 
 export interface RouteOfQueue {
   /** What its tasks are known by to claims. */
@@ -29,7 +54,6 @@ export interface RouteOfQueue {
 
 /** All routes that tasks of a workflow may have: that of the workflow itself comes first, then those of its steps. */
 export function routesOf(workflow: WorkflowRecord): RouteOfQueue[] {
-  const { queue, queues } = registrationOf(workflow);
-  const ofSteps = queues.map((one) => ({ route: routeOf(workflow.name, one), queue: one }));
-  return [{ route: workflow.name, queue }, ...ofSteps];
+  const ofSteps = queuesOfSteps(workflow).map((one) => ({ route: routeOf(workflow.name, one), queue: one }));
+  return [{ route: workflow.name, queue: workflow.queue }, ...ofSteps];
 }

@@ -4,11 +4,16 @@ import { dagOf, parentsInDag } from "../core/dag.js";
 import { dataOf, type StoredEvent } from "../core/event.js";
 import { frozenVersion } from "../core/route.js";
 import type { RunRecord } from "../store/store.js";
-import type { Difference } from "./verify.js";
 
-export function checkAncestry(run: RunRecord, log: readonly StoredEvent[]): Difference[] {
+export interface WrongHash {
+  readonly node: string;
+  readonly expected: string;
+  readonly actual: string | null;
+}
+
+export function checkAncestry(run: RunRecord, log: readonly StoredEvent[]): WrongHash[] {
   if (run.version !== frozenVersion) return [];
-  const found: Difference[] = [];
+  const found: WrongHash[] = [];
   const hashes = new Map<string, string>();
   let parentsOf: ParentsOf = parentsInDag(dagOf(run, { dag: null }) as NonNullable<ReturnType<typeof dagOf>>);
   for (const one of log) {
@@ -17,8 +22,7 @@ export function checkAncestry(run: RunRecord, log: readonly StoredEvent[]): Diff
     const parents = (parentsOf(one.node) ?? []).flatMap((parent) => hashes.get(parent) ?? []);
     const expected = ancestryHash(one.node, one.attempt ?? 1, outputIn(one.data), parents);
     const actual = hashIn(one.data);
-    if (actual !== expected)
-      found.push({ runId: run.id, what: `ancestry of ${one.node}`, log: expected, table: actual });
+    if (actual !== expected) found.push({ node: one.node, expected, actual });
     if (actual !== null) hashes.set(one.node, actual);
   }
   return found;

@@ -1,133 +1,165 @@
-/** Folds every log and compares what it says with the tables. The log is the truth; a difference is a bug or a hand. */
-import { decode, encode } from "../core/codec.js";
-import { fold } from "../core/fold.js";
-import { type RunState, statusOf } from "../core/state.js";
-import { nextDueAt, waitingFor } from "../core/waiting.js";
-import type { RunRecord, Store, StoredEvent, TaskRecord } from "../store/store.js";
-import { readWaiting } from "./info.js";
+/**
+ * Reads everything that is stored and compares: each log with its run's row and task, runs with their children and
+ * parents, and every other row with the run that it belongs to. The log is the truth; a difference is a bug or a hand.
+ *
+ * Workers may go on meanwhile. What looks wrong is looked at again a moment later, and counts only if the run stood still
+ * while it was read. Memory is bounded: a page of rows, and as many payloads and logs as fit into a few megabytes.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditedRun, Store } from "../store/store.js";
+import type { Difference } from "./difference.js";
 import { withEnding } from "./log.js";
-import { checkAncestry } from "./verify-ancestry.js";
-
-export interface Difference {
-  readonly runId: string;
-  /** "status", "output", "task", "log"… */
-  readonly what: string;
-  readonly log: unknown;
-  readonly table: unknown;
-}
+import { checkFamily } from "./verify-family.js";
+import { examineRun } from "./verify-run.js";
+import { strayRows, unreadableRows } from "./verify-strays.js";
 
 export interface Verification {
   readonly runs: number;
   readonly events: number;
+  /** The first thousand. */
   readonly differences: readonly Difference[];
+  /** How many there are in all. */
+  readonly found: number;
 }
 
-const pageSize = 200;
+const runsPerPage = 200;
+const bytesAtOnce = 8 * 1024 * 1024;
+const differencesKept = 1_000;
+/** After each of these a suspect is looked at again; between two looks of a run at work, it has moved. */
+const looksAfterMs = [50, 250, 1_000];
 
 export async function verify(store: Store, onlyRun?: string): Promise<Verification> {
+  const total = { runs: 0, events: 0, found: 0 };
   const differences: Difference[] = [];
-  let runs = 0;
-  let events = 0;
+  const report = (difference: Difference) => {
+    total.found += 1;
+    if (differences.length < differencesKept) differences.push(difference);
+  };
   for await (const page of pages(store, onlyRun)) {
-    const ids = page.map((run) => run.id);
-    const [logs, tasks] = await Promise.all([store.logs(ids), store.tasks(ids)]);
-    // Read again: what changed while we looked is compared the next time.
-    const again = new Map((await store.runsById(ids)).map((run) => [run.id, run]));
-    for (const run of page) {
-      const log = withEnding(run, logs.get(run.id) ?? []);
-      const task = tasks.find((one) => one.runId === run.id);
-      runs += 1;
-      events += log.length;
-      const now = again.get(run.id);
-      if (task?.state === "owned" || now === undefined || now.status !== run.status || now.waiting !== run.waiting)
-        continue;
-      differences.push(...compare(run, task, log));
+    const suspects: string[] = [];
+    for (const part of partsOf(page)) {
+      for (const { row, events, found } of await examine(store, part)) {
+        total.runs += 1;
+        total.events += events;
+        if (found.length > 0) suspects.push(row.id);
+      }
     }
+    for (const difference of await confirmed(store, suspects)) report(difference);
   }
-  return { runs, events, differences };
+  if (onlyRun === undefined) for (const difference of await confirmedStrays(store)) report(difference);
+  return { ...total, differences };
 }
 
-async function* pages(store: Store, onlyRun: string | undefined): AsyncGenerator<readonly RunRecord[]> {
-  if (onlyRun !== undefined) {
-    yield await store.runsById([onlyRun]);
-    return;
-  }
-  let after: { createdAt: number; id: string } | undefined;
+async function* pages(store: Store, onlyRun: string | undefined): AsyncGenerator<readonly AuditedRun[]> {
+  const { audit } = store.upkeep;
+  if (onlyRun !== undefined) return yield await audit.runsById([onlyRun]);
+  let after: string | null = null;
   for (;;) {
-    const page = await store.runs({ limit: pageSize, ...(after === undefined ? {} : { after }) });
+    const page: readonly AuditedRun[] = await audit.runs({ after, limit: runsPerPage });
     if (page.length > 0) yield page;
     const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    after = { createdAt: last.createdAt, id: last.id };
+    if (last === undefined || page.length < runsPerPage) return;
+    after = last.id;
   }
 }
 
-function compare(run: RunRecord, task: TaskRecord | undefined, log: readonly StoredEvent[]): Difference[] {
-  let state: RunState;
-  try {
-    state = fold(log);
-  } catch (error) {
-    return [{ runId: run.id, what: "log", log: error instanceof Error ? error.message : String(error), table: null }];
+/** Parts whose payloads and logs fit into memory together; a run that does not fit is one of its own. */
+function* partsOf(page: readonly AuditedRun[]): Generator<readonly AuditedRun[]> {
+  let part: AuditedRun[] = [];
+  let bytes = 0;
+  for (const row of page) {
+    if (part.length > 0 && bytes + row.bytes > bytesAtOnce) {
+      yield part;
+      part = [];
+      bytes = 0;
+    }
+    part.push(row);
+    bytes += row.bytes;
   }
+  if (part.length > 0) yield part;
+}
+
+interface Looked {
+  readonly row: AuditedRun;
+  readonly events: number;
+  readonly found: readonly Difference[];
+}
+
+/** `rows` must have been read before: what moved since then may look wrong. */
+async function examine(store: Store, rows: readonly AuditedRun[]): Promise<readonly Looked[]> {
+  const ids = rows.map(({ id }) => id);
+  const mailed = rows.flatMap(({ id, inboxRows }) => (inboxRows > 0 ? id : []));
+  const records = new Map((await store.runsById(ids)).map((run) => [run.id, run]));
+  const logs = await store.logs(ids);
+  const inboxes = mailed.length === 0 ? null : await store.inbox(mailed);
+  const isOwned = rows.some(({ task }) => task?.state === "owned");
+  const workers = isOwned ? await store.workers() : [];
+  const epochs = new Map(workers.flatMap(({ id, epoch, live }) => (live ? [[id, epoch] as const] : [])));
+  const parents = await parentsOf(store, rows);
+  const looked: Looked[] = [];
+  for (const row of rows) {
+    const run = records.get(row.id);
+    if (run === undefined) continue;
+    const log = withEnding({ ...run, finishedAt: row.finishedAt }, logs.get(row.id) ?? []);
+    const inbox = inboxes?.get(row.id) ?? [];
+    const { findings, state } = examineRun({ row, run, log, inbox, epochs });
+    await checkFamily(store.upkeep.audit, { row, parent: parents.get(row.parentId ?? "") }, state, findings);
+    looked.push({ row, events: log.length, found: findings.found });
+  }
+  return looked;
+}
+
+async function parentsOf(store: Store, rows: readonly AuditedRun[]): Promise<ReadonlyMap<string, AuditedRun>> {
+  const ids = new Set(rows.flatMap(({ parentId }) => parentId ?? []));
+  const found = ids.size === 0 ? [] : await store.upkeep.audit.runsById([...ids]);
+  return new Map(found.map((row) => [row.id, row]));
+}
+
+/** Those differences of the suspects that are still there, of runs that stood still while they were read. */
+async function confirmed(store: Store, suspects: readonly string[]): Promise<Difference[]> {
+  const { audit } = store.upkeep;
+  const differences: Difference[] = [];
+  let open = suspects;
+  let busy: Difference[] = [];
+  for (const waitMs of looksAfterMs) {
+    if (open.length === 0) break;
+    await sleep(waitMs);
+    const moved: string[] = [];
+    busy = [];
+    for (const part of partsOf(await audit.runsById(open))) {
+      const looked = await examine(store, part);
+      const after = new Map((await audit.runsById(part.map(({ id }) => id))).map((row) => [row.id, row]));
+      for (const { row, found } of looked) {
+        if (found.length === 0) continue;
+        if (isSame(row, after.get(row.id))) differences.push(...found);
+        else {
+          moved.push(row.id);
+          busy.push(...found.filter(isOfLogAlone));
+        }
+      }
+    }
+    open = moved;
+  }
+  return [...differences, ...busy];
+}
+
+/** What is wrong with a log alone stays so, however busy its run is. */
+const isOfLogAlone = ({ kind }: Difference) => kind === "log.unreadable" || kind === "log.doubled_signal_key";
+
+const isSame = (before: AuditedRun, after: AuditedRun | undefined) => JSON.stringify(before) === JSON.stringify(after);
+
+/** A run may be born or deleted between two reads of different tables; what is found twice is really there. */
+async function confirmedStrays(store: Store): Promise<Difference[]> {
+  const first = new Set<string>();
+  for await (const { text } of allStrays(store)) first.add(text);
+  if (first.size === 0) return [];
+  await sleep(looksAfterMs[1] as number);
   const found: Difference[] = [];
-  try {
-    compareRow(run, task, state, found);
-    if (run.finishedAt !== null) checkEnding(run, log, found);
-    found.push(...checkAncestry(run, log));
-  } catch (error) {
-    found.push({
-      runId: run.id,
-      what: "log",
-      log: error instanceof Error ? error.message : String(error),
-      table: null,
-    });
-  }
+  for await (const difference of allStrays(store)) if (first.has(difference.text)) found.push(difference);
   return found;
 }
 
-function compareRow(run: RunRecord, task: TaskRecord | undefined, state: RunState, found: Difference[]): void {
-  const check = (what: string, expected: unknown, actual: unknown) => {
-    if (stable(expected) !== stable(actual)) found.push({ runId: run.id, what, log: expected, table: actual });
-  };
-  check("status", statusOf(state), run.status);
-  check("startedAt", state.startedAt, run.startedAt);
-  check("task", state.ending === null, task !== undefined);
-  if (state.ending === null && task !== undefined) checkTask(state, run, task, check);
+async function* allStrays(store: Store): AsyncGenerator<Difference> {
+  yield* strayRows(store);
+  yield* unreadableRows(store);
 }
-
-type Check = (what: string, expected: unknown, actual: unknown) => void;
-
-/** The end of a run is in its row alone. It must be readable, and nothing may have happened after it. */
-function checkEnding(run: RunRecord, log: readonly StoredEvent[], found: Difference[]): void {
-  const lastAt = log.at(-2)?.at ?? run.createdAt;
-  if ((run.finishedAt as number) < lastAt) {
-    found.push({ runId: run.id, what: "finishedAt", log: lastAt, table: run.finishedAt });
-  }
-  for (const what of ["output", "error"] as const) {
-    const problem = damageOf(run[what]);
-    if (problem !== null) found.push({ runId: run.id, what, log: null, table: problem });
-  }
-  if (run.status === "completed" && run.output === null) {
-    found.push({ runId: run.id, what: "output", log: run.status, table: null });
-  }
-}
-
-function checkTask(state: RunState, run: RunRecord, task: TaskRecord, check: Check): void {
-  if (state.startedAt === null || task.mail > 0) return;
-  const note = readWaiting(run.waiting);
-  if (task.state === "ready" && note.news < state.news) return;
-  check("dueAt", nextDueAt(state), task.dueAt);
-  if (run.waiting !== null) check("waiting", waitingFor(state), note.for);
-}
-
-/** What is wrong with a column, if anything. */
-function damageOf(text: string | null): string | null {
-  try {
-    if (text !== null) decode(text);
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
-const stable = (value: unknown) => encode(value ?? null, { what: "value", limit: Number.POSITIVE_INFINITY });

@@ -3,6 +3,7 @@ import * as errors from "./errors.js";
 import {
   AlreadyActiveError,
   CursorTooLargeError,
+  DamagedDataError,
   FencedError,
   GraphError,
   InvalidInputError,
@@ -56,6 +57,11 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
     new NonDeterminismError({ runId: "r1", steps: ["s"], problem: "step s is a sleep now" }),
     "NON_DETERMINISM",
     /Run r1 cannot be replayed: step s is a sleep now.*patched/,
+  ],
+  [
+    new DamagedDataError({ runId: "r1", column: "input", problem: "not JSON." }, { cause }),
+    "DAMAGED_DATA",
+    /^Run r1 cannot be read: its input is damaged \(not JSON\)\.$/,
   ],
   [new StoreError("gone", { transient: true, cause }), "STORE_ERROR", /gone/],
   [new FencedError("w1", 3), "FENCED", /w1 lost its lease \(epoch 3\)/],

@@ -275,6 +275,30 @@ export class SerializationError extends PawlError {
   }
 }
 
+/** Something that is stored cannot be read back. It concerns this run (or row) alone; others can be read. */
+export class DamagedDataError extends PawlError {
+  readonly code = "DAMAGED_DATA";
+  /** Whose data it is; undefined when it belongs to no run. */
+  readonly runId: string | undefined;
+  /** The column that cannot be read, "input" or "tags", say; "events" for the log. */
+  readonly column: string;
+  /** Of the log: the number of the event. */
+  readonly event: number | undefined;
+
+  constructor(
+    details: { runId?: string | undefined; column: string; event?: number | undefined; problem: string; of?: string },
+    options: ErrorOptions = {},
+  ) {
+    const { runId, column, event, problem } = details;
+    const of = details.of ?? (runId === undefined ? "The run" : `Run ${runId}`);
+    const place = event === undefined ? `its ${column}` : `event ${event} of its log`;
+    super(`${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).`, causeOf(options));
+    this.runId = runId;
+    this.column = column;
+    this.event = event;
+  }
+}
+
 // ---- How a run ended, for those who await it ----------------------------------------------------------------------
 
 /** The run that was awaited has failed; `cause` is the error that made it fail. */
@@ -359,6 +383,7 @@ export class MigrationError extends PawlError {
 for (const [name, { prototype }] of Object.entries({
   AlreadyActiveError,
   CursorTooLargeError,
+  DamagedDataError,
   FencedError,
   GraphError,
   InvalidInputError,

@@ -3,6 +3,7 @@
  * from there. It is deterministic and does no I/O; it changes the state it is given and returns it, because a log of
  * 10,000 events must not copy 10,000 maps.
  */
+import { DamagedDataError } from "./errors.js";
 import type { EventType, StoredEvent } from "./event.js";
 import { childFolders } from "./folding/child.js";
 import type { Folder } from "./folding/folder.js";
@@ -17,14 +18,19 @@ export function fold(events: Iterable<StoredEvent>, state: RunState = initialSta
   return state;
 }
 
+/** @throws DamagedDataError when the event does not follow the one before it, or cannot be read */
 export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.seq !== state.seq + 1)
-    throw new RangeError(`Event ${event.seq} cannot follow event ${state.seq}: the log has a gap.`);
+    throw damaged(state.seq + 1, `the log has a gap: event ${event.seq} cannot follow event ${state.seq}`);
   state.seq = event.seq;
-  if (event.type === "batch") throw new RangeError(`Event ${event.seq} cannot be read: its row is damaged.`);
+  if (event.type === "batch") throw damaged(event.seq, "its row cannot be read");
   if (state.steps !== null && event.node !== null) noteBodyCall(state, event.node, event.type);
-  // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
-  folders[event.type as EventType]?.(state, event);
+  try {
+    // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
+    folders[event.type as EventType]?.(state, event);
+  } catch (error) {
+    throw damaged(event.seq, error instanceof Error ? error.message : String(error), error);
+  }
   if (!beginnings.has(event.type)) state.survived = state.delivery;
   return state;
 }
@@ -43,6 +49,8 @@ function noteBodyCall(state: RunState, node: string, type: string): void {
   if (calls === undefined) state.bodyCalls.set(step, new Set([node]));
   else calls.add(node);
 }
+const damaged = (seq: number, problem: string, cause?: unknown) =>
+  new DamagedDataError({ column: "events", event: seq, problem }, { cause });
 
 /** What the next owner of a run writes before it gets anywhere. */
 const beginnings = new Set(["run.started", "run.recovered", "shape.changed", "step.started"]);

@@ -46,6 +46,19 @@ export function checkName(kind: NameKind, name: unknown, limitBytes = NAME_LIMIT
   return name;
 }
 
+/** They are one column of a run's row, which every claim reads. */
+const MOST_TAGS = 100;
+
+/** Returns the tags if every store can keep and find them: at most 100, each a name. */
+export function checkTags(tags: unknown): string[] {
+  if (!Array.isArray(tags)) throw new InvalidInputError(`Tags are a list of texts, not a ${typeof tags}.`);
+  if (tags.length > MOST_TAGS)
+    throw new InvalidInputError(
+      `A run has at most ${MOST_TAGS} tags, not ${tags.length}; put the rest into its input.`,
+    );
+  return tags.map((tag) => checkName("tag", tag));
+}
+
 const REASON_LIMIT = 4_000;
 
 /** Why something was paused or canceled, for people: text, of a length that people read. */

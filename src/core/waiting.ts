@@ -46,8 +46,10 @@ export function waitingFor(state: RunState): Waiting[] {
 export function parkingNote(state: RunState, newsSeen: number): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
+  // The number of events tells `verify` that the end of the log is missing, which nothing else would.
   return JSON.stringify({
     news: newsSeen,
+    seq: state.seq,
     for: waitingFor(state),
     ...paused,
     ...(step === null ? {} : { step }),

@@ -1,7 +1,7 @@
 /** Function style: a workflow is an async function that names its steps. */
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
-import { checkName } from "../core/names.js";
+import { checkName, checkTags } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { type RetryOptions, resolveRetry } from "../core/retry.js";
 import type { Aliases } from "../core/step-name.js";
@@ -97,7 +97,7 @@ export function workflow(
     priority: checkPriority(options.priority ?? 0),
     retry: resolveRetry(options.retry),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow "${name}"`),
-    tags: (options.tags ?? []).map((tag) => checkName("tag", tag)),
+    tags: checkTags(options.tags ?? []),
     inputSchema: checkSchema(name, "input", options.input),
     outputSchema: checkSchema(name, "output", options.output),
     onFailure: options.onFailure ?? null,

@@ -40,18 +40,18 @@ export function unpackRow(
   after: number,
   out: StoredEvent[],
 ): void {
-  if (row.type !== batchType) {
+  if (row.type !== batchType && row.span === 1) {
     if (row.seq > after) {
       const { seq, type, node, attempt, outcome, data, at } = row;
       out.push({ seq, type, node, attempt, outcome, data, at });
     }
     return;
   }
-  const tuples = readTuples(row.data);
+  const tuples = row.type === batchType ? readTuples(row) : null;
   if (tuples === null) {
-    // Left as it is: whoever folds the log refuses it, and whoever reads many logs still gets the others.
-    const { seq, type, node, attempt, outcome, data, at } = row;
-    out.push({ seq, type, node, attempt, outcome, data, at });
+    // One event stands for the row: folding this log refuses it, and reading many logs still gives the others.
+    const { seq, node, attempt, outcome, data, at } = row;
+    out.push({ seq, type: batchType, node, attempt, outcome, data, at });
     return;
   }
   let seq = row.seq;
@@ -61,11 +61,14 @@ export function unpackRow(
   }
 }
 
-function readTuples(data: string | null): Tuple[] | null {
+function readTuples({ data, span }: EventRow): Tuple[] | null {
   try {
     const tuples: unknown = JSON.parse(data ?? "");
-    return Array.isArray(tuples) && tuples.every(Array.isArray) ? (tuples as Tuple[]) : null;
+    return Array.isArray(tuples) && tuples.length === span && tuples.every(isTuple) ? tuples : null;
   } catch {
     return null;
   }
 }
+
+const isTuple = (one: unknown): one is Tuple =>
+  Array.isArray(one) && typeof one[0] === "string" && (one[4] === null || typeof one[4] === "string");

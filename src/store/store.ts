@@ -10,6 +10,7 @@
 import type { NewEvent, StoredEvent } from "../core/event.js";
 import type { Upkeep } from "./upkeep.js";
 
+export type { Audit, AuditedRun, AuditedTask, StrayTable } from "./audit.js";
 export type {
   Age,
   Backlog,
@@ -68,6 +69,12 @@ export interface NewRun extends Birth {
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
 }
 
+/** A column that a store could not read. The field of the record has a stand-in. */
+export interface Damage {
+  readonly column: string;
+  readonly problem: string;
+}
+
 /** A run's row as it is read. `status` is "running" exactly while a worker owns its task. */
 export interface RunRecord extends Birth {
   readonly status: RunStatus;
@@ -78,6 +85,8 @@ export interface RunRecord extends Birth {
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
+  /** Only of a damaged row. What the caller encoded is not looked into here. */
+  readonly damage?: Damage;
 }
 
 /** A task's row: what is due, and who has it. It exists exactly as long as its run is not terminal. */
@@ -277,6 +286,8 @@ export interface WorkerRecord extends WorkerInfo {
   readonly beatAt: number;
   /** How many tasks it owns now. */
   readonly owned: number;
+  /** Only of a damaged row. */
+  readonly damage?: Damage;
 }
 
 export interface BeatResult {

@@ -2,6 +2,7 @@
  * What operators and housekeeping ask of a store: what is old, what waits, what is paused. Nothing in here is on the way
  * of a run: it may take its time, and no index exists for its sake.
  */
+import type { Audit } from "./audit.js";
 import type { RunStatus, WorkerRecord, WorkflowRecord } from "./store.js";
 
 /** Where a run is in the order of age. */
@@ -106,4 +107,7 @@ export interface Upkeep {
   /** One that is paused stays so since then, with this reason. Whoever listens is told to look at everything. */
   pauseQueue(name: string, reason: string | null): Promise<void>;
   resumeQueue(name: string): Promise<void>;
+
+  /** What `verify` reads. */
+  readonly audit: Audit;
 }

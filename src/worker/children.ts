@@ -5,13 +5,15 @@ import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } f
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { childRunId } from "../core/ids.js";
-import { checkName } from "../core/names.js";
+import { checkName, checkTags } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { indexes } from "../core/ranges.js";
 import { childNode } from "../core/scope.js";
 import type { MapOp } from "../core/state.js";
 import { asDefinition } from "../define/as-definition.js";
 import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, MapResult } from "../define/context.js";
 import { anyHero } from "../define/definition.js";
+import { checkPriority } from "../define/function.js";
 import { checkHero } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
 import type { NewRun, RunRecord } from "../store/store.js";
@@ -23,6 +25,11 @@ import type { Turn } from "./turn.js";
 /** More children than this are born in several commits. */
 const birthsPerCommit = 500;
 const readsPerPage = 500;
+/** A map of so many took 216 MB and 65 s on SQLite; all its results are one array in one process. */
+const mostItems = 100_000;
+
+const childOptions = new Set<string>(["hero", "name", "tags", "priority"] satisfies (keyof ChildOptions)[]);
+const mapOptions = new Set<string>(["name", "concurrency", "tolerate"] satisfies (keyof MapOptions)[]);
 
 export async function startChild<I, O>(
   scope: Scope,
@@ -31,6 +38,8 @@ export async function startChild<I, O>(
   options: ChildOptions = {},
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
+  checkOptions("A child", options, childOptions);
+  const chosen = checkChosen(options);
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
@@ -45,7 +54,9 @@ export async function startChild<I, O>(
     turn.stir();
     return handle;
   }
-  const born = await turn.busy(() => birth(turn, child, key, options).then((make) => make(input, null)));
+  const born = await turn.busy(() =>
+    birth(turn, child, key, { ...options, ...chosen }).then((make) => make(input, null)),
+  );
   turn.outbox.starts.push({ ...born, id: runId, due: { kind: "now" } });
   turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.stir();
@@ -58,7 +69,8 @@ export async function mapChildren<I, O>(
   items: readonly I[],
   options: MapOptions = {},
 ): Promise<MapResult<O>> {
-  if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
+  checkItems(items);
+  checkOptions("A map", options, mapOptions);
   const { turn } = scope;
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const count = items.length;
@@ -99,22 +111,44 @@ interface Spawning {
   readonly isNew: boolean;
 }
 
-/** All children are born at once; those beyond the concurrency are held until others have ended. */
+function checkItems(items: unknown): asserts items is readonly unknown[] {
+  if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
+  if (items.length > mostItems)
+    throw new InvalidInputError(
+      `ctx.map takes at most ${mostItems.toLocaleString("en")} items, not ${items.length.toLocaleString("en")}: map over ` +
+        "parts of them with a child workflow that maps over its part, or use a resumable step.",
+    );
+}
+
+/** What a caller says about a child beside its input; refused before anything is recorded. */
+function checkChosen({ tags, priority }: ChildOptions): ChildOptions {
+  return {
+    ...(tags === undefined ? {} : { tags: checkTags(tags) }),
+    ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
+  };
+}
+
+/**
+ * Children are born in pages, each in a commit of its own; those beyond the concurrency are held until others have ended.
+ * One item that cannot be stored must not leave half a map behind, so all are tried before the first page is written. They
+ * are not kept meanwhile: encoded, 100,000 items would be in memory twice.
+ */
 async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], map: Spawning): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const make = await birth(turn, child, key, {});
-  // All of them first: one item that cannot be stored must not leave half a map behind.
-  const births: Omit<NewRun, "id" | "due">[] = [];
-  for (let index = map.spawned; index < count; index += 1) births.push(await make(items[index] as I, index));
   let spawned = map.spawned;
   let isNew = map.isNew;
+  // Items of a map that has begun were all tried then.
+  if (isNew && count > birthsPerCommit) await tryAll(items, make);
   do {
     const upTo = Math.min(count, spawned + birthsPerCommit);
+    const births: Omit<NewRun, "id" | "due">[] = [];
+    for (let index = spawned; index < upTo; index += 1) births.push(await make(items[index] as I, index));
     // Children that ended meanwhile have made room already.
     const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
     const released = Math.min(upTo, concurrency + settled);
     for (let index = spawned; index < upTo; index += 1) {
-      const born = births[index - map.spawned] as Omit<NewRun, "id" | "due">;
+      const born = births[index - spawned] as Omit<NewRun, "id" | "due">;
       turn.outbox.starts.push({
         ...born,
         id: childId(turn, key, index),
@@ -131,6 +165,17 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
     spawned = upTo;
     if (!(await turn.submit([]))) return;
   } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
+}
+
+/** After each page other things of this process get their turn. */
+async function tryAll(
+  items: readonly unknown[],
+  make: (input: unknown, index: number) => Promise<unknown>,
+): Promise<void> {
+  for (let index = 0; index < items.length; index += 1) {
+    await make(items[index], index);
+    if (index % birthsPerCommit === birthsPerCommit - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** Everything about a child but its input and id, looked up once. */

@@ -85,15 +85,40 @@ test("verify shows every difference, and fails", async () => {
     await alter(folder, `UPDATE pawl_runs SET status = 'waiting' WHERE id = '${ids.held}'`);
     const answer = await folder.pawl("verify");
     expect(complaintIn(answer)).toMatch(/^7 runs, \d+ events: 1 difference\.$/);
-    expect(answer.stdout).toMatch(new RegExp(`^${ids.held} +status +"paused" +"waiting"$`, "m"));
+    expect(answer.stdout).toContain(`Run ${ids.held} has another status in its row ("waiting") than its log says`);
+    expect(answer.stdout).toMatch(/^run\.status +Run /m);
     const asJson = await folder.pawl("verify", ids.held, "--json");
     expect(asJson.code).toBe(1);
     expect(JSON.parse(asJson.stdout).differences).toEqual([
-      { runId: ids.held, what: "status", log: "paused", table: "waiting" },
+      { kind: "run.status", runId: ids.held, log: "paused", table: "waiting", text: expect.any(String) },
     ]);
   } finally {
     await folder.remove();
   }
+});
+
+test("runs lists a damaged run with the others, and says which field cannot be read", async () => {
+  const { folder, ids } = await stockedFolder();
+  try {
+    await alter(folder, `UPDATE pawl_runs SET tags = '{' WHERE id = '${ids.held}'`);
+    const lines = (await folder.text("runs")).split("\n");
+    expect(lines.filter((line) => line.startsWith(ids.held))).toEqual([expect.stringMatching(/ held +damaged /)]);
+    expect(lines.length).toBeGreaterThan(6);
+    expect(await folder.complaint("show", ids.held)).toContain(`Run ${ids.held} cannot be read: its tags is damaged`);
+  } finally {
+    await folder.remove();
+  }
+});
+
+test("doctor and migrate say that the tables are newer than this program", async () => {
+  const folder = newFolder();
+  expect(await folder.text("migrate")).toContain("applied migration");
+  await alter(folder, "INSERT INTO pawl_migrations (version, name, at) VALUES (7, 'later', 1)");
+  const newer = "The tables have version 7, and this Pawl knows them up to version 1";
+  expect(await folder.complaint("migrate")).toContain(newer);
+  expect(await folder.complaint("runs")).toContain(newer);
+  const { checks } = JSON.parse((await folder.pawl("doctor", "--json")).stdout);
+  expect(checks).toContainEqual({ name: "migrations", verdict: "problem", text: expect.stringContaining(newer) });
 });
 
 test("doctor is content where there is nothing to mend", async () => {

@@ -117,6 +117,7 @@ forEachStore((kind) => {
       waitingFor: [],
       pauseReason: null,
       explanation: null,
+      damaged: [],
       pausedAt: null,
       canceledAt: null,
       currentStep: null,

@@ -113,12 +113,14 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 1, bytes: 0 },
     mysql: { statements: 1, packets: 1, bytes: 0 },
   },
+  // Of what a park writes, 8 bytes are the number of events in its note: by that `verify` finds that the end of a log is
+  // missing. The same in all that parks below.
   "fall asleep": {
     calls: { commit: 1 },
     rows: { "runs updated": 1, "tasks updated": 1, "events inserted": 1 },
-    postgres: { statements: 1, bytes: 311 },
-    sqlite: { statements: 6, bytes: 311 },
-    mysql: { statements: 8, packets: 2, bytes: 312 },
+    postgres: { statements: 1, bytes: 319 },
+    sqlite: { statements: 6, bytes: 319 },
+    mysql: { statements: 8, packets: 2, bytes: 320 },
   },
   // A claim, the log, and the event that the time has come.
   "wake up": {
@@ -131,17 +133,17 @@ const budgets: Record<ThingName, Budget> = {
   "wait for a signal": {
     calls: { commit: 1 },
     rows: { "runs updated": 1, "tasks updated": 1, "events inserted": 1 },
-    postgres: { statements: 1, bytes: 326 },
-    sqlite: { statements: 6, bytes: 326 },
-    mysql: { statements: 8, packets: 2, bytes: 327 },
+    postgres: { statements: 1, bytes: 334 },
+    sqlite: { statements: 6, bytes: 334 },
+    mysql: { statements: 8, packets: 2, bytes: 335 },
   },
   // The sender reads and decides; then a claim, and the log once more for the code.
   signal: {
     calls: { run: 1, tasks: 1, logs: 2, now: 1, commit: 1, claim: 1 },
     rows: { "runs updated": 1, "tasks updated": 2, "events inserted": 1 },
-    postgres: { statements: 8, bytes: 501 },
-    sqlite: { statements: 18, bytes: 501 },
-    mysql: { statements: 19, packets: 10, bytes: 503 },
+    postgres: { statements: 8, bytes: 509 },
+    sqlite: { statements: 18, bytes: 509 },
+    mysql: { statements: 19, packets: 10, bytes: 511 },
   },
   // The claim is in vain: a hint of mail does not say whether the addressee was parked.
   "signal to a busy run": {
@@ -163,9 +165,9 @@ const budgets: Record<ThingName, Budget> = {
       "inbox inserted": 1,
       "inbox deleted": 1,
     },
-    postgres: { statements: 9, bytes: 1_548 },
-    sqlite: { statements: 49, bytes: 1_548 },
-    mysql: { statements: 46, packets: 14, bytes: 1_554 },
+    postgres: { statements: 9, bytes: 9_548 },
+    sqlite: { statements: 49, bytes: 9_548 },
+    mysql: { statements: 46, packets: 14, bytes: 9_554 },
   },
   // Born before, with the others: what is left is to release, claim and end it, and its parent that hears of it.
   "child of a map": {
@@ -178,17 +180,17 @@ const budgets: Record<ThingName, Budget> = {
       "inbox inserted": 1,
       "inbox deleted": 1,
     },
-    postgres: { statements: 9, bytes: 1_270 },
-    sqlite: { statements: 48, bytes: 1_270 },
-    mysql: { statements: 44, packets: 14, bytes: 1_276 },
+    postgres: { statements: 9, bytes: 9_270 },
+    sqlite: { statements: 48, bytes: 9_270 },
+    mysql: { statements: 44, packets: 14, bytes: 9_276 },
   },
   // And the parent that parks.
   "100 births of a map": {
     calls: { commit: 2 },
     rows: { "runs inserted": 100, "runs updated": 1, "tasks inserted": 100, "tasks updated": 1, "events inserted": 1 },
-    postgres: { statements: 3, bytes: 20_436 },
-    sqlite: { statements: 210, bytes: 20_436 },
-    mysql: { statements: 16, packets: 4, bytes: 20_537 },
+    postgres: { statements: 3, bytes: 28_436 },
+    sqlite: { statements: 210, bytes: 28_436 },
+    mysql: { statements: 16, packets: 4, bytes: 28_537 },
   },
 
   // ── A hundred runs in one commit (batches.ts) ──────────────────────────────────────────────────────────────────────

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { withoutSecrets } from "../../store/secrets.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { count } from "../counting.js";
-import { withoutPassword } from "../database.js";
 import { type InitPlan, planInit } from "../init/plan.js";
 import type { PlannedFile } from "../init/write-migrations.js";
 import { colourOf, type Paint } from "../paint.js";
@@ -33,7 +33,7 @@ export const init = command({
     const { found, keyType, keys, trouble, hero, next } = plan;
     const database = {
       kind: found.kind,
-      url: found.url === null ? null : withoutPassword(found.url),
+      url: found.url === null ? null : withoutSecrets(found.url),
       from: found.from,
     };
     const value = {

@@ -77,7 +77,8 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
     id,
     workflow,
     ...(versions ? [version] : []),
-    { text: status, colour: colourOf(status) },
+    // In the status, which is always shown: the note has to go where there is little room.
+    run.damaged.length > 0 ? { text: "damaged", colour: "red" } : { text: status, colour: colourOf(status) },
     relative(createdAt, now),
     took,
     noteOf(run),
@@ -85,7 +86,8 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
 }
 
 /** What else is worth a look: whom it is about, and why it stands. */
-function noteOf({ hero, status, error, pauseReason, waitingFor }: RunInfo): string {
+function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunInfo): string {
+  if (damaged.length > 0) return `damaged: ${damaged.map(({ field }) => field).join(", ")}; see: pawl verify`;
   const [waiting] = status === "waiting" ? waitingFor : [];
   const what = waiting === undefined ? null : "names" in waiting ? waiting.names.join(", ") : null;
   const why =

@@ -3,7 +3,6 @@ import { command } from "../command.js";
 import { count } from "../counting.js";
 import { withPawl } from "../database.js";
 import { findRun } from "../find-run.js";
-import { jsonOf } from "../json.js";
 import { table } from "../table.js";
 
 export const verify = command({
@@ -21,20 +20,20 @@ export const verify = command({
       // A run that does not exist would differ in nothing.
       if (id !== undefined) await pawl.run(id).status();
       const found = await pawl.verify(id);
-      const { runs, events, differences } = found;
+      const { runs, events, differences, found: many } = found;
       const looked = `${count(runs, "run")}, ${count(events, "event")}`;
       out.print(found, () => {
         if (differences.length === 0) return `${looked}: the tables say what the logs say.`;
-        const rows = differences.map((one) => [one.runId, one.what, jsonOf(one.log), jsonOf(one.table)]);
-        return table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+        const rows = differences.map(({ kind, text }) => [kind, text]);
+        const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: false });
+        const more = many - differences.length;
+        return more === 0 ? lines : [...lines, `… and ${more.toLocaleString("en")} more.`];
       });
-      if (differences.length > 0) throw new CliError(`${looked}: ${count(differences.length, "difference")}.`);
+      if (many > 0) throw new CliError(`${looked}: ${count(many, "difference")}.`);
     }),
 });
 
 const columns = [
-  { title: "run", whole: true },
-  { title: "what", whole: true },
-  { title: "the log says" },
-  { title: "the table says" },
+  { title: "kind", whole: true },
+  { title: "what is wrong", whole: true },
 ] as const;

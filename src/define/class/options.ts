@@ -1,7 +1,7 @@
 /** What a class and its steps can be told, checked as soon as it is said. */
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
+import { checkName, checkTags } from "../../core/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/retry.js";
 import type { Aliases } from "../../core/step-name.js";
 import { checkAliases } from "../aliases.js";
@@ -114,7 +114,7 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
   version: (value) => checkName("version", value),
   tags: (value, what) => {
     if (!Array.isArray(value)) throw new InvalidInputError(`The ${what} must be a list.`);
-    return value.map((tag) => checkName("tag", tag));
+    return checkTags(value);
   },
   aliases: (value, what) => checkAliases(what, value),
   input: checkSchema,

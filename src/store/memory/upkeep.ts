@@ -1,6 +1,6 @@
 /** Upkeep of the memory store, on the rows that it shares with it. */
 import type { HintEmitter } from "../hints.js";
-import type { RunRecord, StoredEvent, TaskRecord, WorkerRecord, WorkflowRecord } from "../store.js";
+import type { CursorRow, InboxRow, RunRecord, StoredEvent, WorkerRecord, WorkflowRecord } from "../store.js";
 import type {
   Age,
   Backlog,
@@ -15,17 +15,15 @@ import type {
   WaitingParent,
   WorkerRoutes,
 } from "../upkeep.js";
-
-interface Task extends Pick<TaskRecord, "route" | "state" | "dueAt" | "owner" | "mail"> {
-  readonly run: Pick<RunRecord, "version" | "parentId">;
-}
+import { MemoryAudit } from "./audit.js";
+import type { Run, Task } from "./task.js";
 
 export interface MemoryRows {
-  readonly runs: Map<string, RunRecord>;
+  readonly runs: Map<string, Run>;
   readonly tasks: ReadonlyMap<string, Task>;
   readonly events: Map<string, StoredEvent[]>;
-  readonly inboxes: Map<string, unknown>;
-  readonly cursors: Map<string, unknown>;
+  readonly inboxes: Map<string, InboxRow[]>;
+  readonly cursors: Map<string, Map<string, CursorRow>>;
   readonly workers: Map<string, Omit<WorkerRecord, "owned">>;
   readonly workflows: ReadonlyMap<string, WorkflowRecord>;
   /** A key of a run that is gone may be used again. */
@@ -35,11 +33,13 @@ export interface MemoryRows {
 }
 
 export class MemoryUpkeep implements Upkeep {
+  readonly audit: MemoryAudit;
   readonly #rows: MemoryRows;
   readonly #paused = new Map<string, PausedQueue>();
 
   constructor(rows: MemoryRows) {
     this.#rows = rows;
+    this.audit = new MemoryAudit(rows);
   }
 
   async roots({ bornBefore, workflow, after, limit }: RootsPage): Promise<readonly Root[]> {

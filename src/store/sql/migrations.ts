@@ -34,7 +34,12 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
   // The common case, at every start of every process: nothing to do, and no lock for it.
   if ((await pendingMigrations(port, migrations)).length === 0) return;
   await port.locked(async (session) => {
-    const applied = new Set(await session.applied());
+    const versions = await session.applied();
+    checkNotNewer(
+      versions,
+      migrations.map((migration) => migration.version),
+    );
+    const applied = new Set(versions);
     for (const migration of migrations) {
       if (applied.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
@@ -50,11 +55,23 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
   });
 }
 
-/** Versions that a newer Pawl has applied are nobody's business here: old and new run side by side. */
+/** @throws MigrationError when a newer Pawl has been here: this one does not know what its tables mean */
 export async function pendingMigrations(
   port: Pick<MigrationPort, "applied">,
   migrations: readonly Migration[],
 ): Promise<readonly number[]> {
-  const applied = new Set(await port.applied());
-  return migrations.map((migration) => migration.version).filter((version) => !applied.has(version));
+  const applied = await port.applied();
+  const known = migrations.map((migration) => migration.version);
+  checkNotNewer(applied, known);
+  const done = new Set(applied);
+  return known.filter((version) => !done.has(version));
+}
+
+function checkNotNewer(applied: readonly number[], known: readonly number[]): void {
+  const [newest, latest] = [Math.max(0, ...applied), Math.max(0, ...known)];
+  if (newest <= latest) return;
+  throw new MigrationError(
+    `The tables have version ${newest}, and this Pawl knows them up to version ${latest}: a newer Pawl has migrated this ` +
+      "database. Update Pawl here, or use another database or schema.",
+  );
 }

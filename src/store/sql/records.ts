@@ -1,12 +1,21 @@
 /** Rows of the SQL tables, decoded. Drivers differ in what they make of BIGINT and booleans; here that ends. */
 import type { EventRow } from "../rows.js";
-import type { InboxRow, RunRecord, RunStatus, TaskRecord, WorkerRecord, WorkflowRecord } from "../store.js";
+import type {
+  Damage,
+  InboxRow,
+  Route,
+  RunRecord,
+  RunStatus,
+  TaskRecord,
+  WorkerRecord,
+  WorkflowRecord,
+} from "../store.js";
 import type { SqlRow } from "./dialect.js";
 
 /** `pawl_tasks.state`. */
 export const taskState = { parked: 0, ready: 1, owned: 2 } as const;
 
-const stateNames = ["parked", "ready", "owned"] as const;
+export const stateNames = ["parked", "ready", "owned"] as const;
 
 /**
  * The columns of a run as `decodeRun` wants them, from `runs r`. "running" is in no column of a run, it is derived from
@@ -25,7 +34,14 @@ const ownColumns = [
   "r.created_at, r.started_at, r.finished_at",
 ].join(", ");
 
+/** A row that is damaged is marked, never thrown at: it may stand in the middle of a list, or of a claim. */
 export function decodeRun(row: SqlRow): RunRecord {
+  const damage = damageOfRun(row);
+  const run = runOf(row);
+  return damage === null ? run : { ...run, damage };
+}
+
+function runOf(row: SqlRow): RunRecord {
   return {
     id: row.id as string,
     workflow: row.workflow as string,
@@ -48,6 +64,27 @@ export function decodeRun(row: SqlRow): RunRecord {
     startedAt: numberOrNull(row.started_at),
     finishedAt: numberOrNull(row.finished_at),
   };
+}
+
+const statuses = new Set<unknown>([
+  "pending",
+  "running",
+  "waiting",
+  "paused",
+  "completed",
+  "failed",
+  "canceled",
+] satisfies RunStatus[]);
+
+/** SQLite keeps text in a column of numbers if that is what it was given. */
+const numberColumns = ["priority", "parent_index", "created_at", "started_at", "finished_at"] as const;
+
+function damageOfRun(row: SqlRow): Damage | null {
+  if (!statuses.has(row.status)) return { column: "status", problem: `"${row.status}" is no status` };
+  for (const column of numberColumns) {
+    if (Number.isNaN(Number(row[column] ?? 0))) return { column, problem: `"${row[column]}" is no number` };
+  }
+  return damageOfTags(row.tags as string | null);
 }
 
 export function decodeTask(row: SqlRow): TaskRecord {
@@ -81,20 +118,29 @@ export function decodeInboxRow(row: SqlRow): InboxRow {
 }
 
 export function decodeWorker(row: SqlRow): WorkerRecord {
+  const routes = readRoutes(row.routes as string);
   return {
     id: row.id as string,
     name: row.name as string,
     host: row.host as string,
     pid: Number(row.pid),
     port: row.port === null ? null : Number(row.port),
-    routes: JSON.parse(row.routes as string),
+    routes: routes ?? [],
     leaseMs: Number(row.lease_ms),
     epoch: Number(row.epoch),
     live: Number(row.live) === 1,
     startedAt: Number(row.started_at),
     beatAt: Number(row.beat_at),
     owned: Number(row.owned ?? 0),
+    ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };
+}
+
+function readRoutes(text: string): readonly Route[] | null {
+  const isRoute = (one: unknown) =>
+    typeof one === "object" && one !== null && "workflow" in one && typeof one.workflow === "string";
+  const routes = parsed(text);
+  return Array.isArray(routes) && routes.every(isRoute) ? routes : null;
 }
 
 /** From `workflows w`. */
@@ -115,7 +161,26 @@ export function decodeWorkflow(row: SqlRow): WorkflowRecord {
 export const encodeTags = (tags: readonly string[]): string | null => (tags.length === 0 ? null : JSON.stringify(tags));
 
 const noTags: readonly string[] = [];
-export const decodeTags = (text: string | null): readonly string[] => (text === null ? noTags : JSON.parse(text));
+
+/** None when they cannot be read; `damageOfTags` says so. */
+export const decodeTags = (text: string | null): readonly string[] =>
+  text === null ? noTags : (readTags(text) ?? noTags);
+
+function readTags(text: string): readonly string[] | null {
+  const tags = parsed(text);
+  return Array.isArray(tags) && tags.every((tag) => typeof tag === "string") ? tags : null;
+}
+
+const damageOfTags = (text: string | null): Damage | null =>
+  text === null || readTags(text) !== null ? null : { column: "tags", problem: "it is not a list of texts" };
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 export const isOwned = (state: unknown) => state !== null && state !== undefined && Number(state) === taskState.owned;
 export const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));

@@ -14,6 +14,7 @@ import type {
   WaitingParent,
   WorkerRoutes,
 } from "../upkeep.js";
+import { SqlAudit } from "./audit.js";
 import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
 import { decodeWorkflow, isOwned, numberOrNull, taskState, taskStateOf, workflowColumns } from "./records.js";
 
@@ -38,12 +39,14 @@ interface RouteKey {
 const runsAtOnce = 500;
 
 export class SqlUpkeep implements Upkeep {
+  readonly audit: SqlAudit;
   readonly #db: UpkeepPort;
   readonly #dialect: Dialect;
 
   constructor(db: UpkeepPort, dialect: Dialect) {
     this.#db = db;
     this.#dialect = dialect;
+    this.audit = new SqlAudit(db, dialect);
   }
 
   async roots({ bornBefore, workflow, after, limit }: RootsPage): Promise<readonly Root[]> {

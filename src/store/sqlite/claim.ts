@@ -53,7 +53,7 @@ export function claim(db: Connection, request: ClaimRequest, at: number): ClaimR
   return {
     kind: "claimed",
     at,
-    tasks: taken.map((task) => claimed(db, task)),
+    tasks: taken.flatMap((task) => claimed(db, task) ?? []),
     nextDueAt: due.length >= limit ? null : nextDueAt(db, routes, at),
   };
 }
@@ -75,9 +75,12 @@ function promote(db: Connection, task: SqlRow): void {
   if (task.state === taskState.parked) db.run(readyTask, task.run_id);
 }
 
-function claimed(db: Connection, task: SqlRow): Claimed {
+/** null when the run's row is gone: that must not keep the worker from the other runs. `verify` reports such a task. */
+function claimed(db: Connection, task: SqlRow): Claimed | null {
+  const row = db.get(selectRun, task.run_id);
+  if (row === undefined) return null;
   return {
-    run: decodeRun(db.get(selectRun, task.run_id) as SqlRow),
+    run: decodeRun(row),
     deliveries: Number(task.deliveries) + 1,
     mail: Number(task.mail),
     fresh: task.fresh === 1,

@@ -318,6 +318,47 @@ export function upkeepTests(fixture: Fixture): void {
     unwatch();
   });
 
+  test("an audit has every run with its task, its messages and the length of its log, in pages without gaps", async () => {
+    const { audit } = fixture.store.upkeep;
+    const [over, open] = newRuns(2) as [NewRun, NewRun];
+    await ended([over]);
+    await fixture.start({ ...open, due: { kind: "held" } });
+    await fixture.store.send([letter(open.id, "a"), letter(open.id, "b")]);
+    const seen: string[] = [];
+    for (let after: string | null = null; ; ) {
+      const page = await audit.runs({ after, limit: 2 });
+      seen.push(...page.map(({ id }) => id));
+      if (page.length < 2) break;
+      after = (page[1] as { readonly id: string }).id;
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toContain(over.id);
+    expect(seen).toContain(open.id);
+    const byIds = await audit.runsById([open.id, over.id, newRun().id]);
+    expect(byIds.length).toBe(2);
+    expect(byIds.find(({ id }) => id === over.id)).toMatchObject({
+      status: "completed",
+      task: null,
+      inboxRows: 0,
+      lastEvent: 2,
+    });
+    expect(byIds.find(({ id }) => id === open.id)).toMatchObject({
+      status: "pending",
+      task: { route: open.workflow, version: "", state: "ready", owner: null, deliveries: 0, mail: 2 },
+      inboxRows: 2,
+      lastEvent: 0,
+      finishedAt: null,
+    });
+  });
+
+  test("an audit finds no row of this store without its run", async () => {
+    await ended(newRuns(3));
+    const { audit } = fixture.store.upkeep;
+    for (const table of ["tasks", "events", "inbox", "cursors"] as const) {
+      expect(await audit.strays(table, { after: null, limit: 100 })).toEqual([]);
+    }
+  });
+
   /** A listener that has just connected says so by a hint of its own; where it does not, nothing comes for a while. */
   function settled(count: () => number): () => Promise<boolean> {
     return async () => {

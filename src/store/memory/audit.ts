@@ -1,0 +1,84 @@
+/** The audit of the memory store, on the rows that it shares with it. */
+import type { Audit, AuditedRun, AuditPage, StrayTable } from "../audit.js";
+import type { InboxRow, StoredEvent } from "../store.js";
+import type { Run, Task } from "./task.js";
+
+export interface AuditedRows {
+  readonly runs: ReadonlyMap<string, Run>;
+  readonly tasks: ReadonlyMap<string, Task>;
+  readonly events: ReadonlyMap<string, readonly StoredEvent[]>;
+  readonly inboxes: ReadonlyMap<string, readonly InboxRow[]>;
+  readonly cursors: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+}
+
+export class MemoryAudit implements Audit {
+  readonly #rows: AuditedRows;
+
+  constructor(rows: AuditedRows) {
+    this.#rows = rows;
+  }
+
+  async runs(page: AuditPage): Promise<readonly AuditedRun[]> {
+    return this.#audited(pageOf(this.#rows.runs.keys(), page));
+  }
+
+  async runsById(ids: readonly string[]): Promise<readonly AuditedRun[]> {
+    return this.#audited(ids);
+  }
+
+  async strays(table: StrayTable, page: AuditPage): Promise<readonly string[]> {
+    const { runs, tasks, events, inboxes, cursors } = this.#rows;
+    // A log or an inbox that is empty has no rows.
+    const filled = (lists: ReadonlyMap<string, readonly unknown[]>) =>
+      [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
+    const ids = {
+      tasks: () => [...tasks.keys()],
+      events: () => filled(events),
+      inbox: () => filled(inboxes),
+      cursors: () => [...cursors.keys()],
+    }[table]();
+    const known = table === "inbox" ? tasks : runs;
+    return pageOf(
+      ids.filter((id) => !known.has(id)),
+      page,
+    );
+  }
+
+  #audited(ids: readonly string[]): AuditedRun[] {
+    return ids.flatMap((id) => {
+      const run = this.#rows.runs.get(id);
+      return run === undefined ? [] : this.#one(run);
+    });
+  }
+
+  #one(run: Run): AuditedRun {
+    const { id, workflow, version, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex } = run;
+    const { status, startedAt, finishedAt } = run;
+    const log = this.#rows.events.get(id) ?? [];
+    const birth = { id, workflow, version, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex };
+    return {
+      ...birth,
+      status,
+      startedAt,
+      finishedAt,
+      task: this.#taskOf(id),
+      inboxRows: this.#rows.inboxes.get(id)?.length ?? 0,
+      lastEvent: log.at(-1)?.seq ?? 0,
+      bytes: run.input.length + log.length * 100,
+    };
+  }
+
+  #taskOf(id: string): AuditedRun["task"] {
+    const task = this.#rows.tasks.get(id);
+    if (task === undefined) return null;
+    const { route, state, dueAt, owner, epoch, deliveries, mail } = task;
+    return { route, version: task.run.version, state, dueAt, owner, epoch, deliveries, mail };
+  }
+}
+
+function pageOf(ids: Iterable<string>, { after, limit }: AuditPage): string[] {
+  return [...ids]
+    .filter((id) => after === null || id > after)
+    .sort()
+    .slice(0, limit);
+}

@@ -1,0 +1,333 @@
+/** Rows that were changed, deleted or added by hand: `verify` finds each, and calls it by its name. */
+
+import { expect, test } from "vitest";
+import { event } from "../../src/core/event.js";
+import { childRunId } from "../../src/core/ids.js";
+import type { NewEvent, NewRun, Next, RunRecord } from "../../src/store/store.js";
+import { rawSql } from "../processes/raw-sql.js";
+import { forEachStore } from "../stores/harness.js";
+import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";
+
+interface Corruption {
+  readonly name: string;
+  readonly statements: readonly string[];
+  /** "kind id": what must be found. */
+  readonly expected: readonly string[];
+  /** What else this makes untrue. */
+  readonly besides?: readonly string[];
+}
+
+const nobody = "01990000-0000-7000-8000-000000000001";
+const nobody3 = "01990000-0000-7000-8000-000000000003";
+const nobody2 = "01990000-0000-7000-8000-000000000002";
+
+function corruptions({ runs }: EveryKindOfRun): Corruption[] {
+  const idsOf = (list: readonly { readonly id: string }[]) =>
+    list.map(({ id }) => id) as [string, string, string, string];
+  const done = idsOf(runs.done);
+  const sleeping = idsOf(runs.sleeping);
+  const failed = idsOf(runs.failed);
+  const waiting = idsOf(runs.waiting);
+  const delayed = idsOf(runs.delayed);
+  const crowd = idsOf(runs.crowd);
+  const [hero, otherHero] = idsOf(runs.heroes);
+  const childOf = (parent: string, node: string, index = 0) => childRunId(parent, node, index);
+  const run = (id: string, change: string) => `UPDATE pawl_runs SET ${change} WHERE id = '${id}'`;
+  const task = (id: string, change: string) => `UPDATE pawl_tasks SET ${change} WHERE run_id = '${id}'`;
+  const gone = (table: string, id: string) =>
+    `DELETE FROM pawl_${table} WHERE ${table === "runs" ? "id" : "run_id"} = '${id}'`;
+  const message = (id: string) =>
+    `INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ('${id}', 'signal', '{"name":"x","payload":"1","key":null}', 1)`;
+  const held = childOf(crowd[0], "all", 2);
+  const heldOfOther = childOf(crowd[1], "all", 1);
+  const endedChild = childOf(crowd[2], "done");
+  const openChild = childOf(crowd[3], "all", 0);
+  const released = childOf(runs.stranded.id, "all", 1);
+  return [
+    {
+      name: "the row of a run that has ended is deleted",
+      statements: [gone("runs", done[0])],
+      expected: [`log.without_run ${done[0]}`],
+      besides: [0, 1, 2].map((index) => `run.parent_missing ${childOf(done[0], "child", index)}`),
+    },
+    {
+      name: "the row of an open run is deleted",
+      statements: [gone("runs", delayed[0])],
+      expected: [`task.without_run ${delayed[0]}`],
+    },
+    {
+      name: "a child that was to come is deleted with all its rows",
+      statements: ["runs", "tasks", "events"].map((table) => gone(table, held)),
+      expected: [`child.missing ${crowd[0]}`],
+    },
+    {
+      name: "the last row of a log is missing",
+      statements: [`DELETE FROM pawl_events WHERE run_id = '${waiting[0]}' AND type = 'signal.received'`],
+      expected: [`log.short ${waiting[0]}`],
+    },
+    {
+      name: "a row in the middle of a log is missing",
+      statements: [`DELETE FROM pawl_events WHERE run_id = '${sleeping[0]}' AND seq = 3`],
+      expected: [`log.unreadable ${sleeping[0]}`],
+    },
+    {
+      name: "a row of a log claims to hold more events than it does",
+      statements: [`UPDATE pawl_events SET span = span + 1 WHERE run_id = '${sleeping[1]}' AND seq = 3`],
+      expected: [`log.unreadable ${sleeping[1]}`],
+    },
+    {
+      name: "an event cannot be read",
+      statements: [`UPDATE pawl_events SET data = '{' WHERE run_id = '${failed[0]}'`],
+      expected: [`log.unreadable ${failed[0]}`],
+    },
+    {
+      name: "a sleeping run is marked as completed",
+      statements: [run(sleeping[2], "status = 'completed'")],
+      expected: [`run.status ${sleeping[2]}`],
+    },
+    {
+      name: "a completed run is marked as failed",
+      statements: [run(done[1], "status = 'failed'")],
+      expected: [`run.output ${done[1]}`, `run.error ${done[1]}`],
+    },
+    {
+      name: "a failed run is marked as completed",
+      statements: [run(failed[1], "status = 'completed'")],
+      expected: [`run.output ${failed[1]}`, `run.error ${failed[1]}`],
+    },
+    {
+      name: "a failed run is marked as canceled",
+      statements: [run(failed[2], "status = 'canceled'")],
+      expected: [`run.error ${failed[2]}`],
+    },
+    {
+      name: "a child that its parent knows as completed is marked as canceled",
+      statements: [run(endedChild, "status = 'canceled', output = NULL")],
+      expected: [`child.status ${crowd[2]}`],
+    },
+    {
+      name: "a run that has ended is opened again",
+      statements: [run(done[2], "finished_at = NULL")],
+      expected: [`run.status ${done[2]}`, `task.missing ${done[2]}`],
+    },
+    {
+      name: "a task is deleted",
+      statements: [gone("tasks", delayed[1])],
+      expected: [`task.missing ${delayed[1]}`],
+    },
+    {
+      name: "a task belongs to a run that never was",
+      statements: [task(delayed[2], `run_id = '${nobody}'`)],
+      expected: [`task.without_run ${nobody}`, `task.missing ${delayed[2]}`],
+    },
+    {
+      name: "an open run ends in its row alone",
+      statements: [run(waiting[1], "finished_at = 1999999999999, status = 'completed', output = '1', waiting = NULL")],
+      expected: [`task.left_over ${waiting[1]}`],
+    },
+    {
+      name: "a child is given to a parent that does not exist",
+      statements: [run(heldOfOther, `parent_id = '${nobody}'`)],
+      expected: [`run.parent_missing ${heldOfOther}`, `run.parent ${heldOfOther}`],
+    },
+    {
+      name: "a task belongs to a worker that is unknown",
+      statements: [task(runs.keyed.id, "state = 2, owner = 'ghost', epoch = 1")],
+      expected: [`task.owner ${runs.keyed.id}`],
+    },
+    {
+      name: "a task names an owner without being owned",
+      statements: [task(runs.imported.id, "owner = 'ghost'")],
+      expected: [`task.state ${runs.imported.id}`],
+    },
+    {
+      name: "a signal with a key is in the log twice",
+      statements: [
+        `INSERT INTO pawl_events (run_id, seq, span, type, node, attempt, outcome, data, at)
+          SELECT run_id, seq + 1, span, type, node, attempt, outcome, data, at FROM pawl_events
+          WHERE run_id = '${waiting[2]}' AND type = 'signal.received'`,
+      ],
+      expected: [`log.doubled_signal_key ${waiting[2]}`],
+      besides: [`log.short ${waiting[2]}`],
+    },
+    {
+      name: "the counter of messages is wrong",
+      statements: [task(runs.paused.id, "mail = 3")],
+      expected: [`task.mail ${runs.paused.id}`],
+    },
+    {
+      name: "a message waits for a run that has ended",
+      statements: [message(runs.canceled.id)],
+      expected: [`inbox.without_task ${runs.canceled.id}`],
+    },
+    {
+      name: "a message waits for a run that never was",
+      statements: [message(nobody2)],
+      expected: [`inbox.without_task ${nobody2}`],
+    },
+    {
+      name: "a cursor belongs to a run that never was",
+      statements: [`INSERT INTO pawl_cursors (run_id, node, at) VALUES ('${nobody2}', 'items', 1)`],
+      expected: [`cursor.without_run ${nobody2}`],
+    },
+    {
+      name: "the time at which a sleep ends was moved",
+      statements: [task(sleeping[3], "due_at = due_at + 1000")],
+      expected: [`task.due ${sleeping[3]}`],
+    },
+    {
+      name: "a run that has not begun is not due any more",
+      statements: [task(delayed[3], "due_at = NULL")],
+      expected: [`task.stuck ${delayed[3]}`],
+    },
+    {
+      name: "a child that was let go is held",
+      statements: [task(released, "state = 0, due_at = NULL")],
+      expected: [`task.stuck ${runs.stranded.id}`],
+    },
+    {
+      name: "a run with messages is parked",
+      statements: [message(waiting[3]), task(waiting[3], "mail = 1")],
+      expected: [`task.stuck ${waiting[3]}`],
+    },
+    {
+      name: "a child ends without a message to its parent",
+      statements: [
+        run(openChild, "finished_at = 1999999999999, status = 'completed', output = '1', waiting = NULL"),
+        gone("tasks", openChild),
+      ],
+      expected: [`child.untold ${crowd[3]}`],
+    },
+    {
+      name: "the key of a hero is that of another",
+      statements: [run(hero, "hero_key = 'other'")],
+      expected: [`run.hero_key ${hero}`],
+    },
+    {
+      name: "tags cannot be read",
+      statements: [run(otherHero, "tags = '{'")],
+      expected: [`row.unreadable ${otherHero}`],
+    },
+    {
+      name: "an input cannot be read",
+      statements: [run(done[3], "input = '{'")],
+      expected: [`row.unreadable ${done[3]}`],
+    },
+    {
+      name: "a run began at another time",
+      statements: [run(runs.declared.id, "started_at = started_at - 5000")],
+      expected: [`run.started_at ${runs.declared.id}`],
+    },
+    {
+      name: "a run ended before its last event",
+      statements: [run(runs.built.id, "finished_at = 1000")],
+      expected: [`run.finished_at ${runs.built.id}`],
+    },
+    {
+      name: "a task is known by another workflow",
+      statements: [task(runs.pausedUnbegun.id, "workflow = 'other'")],
+      expected: [`task.route ${runs.pausedUnbegun.id}`],
+    },
+    {
+      name: "what a run waits for is not noted",
+      statements: [run(runs.saga.id, "waiting = NULL")],
+      expected: [`run.waiting ${runs.saga.id}`],
+      besides: [`task.due ${runs.saga.id}`],
+    },
+    {
+      name: "the row of a worker cannot be read",
+      statements: ["UPDATE pawl_workers SET routes = '{'"],
+      expected: ["row.unreadable null"],
+    },
+    {
+      name: "the row of a workflow cannot be read",
+      statements: ["UPDATE pawl_workflows SET graph = '{' WHERE name = 'unserved'"],
+      expected: ["row.unreadable null"],
+    },
+  ];
+}
+
+forEachStore(
+  (kind) => {
+    test("every row that was changed by hand is found by its kind, and nothing else is", async () => {
+      const lived = await everyKindOfRun(kind);
+      await lived.worker.worker.stop();
+      expect((await lived.w.pawl.verify()).differences).toEqual([]);
+      const planted = corruptions(lived);
+      const sql = await rawSql(lived.url);
+      for (const statement of planted.flatMap(({ statements }) => statements)) await sql.query(statement);
+      await sql.close();
+      const { differences, found } = await lived.w.pawl.verify();
+      expect(found).toBe(differences.length);
+      const names = differences.map(({ kind: what, runId }) => `${what} ${runId}`);
+      for (const { name, expected } of planted) expect(names, name).toEqual(expect.arrayContaining([...expected]));
+      const allowed = new Set(planted.flatMap(({ expected, besides = [] }) => [...expected, ...besides]));
+      expect(names.filter((one) => !allowed.has(one))).toEqual([]);
+      for (const { text, kind: what, log, table } of differences) {
+        expect(text, what).toMatch(/^(Run [0-9a-f-]{36}|Worker ".*"|Workflow ".*") .*\.$/s);
+        expect([log, table], what).not.toContain(undefined);
+      }
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
+
+const none: readonly never[] = [];
+
+/** What a store writes when it is asked to: the same corruptions without a hand at the tables, so also in memory. */
+forEachStore((kind) => {
+  test("what was written wrongly through the store is found as well", async () => {
+    const { w, runs, worker } = await everyKindOfRun(kind);
+    await worker.worker.stop();
+    const [asleep, moved, , twice] = runs.sleeping.map(({ id }) => id) as [string, string, string, string];
+    const [signaled, silenced] = runs.waiting.map(({ id }) => id) as [string, string];
+    const park = async (runId: string, change: Partial<Extract<Next, { kind: "park" }>>, events: NewEvent[] = []) => {
+      const run = (await w.store.run(runId)) as RunRecord;
+      const [task] = await w.store.tasks([runId]);
+      const after = (await w.store.logs([runId])).get(runId)?.length ?? 0;
+      const as = {
+        status: run.status as "waiting",
+        waiting: run.waiting,
+        startedAt: null,
+        wakeAt: task?.dueAt ?? null,
+      };
+      const next: Next = { kind: "park", wakeIn: null, ...as, ...change };
+      const lists = { drained: none, starts: none, mail: none, release: none, cursors: none };
+      const transition = { runId, after, events, next, ...lists };
+      expect(await w.store.commit({ fence: null, starts: [], transitions: [transition] })).toMatchObject({
+        kind: "committed",
+      });
+    };
+    await park(asleep, { wakeAt: w.clock.read() + 1 });
+    await park(moved, { status: "pending" });
+    await park(twice, { route: "other" });
+    await park(signaled, {}, [event("signal.received", {}, { name: "other", key: "once" })]);
+    await park(silenced, { waiting: "{" });
+    const fields = { workflow: "waiter", version: "", queue: "waiter", priority: 0, tags: [], startKey: null };
+    const kin = { parentId: null, parentNode: null, parentIndex: null };
+    const hero = { heroType: null, heroId: null, heroKey: null };
+    const born = { ...fields, ...kin, ...hero, input: "1" };
+    const starts: NewRun[] = [
+      { ...born, id: nobody, due: { kind: "held" } },
+      { ...born, id: nobody2, input: "{", heroKey: "other", due: { kind: "now" } },
+      { ...born, id: childRunId(nobody3, "x", 0), due: { kind: "now" }, parentId: nobody3, parentNode: "x" },
+    ];
+    await w.store.commit({ fence: null, transitions: [], starts });
+    const { differences } = await w.pawl.verify();
+    expect(differences.map(({ kind: what, runId }) => `${what} ${runId}`).sort()).toEqual(
+      [
+        `task.due ${asleep}`,
+        `run.status ${moved}`,
+        `task.route ${twice}`,
+        `log.doubled_signal_key ${signaled}`,
+        `log.short ${signaled}`,
+        `row.unreadable ${silenced}`,
+        `run.waiting ${silenced}`,
+        `task.stuck ${nobody}`,
+        `row.unreadable ${nobody2}`,
+        `run.hero_key ${nobody2}`,
+        `run.parent_missing ${childRunId(nobody3, "x", 0)}`,
+      ].sort(),
+    );
+  });
+});
