@@ -7,6 +7,7 @@ import { type Failure, reviveFailure } from "../core/failure.js";
 import { childRunId } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import { indexes } from "../core/ranges.js";
+import { releasable, release } from "../core/releasing.js";
 import { childNode } from "../core/scope.js";
 import type { MapOp } from "../core/state.js";
 import { asDefinition } from "../define/as-definition.js";
@@ -14,7 +15,8 @@ import type { ChildHandle, ChildOptions, ChildWorkflow, MapFailure, MapOptions, 
 import { anyHero } from "../define/definition.js";
 import { checkHero } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
-import type { NewRun, RunRecord } from "../store/store.js";
+import type { RunRecord } from "../store/store.js";
+import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
 import type { Deferred } from "./answers.js";
 import { insist } from "./insist.js";
 import type { Scope } from "./scope.js";
@@ -32,18 +34,31 @@ export async function startChild<I, O>(
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
-  const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
+  // One that was taken over from another run has the id that it has there.
+  const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
   const answer = scope.ask(key) as Promise<O>;
   answer.catch(() => {});
-  const handle: ChildHandle<O> = { runId, result: () => answer };
+  let handle: ChildHandle<O> = { runId, result: () => answer };
   if (op !== undefined || turn.halted) {
     turn.stir();
     return handle;
   }
-  const born = await turn.busy(() => birth(turn, child, key, options).then((make) => make(input, null)));
-  turn.outbox.starts.push({ ...born, id: runId, due: { kind: "now" } });
+  const [born, earlier] = await turn.busy(async () => {
+    const make = await birth(turn, child, key, options);
+    const fresh = await make(input, null);
+    return [fresh, await predecessorOfChild(turn, key, fresh)] as const;
+  });
+  if (earlier?.status === "completed") {
+    handle = { ...handle, runId: earlier.id };
+    turn.outbox.open(event("child.started", { node: key }, { runId: earlier.id, workflow: nameOf(child) }));
+    turn.outbox.events.push(event("child.completed", { node: key }, {}, { output: earlier.output as string }));
+    turn.stir();
+    return handle;
+  }
+  const own = earlier === null ? born : asSuccessor(born, earlier);
+  turn.outbox.starts.push({ ...own, id: runId, due: { kind: "now" } });
   turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.stir();
   return handle;
@@ -98,17 +113,21 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
   const { key, count, concurrency, tolerate } = map;
   const make = await birth(turn, child, key, {});
   // All of them first: one item that cannot be stored must not leave half a map behind.
-  const births: Omit<NewRun, "id" | "due">[] = [];
+  const births: ChildBirth[] = [];
   for (let index = map.spawned; index < count; index += 1) births.push(await make(items[index] as I, index));
+  const known = turn.state.ops.get(key) as MapOp | undefined;
+  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: map.spawned, births, map: known });
   let spawned = map.spawned;
   let isNew = map.isNew;
+  const from = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
     const upTo = Math.min(count, spawned + birthsPerCommit);
     // Children that ended meanwhile have made room already.
-    const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
-    const released = Math.min(upTo, concurrency + settled);
+    const op = turn.state.ops.get(key) as MapOp | undefined;
+    const released = releasable(op ?? { ...nothingYet, concurrency, ended: { has: isAdopted } }, upTo);
     for (let index = spawned; index < upTo; index += 1) {
-      const born = births[index - map.spawned] as Omit<NewRun, "id" | "due">;
+      if (isAdopted(index)) continue;
+      const born = births[index - map.spawned] as ChildBirth;
       turn.outbox.starts.push({
         ...born,
         id: childId(turn, key, index),
@@ -118,7 +137,7 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
     const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.outbox.events.push(
       isNew
-        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released })
+        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
         : event("map.spawned", { node: key }, { spawned: upTo, released }),
     );
     isNew = false;
@@ -153,13 +172,24 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
     parentId: turn.runId,
     parentNode: childNode(turn.state, key),
   };
-  return async (input: unknown, parentIndex: number | null): Promise<Omit<NewRun, "id" | "due">> => {
+  return async (input: unknown, parentIndex: number | null): Promise<ChildBirth> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
     return { ...fixed, parentIndex, input: encode(input, { what: `the input of child workflow "${name}"` }) };
   };
 }
 
 const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
+
+/** Those that were taken over have the ids that they have where they come from. */
+function childIds(turn: Turn, key: string, { adopted }: MapOp): (index: number) => string {
+  const others = new Map<number, string>();
+  for (const { run, node, indexes: of } of adopted ?? [])
+    for (const index of indexes(of)) others.set(index, childRunId(run, node, index));
+  return (index) => others.get(index) ?? childId(turn, key, index);
+}
+
+/** Of a map that is not in the log. */
+const nothingYet = { released: 0, settled: 0, ahead: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
   typeof child === "string" ? child : asDefinition(child).name;
@@ -174,12 +204,13 @@ function checkCount(name: string, value: number, least: number): number {
 export function releaseChildren(turn: Turn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
-    const allowed = Math.min(op.spawned, op.concurrency + op.settled);
+    const allowed = releasable(op, op.spawned);
     if (allowed <= op.released) continue;
-    for (let index = op.released; index < allowed; index += 1) turn.outbox.release.push(childId(turn, key, index));
+    for (let index = op.released; index < allowed; index += 1)
+      if (!op.ended.has(index)) turn.outbox.release.push(childId(turn, key, index));
     turn.outbox.events.push(event("map.released", { node: key }, { released: allowed }));
     // Noted here already: it must not be said twice while it is on its way into the log.
-    op.released = allowed;
+    release(op, allowed);
   }
 }
 
@@ -199,21 +230,26 @@ export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void
 /** Reads the children's results in pages, when the map as a whole has an answer. */
 export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
+    const idOf = childIds(turn, key, op);
     const ids =
-      op.phase === "settled"
-        ? Array.from({ length: op.count }, (_, index) => childId(turn, key, index))
-        : op.failed.map((index) => childId(turn, key, index));
+      op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failed.map(idOf);
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
+    let found = 0;
     for (let from = 0; from < ids.length; from += readsPerPage) {
       for (const run of await insist(
         () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)),
         () => turn.over,
       )) {
         const index = run.parentIndex as number;
+        found += 1;
         if (run.status === "completed") outputs[index] = decode(run.output as string);
         else failures.push({ index, runId: run.id, error: errorOf(run) });
       }
+    }
+    if (found < ids.length) {
+      const problem = `${ids.length - found} of the children of map "${key}" do not exist any more, and their results with them.`;
+      return turn.hold(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);
     if (op.phase === "settled") return call.resolve(Object.assign(outputs, { failures }));

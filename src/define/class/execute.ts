@@ -51,7 +51,11 @@ async function runJob({ name, options }: ChainStep, w: AnyInstance): Promise<unk
   const { job, args } = options;
   const given = typeof args === "function" ? await args.call(w, w) : args;
   const { attempt } = w;
-  const input: JobInput = { args: given, run: w.runId, node: { id: name, name }, attempt, failures: attempt - 1 };
+  const key = w.idempotencyKey === `${w.runId}:${name}` ? {} : { key: w.idempotencyKey };
+  const input: JobInput = {
+    ...{ args: given, run: w.runId, node: { id: name, name }, attempt, failures: attempt - 1 },
+    ...key,
+  };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
   return w.run(child as JobDefinition, input, { name: `attempt_${attempt}` });
 }
