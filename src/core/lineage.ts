@@ -28,6 +28,9 @@ export const callerNode = (parentNode: string): string =>
 /** A run is retried once: two runs that go on for the same one would both be responsible for what it has done. */
 export const retryIdOf = (runId: string): string => childRunId(runId, "retry", 0);
 
+/** Of runs that no other run has started, only retries have such an id: theirs is computed, of version 8. */
+export const mayBeRetry = (rootId: string): boolean => rootId[14] === "8";
+
 /** Whether what this step did was undone, or is being undone. */
 export const isUndone = (state: RunState, step: string): boolean => state.ops.has(compensationOf(step));
 

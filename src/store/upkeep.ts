@@ -12,6 +12,8 @@ export interface Age {
 
 export interface Root extends Age {
   readonly finishedAt: number | null;
+  /** Only such a run may have been retried. */
+  readonly hasFailed: boolean;
 }
 
 export interface RootsPage {
@@ -30,6 +32,7 @@ export interface ChildKey {
 
 export interface Child extends ChildKey {
   readonly finishedAt: number | null;
+  readonly hasFailed: boolean;
 }
 
 /** What metrics are made of. */

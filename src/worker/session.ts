@@ -205,7 +205,9 @@ export class Session {
       else if (inherited.kind === "again") await this.#reopen(run.id);
       else onRoom(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
-      if (!this.#dead && !(error instanceof FencedError)) await this.#hold(run.id, opening.log.length, error);
+      if (this.#dead || error instanceof FencedError) return;
+      const why = JSON.stringify({ news: -1, for: [], paused: toFailure(error).message });
+      await this.#hold(run.id, opening.log.length, error, why);
     }
   }
 
@@ -266,10 +268,10 @@ export class Session {
     });
   }
 
-  async #hold(runId: string, after: number, error: unknown): Promise<void> {
+  async #hold(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
     const events = [event("run.paused", {}, { reason: failure.message, error: failure })];
-    const parked = { status: "paused", waiting: null, startedAt: null, wakeAt: null, wakeIn: null } as const;
+    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
     const next = { kind: "park", ...parked } as const;
     const nothing = { drained: none, starts: none, mail: none, release: none, cursors: none };
     await this.committer.submit({ runId, after, events, next, ...nothing });
