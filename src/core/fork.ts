@@ -4,6 +4,7 @@
  */
 import { isCompensation } from "./compensation.js";
 import { type Adopted, dataOf, type EventData, event, type NewEvent, type Place, type StoredEvent } from "./event.js";
+import { fold } from "./fold.js";
 import { isUndone } from "./lineage.js";
 import { type LogInForce, logInForce } from "./log-in-force.js";
 import { type Range, rangesOf } from "./ranges.js";
@@ -37,11 +38,13 @@ class Forking {
   readonly #options: ForkOptions;
   readonly #log: LogInForce;
   readonly #hasOwnGraph: boolean;
+  readonly #ownSignalKeys: ReadonlySet<string> | null;
 
   constructor(options: ForkOptions) {
     this.#options = options;
     this.#log = logInForce(options.log);
     this.state = this.#log.state;
+    this.#ownSignalKeys = fold(options.own).signalKeys;
     this.#hasOwnGraph = options.own.some(({ type }) => type === "dag.imported");
   }
 
@@ -69,7 +72,7 @@ class Forking {
         return [event("run.started", {}, rest), this.#forked()];
       }
       case "signal.received":
-        return this.#log.spentSignals.has(seq) ? [] : [copy];
+        return this.#log.spentSignals.has(seq) || this.#hasComeAgain(one) ? [] : [copy];
       case "dag.imported":
         return this.#hasOwnGraph ? [] : [copy];
       case "shape.changed":
@@ -87,6 +90,14 @@ class Forking {
     if (this.#log.withdrawn.has(copy.node)) return [];
     const signals = dataOf(copy, "wait.completed").signals.map((signal) => numbers.get(signal) as number);
     return [event("wait.completed", { node: copy.node }, { signals })];
+  }
+
+  /** It was sent to the new run as well, with the same key, and has not been consumed here. */
+  #hasComeAgain(received: StoredEvent): boolean {
+    if (this.#ownSignalKeys === null) return false;
+    const { key } = dataOf(received, "signal.received");
+    if (key === undefined || !this.#ownSignalKeys.has(key)) return false;
+    return this.state.signals.some(({ seq }) => seq === received.seq);
   }
 
   /** Parts of a step that was undone are not kept: it begins at its beginning. Those of an unfinished one are, as by its next attempt. */

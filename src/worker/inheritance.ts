@@ -14,8 +14,8 @@ import { keep } from "./outbox.js";
 import { onFailureStep } from "./step.js";
 import type { Opening } from "./turn-host.js";
 
-/** The other run was told to end, and does so as soon as its steps have noticed. */
-const lookAgainMs = 500;
+/** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
+const lookAgainMs = { least: 500, most: 30_000 };
 
 export type Inherited =
   | { readonly kind: "inherited"; readonly log: readonly StoredEvent[] }
@@ -36,21 +36,21 @@ export interface Inheriting {
 }
 
 /** Whether there is something to take over that the log does not have yet. */
-export const isHeir = ({ run, log }: Opening): boolean =>
-  predecessorOf(run) !== null && !log.some(({ type }) => type === "run.forked");
+export const isHeir = ({ run, log }: Opening): boolean => predecessorOf(run) !== null && !hasInherited(log);
+
+const hasInherited = (log: readonly StoredEvent[]): boolean => log.some(({ type }) => type === "run.forked");
 
 export async function inherit(opening: Opening, given: Inheriting): Promise<Inherited> {
   const { run, log: own } = opening;
   const { store, insist } = given;
-  const from = predecessorOf(run) as string;
-  const predecessor = await insist(() => store.run(from));
-  if (predecessor === null) throw goneForGood(run, from);
-  if (predecessor.finishedAt === null) return park(opening, given);
-  // After its row: a run that has ended never changes.
-  const [logs, cursors] = await insist(() => Promise.all([store.logs([from]), store.cursors(from)]));
+  const found = await findPredecessor(run, given);
+  if (found === "open") return park(opening, given);
+  const { predecessor, log } = found;
+  const from = predecessor.id;
+  const cursors = await insist(() => store.cursors(from));
   const fork = forkOf({
     from,
-    log: logs.get(from) ?? [],
+    log,
     to: run.id,
     own,
     onFailure: given.hasOnFailure ? onFailureStep : null,
@@ -64,9 +64,28 @@ export async function inherit(opening: Opening, given: Inheriting): Promise<Inhe
   return { kind: "inherited", log: [...own, ...stamped(fork.events, own.length, at)] };
 }
 
+interface Predecessor {
+  readonly predecessor: RunRecord;
+  readonly log: readonly StoredEvent[];
+}
+
+/** The run to go on for. One that was canceled before it had taken anything over has nothing to give: it is the one before it. */
+async function findPredecessor(run: RunRecord, { store, insist }: Inheriting): Promise<Predecessor | "open"> {
+  for (let from = predecessorOf(run) as string; ; ) {
+    const predecessor = await insist(() => store.run(from));
+    if (predecessor === null) throw goneForGood(run, from);
+    if (predecessor.finishedAt === null) return "open";
+    // After its row: a run that has ended never changes.
+    const log = (await insist(() => store.logs([from]))).get(from) ?? [];
+    const before = predecessorOf(predecessor);
+    if (before === null || hasInherited(log)) return { predecessor, log };
+    from = before;
+  }
+}
+
 /** Until the other run has ended it may still do things, and undo them: nothing of it can be relied upon. */
 async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
-  const { log: own, inbox, at: now } = opening;
+  const { run, log: own, inbox, at: now } = opening;
   const state = fold(own);
   const received = inbox.flatMap((row) => {
     const command = readMail(row);
@@ -74,11 +93,13 @@ async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
   });
   const events = decide(state, received, now);
   fold(stamped(events, own.length, now), state);
-  const wakeIn = state.paused === null ? lookAgainMs : null;
+  const { least, most } = lookAgainMs;
+  const soon = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
+  const wakeIn = state.paused === null ? soon : null;
   const next = parkingWith(state, wakeIn);
   const receipt = await submit(opening, given, { events, next, drained: inbox.map(({ id }) => id) });
   if (receipt.kept) return { kind: "again" };
-  return { kind: "parked", dueAt: receipt.at + lookAgainMs, now: receipt.at };
+  return { kind: "parked", dueAt: receipt.at + soon, now: receipt.at };
 }
 
 function parkingWith(state: RunState, wakeIn: number | null): Next {
