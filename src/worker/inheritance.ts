@@ -1,7 +1,9 @@
 /** A run that goes on for another one begins with what that one has done: it is written into its log before its code runs. */
+import { encode } from "../core/codec.js";
 import { decide } from "../core/decide.js";
 import { InvalidStateError } from "../core/errors.js";
 import type { NewEvent, StoredEvent } from "../core/event.js";
+import type { Failure } from "../core/failure.js";
 import { fold } from "../core/fold.js";
 import { forkOf } from "../core/fork.js";
 import { predecessorOf } from "../core/lineage.js";
@@ -23,7 +25,7 @@ export type Inherited =
   | { readonly kind: "parked"; readonly dueAt: number; readonly now: number }
   /** Messages came while it was being parked. */
   | { readonly kind: "again" }
-  /** The other run has completed, so there was nothing left to do. */
+  /** The other run has completed, or this one was canceled: there was nothing left to do. */
   | { readonly kind: "finished" };
 
 export interface Inheriting {
@@ -56,7 +58,8 @@ export async function inherit(opening: Opening, given: Inheriting): Promise<Inhe
     onFailure: given.hasOnFailure ? onFailureStep : null,
   });
   if (predecessor.status === "completed") {
-    await submit(opening, given, { events: fork.events, ...endOf(run, predecessor) });
+    // It was canceled too late: what it came to is what this run comes to.
+    await submit(opening, given, { events: fork.events, ...endOf(run, "completed", predecessor.output, null) });
     return { kind: "finished" };
   }
   const kept = cursors.filter(({ node }) => fork.keepsCursor(node));
@@ -93,11 +96,16 @@ async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
   });
   const events = decide(state, received, now);
   fold(stamped(events, own.length, now), state);
+  const drained = inbox.map(({ id }) => id);
+  if (state.cancel !== null) {
+    // It has done nothing yet, so there is nothing to undo either.
+    await submit(opening, given, { events, drained, ...endOf(run, "canceled", null, canceledBy(state.cancel.reason)) });
+    return { kind: "finished" };
+  }
   const { least, most } = lookAgainMs;
   const soon = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
-  const wakeIn = state.paused === null ? soon : null;
-  const next = parkingWith(state, wakeIn);
-  const receipt = await submit(opening, given, { events, next, drained: inbox.map(({ id }) => id) });
+  const next = parkingWith(state, state.paused === null ? soon : null);
+  const receipt = await submit(opening, given, { events, next, drained });
   if (receipt.kept) return { kind: "again" };
   return { kind: "parked", dueAt: receipt.at + soon, now: receipt.at };
 }
@@ -117,12 +125,20 @@ async function submit(
   return receipt;
 }
 
-/** It was canceled too late: what it came to is what this run comes to. */
-function endOf(run: RunRecord, { output }: RunRecord): Pick<Transition, "next" | "mail"> {
-  const mail = mailToParent(run, "completed", output, null);
-  const next = { kind: "finish", status: "completed", output, error: null, startedAt: "now" } as const;
-  return { next, mail: mail === null ? none : [mail] };
+function endOf(
+  run: RunRecord,
+  status: "completed" | "canceled",
+  output: string | null,
+  failure: Failure | null,
+): Pick<Transition, "next" | "mail"> {
+  const mail = mailToParent(run, status, output, failure);
+  const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
+  const startedAt = status === "completed" ? "now" : null;
+  return { next: { kind: "finish", status, output, error, startedAt }, mail: mail === null ? none : [mail] };
 }
+
+const canceledBy = (reason: string | null): Failure | null =>
+  reason === null ? null : { name: "RunCanceledError", message: reason };
 
 const goneForGood = (run: RunRecord, from: string) =>
   new InvalidStateError(
