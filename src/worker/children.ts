@@ -40,7 +40,7 @@ export async function startChild<I, O>(
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
   const answer = scope.ask(key) as Promise<O>;
   answer.catch(() => {});
-  let handle: ChildHandle<O> = { runId, result: () => answer };
+  const handle: ChildHandle<O> = { runId, result: () => answer };
   if (op !== undefined || turn.halted) {
     turn.stir();
     return handle;
@@ -48,21 +48,23 @@ export async function startChild<I, O>(
   const [born, earlier] = await turn.busy(async () => {
     const make = await birth(turn, child, key, options);
     const fresh = await make(input, null);
-    return [fresh, await predecessorOfChild(turn, key, fresh)] as const;
+    const known = await predecessorOfChild(turn, key, fresh);
+    if (known?.status === "completed") await turn.submit(wholeChild(key, known));
+    return [fresh, known] as const;
   });
-  if (earlier?.status === "completed") {
-    handle = { ...handle, runId: earlier.id };
-    turn.outbox.open(event("child.started", { node: key }, { runId: earlier.id, workflow: nameOf(child) }));
-    turn.outbox.events.push(event("child.completed", { node: key }, {}, { output: earlier.output as string }));
-    turn.stir();
-    return handle;
-  }
+  if (earlier?.status === "completed") return { ...handle, runId: earlier.id };
   const own = earlier === null ? born : asSuccessor(born, earlier);
   turn.outbox.starts.push({ ...own, id: runId, due: { kind: "now" } });
   turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.stir();
   return handle;
 }
+
+/** A child of an earlier run that has completed is this one's: its result is there already. */
+const wholeChild = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
+  event("child.started", { node }, { runId: id, workflow }),
+  event("child.completed", { node }, {}, { output: output as string }),
+];
 
 export async function mapChildren<I, O>(
   scope: Scope,

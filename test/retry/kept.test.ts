@@ -382,37 +382,39 @@ describe("a retry", () => {
     expect(keys).toEqual([`${run.id}:pay`, `${built.id}:${node}`, `${run.id}:pay`, `${built.id}:${node}`]);
   });
 
-  test.each(["before", "after"])(
-    "takes over a child that completed %s the retry, unseen by its parent",
-    async (when) => {
-      const child = workflow("child", async (ctx, n: number) => {
-        const word = await ctx.waitForSignal<string>("go");
-        return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
-      });
-      const parent = workflow("parent", async (ctx) => [await ctx.run(child, 0), ...(await ctx.map(child, [1, 2]))]);
-      const w = await small(child, parent);
-      const run = await w.pawl.start(parent);
-      const childrenOf = async () => (await w.pawl.runs({ workflow: child, parentId: run.id })).runs;
-      const go = async () => {
-        for (const { id, status } of await childrenOf())
-          if (status !== "completed") await w.pawl.run(id).signal("go", "hello");
-        await w.toTheEnd();
-      };
-      await w.settle();
-      await go();
-      // It waits for its map; that it has failed is said by hand, so that its children do not hear of it.
-      const after = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
-      const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
-      await w.store.commit(batch(null, [transition(run.id, { after, next: failed })]));
-      if (when === "before") await go();
-      const again = await run.retry();
-      await w.settle();
-      if (when === "after") await go();
-      expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
-      expect(ran.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
-      expect((await w.pawl.verify()).differences).toEqual([]);
-    },
-  );
+  test.each([
+    ["a child", "before"],
+    ["children of a map", "before"],
+    ["a child", "after"],
+    ["children of a map", "after"],
+  ])("takes over %s that completed %s the retry, unseen by the parent", async (what, when) => {
+    const child = workflow("child", async (ctx, n: number) => {
+      const word = await ctx.waitForSignal<string>("go");
+      return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
+    });
+    const parent = workflow("parent", async (ctx) => [await ctx.run(child, 0), ...(await ctx.map(child, [1, 2]))]);
+    const w = await small(child, parent);
+    const run = await w.pawl.start(parent);
+    const go = async () => {
+      for (const { id } of (await w.pawl.runs({ workflow: child, status: "waiting" })).runs)
+        await w.pawl.run(id).signal("go", "hello");
+      await w.toTheEnd();
+    };
+    await w.settle();
+    if (what !== "a child") await go();
+    // That it has failed is said by hand, so that its children do not hear of it.
+    const after = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
+    const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
+    await w.store.commit(batch(null, [transition(run.id, { after, next: failed })]));
+    if (when === "before") await go();
+    const again = await run.retry();
+    await w.settle();
+    if (when === "after") await go();
+    if (what === "a child") await go();
+    expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
+    expect(ran.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
 
   test("that its worker dies with before it has begun is begun by the next", async () => {
     const wf = workflow("wf", async (ctx) => {
