@@ -155,8 +155,9 @@ async function* belongingTo(store: Store, runs: readonly Pick<Child, "id" | "has
   const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
   for (let from = 0; from < failed.length; from += rootsPerPage) {
     const originOf = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
+    // One that was canceled may have been retried, too.
     for (const { id, finishedAt, status } of await store.runsById([...originOf.keys()]))
-      yield { id, parentId: originOf.get(id) as string, finishedAt, hasFailed: status === "failed" };
+      yield { id, parentId: originOf.get(id) as string, finishedAt, hasFailed: status !== "completed" };
   }
 }
 

@@ -23,9 +23,12 @@ export async function retryRun(store: Store, run: RunRecord, hero: HeroPolicy = 
       runId: run.id,
       status: run.status,
     });
-  const retry = successorOf(run, hero);
-  const existing = await store.run(retry.id);
+  let last = run;
+  let existing = await store.run(retryIdOf(last.id));
+  // A retry that was canceled is gone on for in its place: there is one line of runs, and no key is used by two of them.
+  for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
   if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
+  const retry = successorOf(last, hero);
   const born = await store.commit({ fence: null, transitions: [], starts: [retry] });
   return { run: retry, isNew: true, refusal: born.kind === "committed" ? (born.refused[0] ?? null) : null };
 }

@@ -1,5 +1,5 @@
 /** A retry must be recognised by those who were asked before: what was unfinished keeps its idempotency key. */
-import { graph, job, PermanentError, step, Workflow, workflow } from "pawl";
+import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
@@ -41,7 +41,6 @@ class Order extends Workflow {
 }
 const charge = step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey), once);
 const drawn = graph("drawn", [charge]);
-const pay = job("Pay", (_args: { cents: number }, { idempotencyKey }) => bank.charge(idempotencyKey), once);
 const parent = workflow("parent", once, async (ctx) => ctx.run(order, undefined));
 const many = workflow("many", once, async (ctx) => [...(await ctx.map(order, [undefined, undefined]))]);
 
@@ -50,8 +49,8 @@ forEachStore((kind) => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
-    const { settle } = await w.worker([order, saga, Order, drawn, parent, many], { jobs: [pay] });
-    return { ...w, settle };
+    const working = await w.worker([order, saga, Order, drawn, parent, many]);
+    return { ...w, working, settle: working.settle };
   }
 
   for (const definition of [order, Order, drawn, parent, many]) {
@@ -71,6 +70,25 @@ forEachStore((kind) => {
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
   }
+
+  test("a retry that was canceled is retried in the place of the first run, with the same keys", async () => {
+    const w = await prepared();
+    bank.lostAnswers = 1;
+    const first = await w.pawl.start(order);
+    await w.settle();
+    await w.working.worker.stop();
+    const second = await first.retry();
+    await second.cancel();
+    const third = await first.retry();
+    expect(third.id).not.toBe(second.id);
+    expect((await first.retry()).id).toBe(third.id);
+    const { settle } = await w.worker([order]);
+    await settle();
+    expect(await third.result()).toBe("payment-1");
+    expect(bank.charges.size).toBe(1);
+    w.clock.moveTo(w.clock.read() + 86_400_000);
+    expect(await w.pawl.prune({ olderThan: "1 hour" })).toEqual({ runs: 3, trees: 1 });
+  });
 
   test("what was undone is done again under a new key: the provider must not answer with the payment it gave back", async () => {
     const w = await prepared();
