@@ -310,9 +310,9 @@ export class Client {
     const failed = await this.store.run(id);
     if (failed === null) throw new RunNotFoundError(id);
     const known = await this.registration(failed.workflow);
-    const { run, refusal } = await retryRun(this.store, failed, known?.hero);
-    if (refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
-    return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles);
+    const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
+    if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
+    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles);
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {

@@ -177,7 +177,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
     await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
   }
 
-  /** Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. */
+  /**
+   * Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. What was unfinished keeps
+   * its idempotency key. Once per run: while the new one is open, it is returned again; after that, retry the new one.
+   */
   retry(): Promise<RunHandle<Input, Output>> {
     return this.#services.retry(this.id);
   }

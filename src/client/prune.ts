@@ -1,6 +1,7 @@
 /**
  * Deletes runs that ended long ago, as whole trees: a parent and its children belong together, and children's ids are
- * computed from their parent's.
+ * computed from their parent's. A run that was retried and its retry belong together in the same way: the retry may have
+ * its results from children of the first, and the first must not be retried again because its retry was forgotten.
  *
  * The leaves go first and the root last. If this is cut short, the rest still hangs together and the next time finds it. It
  * goes in small batches, and rests after each for as long as it took: the database has at least half of its time for others.
@@ -8,6 +9,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
+import { mayBeRetry, predecessorOf, retryIdOf } from "../core/lineage.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Age, Child, ChildKey, Root, Store } from "../store/store.js";
 
@@ -40,7 +42,8 @@ export async function prune(store: Store, options: PruneOptions): Promise<Pruned
   const endedBefore = (await store.now()) - olderThanMs;
   const pruning = new Pruning(store, endedBefore, limit, options.signal);
   for await (const roots of oldRoots(store, endedBefore, nameOf(options.workflow))) {
-    await pruning.removeTreesOf(roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore));
+    const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
+    await pruning.removeTreesOf(await withoutRetries(store, old));
     if (pruning.isOver) break;
   }
   return { runs: pruning.runs, trees: pruning.trees };
@@ -56,6 +59,16 @@ async function* oldRoots(store: Store, bornBefore: number, workflow: string | nu
     if (last === undefined || page.length < rootsPerPage) return;
     after = last;
   }
+}
+
+/** A retry goes when the run goes that it was made of; unless somebody has removed that one by hand. */
+async function withoutRetries(store: Store, roots: readonly Root[]): Promise<readonly Root[]> {
+  const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
+  if (retries.length === 0) return roots;
+  const origins = new Map(retries.map((run) => [run.id, predecessorOf(run)]));
+  const known = [...origins.values()].filter((id) => id !== null);
+  const existing = new Set((await store.runsById(known)).map(({ id }) => id));
+  return roots.filter(({ id }) => !existing.has(origins.get(id) ?? ""));
 }
 
 class Pruning {
@@ -92,19 +105,20 @@ class Pruning {
   async #gather(roots: readonly Root[]): Promise<readonly (readonly string[])[] | "too many"> {
     const trees = new Map(roots.map(({ id }) => [id, [id]]));
     const rootOf = new Map(roots.map(({ id }) => [id, id]));
-    let level: readonly string[] = [...trees.keys()];
+    let level: readonly Pick<Child, "id" | "hasFailed">[] = roots;
     while (level.length > 0) {
-      const next: string[] = [];
-      for await (const { id, parentId, finishedAt } of childrenOf(this.#store, level)) {
+      const next: Child[] = [];
+      for await (const child of belongingTo(this.#store, level)) {
+        const { id, parentId, finishedAt } = child;
         const root = rootOf.get(parentId) as string;
         rootOf.set(id, root);
-        next.push(id);
+        next.push(child);
         if (finishedAt === null || finishedAt >= this.#endedBefore) trees.delete(root);
         else trees.get(root)?.push(id);
         if (rootOf.size > runsInMemory && roots.length > 1) return "too many";
       }
       // What hangs under a tree that stays need not be looked at.
-      level = next.filter((id) => trees.has(rootOf.get(id) as string));
+      level = next.filter(({ id }) => trees.has(rootOf.get(id) as string));
     }
     return [...trees.values()].map((tree) => tree.reverse());
   }
@@ -129,6 +143,21 @@ class Pruning {
   async #rest(ms: number): Promise<void> {
     const options = this.#signal === undefined ? {} : { signal: this.#signal };
     await sleep(Math.min(ms, longestRestMs), undefined, options).catch(() => {});
+  }
+}
+
+/** Children, and retries as if they were children of the runs that they go on for. */
+async function* belongingTo(store: Store, runs: readonly Pick<Child, "id" | "hasFailed">[]): AsyncGenerator<Child> {
+  yield* childrenOf(
+    store,
+    runs.map(({ id }) => id),
+  );
+  const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
+  for (let from = 0; from < failed.length; from += rootsPerPage) {
+    const originOf = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
+    // One that was canceled may have been retried, too.
+    for (const { id, finishedAt, status } of await store.runsById([...originOf.keys()]))
+      yield { id, parentId: originOf.get(id) as string, finishedAt, hasFailed: status !== "completed" };
   }
 }
 

@@ -1,58 +1,40 @@
 /** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
 import { InvalidStateError } from "../core/errors.js";
-import { fold } from "../core/fold.js";
-import { inheritedFrom } from "../core/fork.js";
-import { childRunId } from "../core/ids.js";
-import { parkingNote } from "../core/waiting.js";
+import { retryIdOf, successorNode } from "../core/lineage.js";
+import { frozenVersion, graphRoute } from "../core/route.js";
 import { anyHero, type HeroPolicy } from "../define/definition.js";
 import type { NewRun, Refusal, RunRecord, Store } from "../store/store.js";
 
-/** Makes the new run durable; it has a refusal when its hero has another active run by now. */
-export async function retryRun(
-  store: Store,
-  run: RunRecord,
-  hero: HeroPolicy = anyHero,
-): Promise<{ readonly run: NewRun; readonly refusal: Refusal | null }> {
+export interface Retried {
+  readonly run: NewRun | RunRecord;
+  /** False: it was there already, and is open. */
+  readonly isNew: boolean;
+  /** Its hero has another active run by now. */
+  readonly refusal: Refusal | null;
+}
+
+/**
+ * Makes the new run durable, in one commit. Which run it goes on for is in its row; what it takes over is written into its
+ * log by the worker that begins it, which has the code and can wait for children that are still being canceled.
+ */
+export async function retryRun(store: Store, run: RunRecord, hero: HeroPolicy = anyHero): Promise<Retried> {
   if (run.status !== "failed")
     throw new InvalidStateError(`Run ${run.id} is ${run.status}; only a run that has failed can be retried.`, {
       runId: run.id,
       status: run.status,
     });
-  const log = (await store.logs([run.id])).get(run.id) ?? [];
-  const retry = await newbornOf(store, run, hero);
+  let last = run;
+  let existing = await store.run(retryIdOf(last.id));
+  // A retry that was canceled is gone on for in its place: there is one line of runs, and no key is used by two of them.
+  for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
+  if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
+  const retry = successorOf(last, hero);
   const born = await store.commit({ fence: null, transitions: [], starts: [retry] });
-  const refusal = born.kind === "committed" ? (born.refused[0] ?? null) : null;
-  if (refusal !== null) return { run: retry, refusal };
-  const events = inheritedFrom(run.id, log);
-  const at = await store.now();
-  const state = fold(events.map((one, index) => ({ ...one, seq: index + 1, at })));
-  const none: readonly never[] = [];
-  const parked = {
-    status: "waiting",
-    waiting: parkingNote(state, -1),
-    startedAt: "now",
-    wakeAt: null,
-    wakeIn: 0,
-  } as const;
-  const next = { kind: "park", ...parked } as const;
-  const transition = {
-    runId: retry.id,
-    after: 0,
-    events,
-    next,
-    drained: none,
-    starts: none,
-    mail: none,
-    release: none,
-    cursors: none,
-  };
-  // If it does not find an empty log, somebody else did the same at the same moment.
-  await store.commit({ fence: null, transitions: [transition], starts: [] });
-  return { run: retry, refusal: null };
+  return { run: retry, isNew: true, refusal: born.kind === "committed" ? (born.refused[0] ?? null) : null };
 }
 
-/** Held until its log is there. The id is the next that is free: whoever repeats a retry that was cut short completes it. */
-async function newbornOf(store: Store, run: RunRecord, hero: HeroPolicy): Promise<NewRun> {
+/** Its key stays with the first run. A run that was a child is on its own: its parent has gone on without it. */
+function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
   const {
     status: _s,
     output: _o,
@@ -65,11 +47,24 @@ async function newbornOf(store: Store, run: RunRecord, hero: HeroPolicy): Promis
   } = run;
   const heroKey =
     run.heroType === null || hero.allowMultiple ? null : JSON.stringify([run.workflow, run.heroType, run.heroId]);
-  for (let count = 0; ; count += 1) {
-    const id = childRunId(run.id, "retry", count);
-    const [existing, log] = [await store.run(id), await store.log(id, { after: 0, limit: 1 })];
-    if (existing !== null && log.length > 0) continue;
-    const alone = { startKey: null, parentId: null, parentNode: null, parentIndex: null };
-    return { ...birth, ...alone, id, heroKey, due: { kind: "held" } };
-  }
+  return {
+    ...birth,
+    id: retryIdOf(run.id),
+    startKey: null,
+    parentId: null,
+    parentNode: successorNode(null, run.id),
+    parentIndex: null,
+    heroKey,
+    due: { kind: "now" },
+    ...(run.version === frozenVersion ? { route: graphRoute } : {}),
+  };
+}
+
+function checkOpen(run: RunRecord, retry: RunRecord): RunRecord {
+  if (retry.finishedAt === null) return retry;
+  const next = retry.status === "failed" ? "; retry that one" : "";
+  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${next}.`, {
+    runId: run.id,
+    status: run.status,
+  });
 }

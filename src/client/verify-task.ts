@@ -66,10 +66,9 @@ function checkProgress({ row, run }: StoredRun, task: AuditedTask, state: RunSta
   else checkParked(run.waiting, note, task, state, findings);
 }
 
-/** One that has not begun keeps the time that it was planned for; without one, something has to let it go. */
+/** One that has not begun keeps the time that it was planned for, also while it is paused; without one, something has to let it go. */
 function checkUnbegun(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
-  if (state.paused !== null) return findings.compare("task.due", "due time", state.paused.recheckAt, task.dueAt);
-  if (task.dueAt !== null || isHeld(row)) return;
+  if (task.dueAt !== null || isHeld(row) || (state.paused !== null && state.becameDue)) return;
   findings.add("task.stuck", "has not begun, is not due, and nothing will let it begin.", { table: task });
 }
 

@@ -7,6 +7,7 @@
 import { decode, encode } from "./codec.js";
 import type { FrozenDag } from "./dag.js";
 import type { Failure } from "./failure.js";
+import type { Range } from "./ranges.js";
 
 /** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
 export interface StoredEvent {
@@ -48,8 +49,19 @@ export interface EventData {
    * together with what the code did first.
    */
   "run.started": { began?: number; timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
-  /** It goes on where another run failed, with all that was done there. */
-  "run.forked": { from: string };
+  /**
+   * It goes on where another run has ended, with all that was done there for good. `root` is the first run of that line:
+   * idempotency keys begin with its id and random numbers are drawn from it. `roots`: the steps whose keys begin with
+   * another run's id, because what they did under the first key was undone. `redo`: what the other log has and was not
+   * kept. `children`: calls that are made again, with the places where earlier runs of the line have children of theirs.
+   */
+  "run.forked": {
+    from: string;
+    root: string;
+    roots?: Record<string, string>;
+    redo: string[];
+    children?: Record<string, Place[]>;
+  };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
@@ -129,6 +141,9 @@ export interface EventData {
     tolerate: number;
     spawned: number;
     released: number;
+    /** Those that are children of other runs, taken over with their results, and which of them have failed. */
+    from?: Adopted[];
+    failed?: Range[];
   };
   "map.spawned": { spawned: number; released: number };
   "map.released": { released: number };
@@ -146,9 +161,20 @@ export interface EventData {
   "call.added": Record<string, never>;
 }
 
+/** Where the children of one call are: their ids are computed from this. `node` is the name that they know the call by. */
+export interface Place {
+  run: string;
+  node: string;
+}
+
+/** Children of a map that have their results from another run of the line. */
+export interface Adopted extends Place {
+  indexes: Range[];
+}
+
 export type EventType = keyof EventData;
 
-interface Place {
+interface Position {
   readonly node?: string;
   readonly attempt?: number;
   readonly outcome?: Outcome;
@@ -157,7 +183,7 @@ interface Place {
 /** Makes an event. `raw` are user values that are encoded already; they join `data` under their names. */
 export function event<T extends EventType>(
   type: T,
-  place: Place,
+  place: Position,
   data?: EventData[T],
   raw?: Record<string, string>,
 ): NewEvent {

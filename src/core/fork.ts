@@ -1,72 +1,200 @@
-/** What a new run takes over from one that failed: all that was done for good, and nothing that was only begun. */
-import { compensationOf, isCompensation } from "./compensation.js";
-import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
+/**
+ * What a new run takes over from one that has ended: all that was done for good, and nothing that was only begun. The new
+ * log begins with it. What is made again is named, with the keys that it is recognised by.
+ */
+import { isCompensation } from "./compensation.js";
+import { type Adopted, dataOf, type EventData, event, type NewEvent, type Place, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
-import { scopeMark } from "./scope.js";
-import type { Op, RunState } from "./state.js";
+import { isUndone } from "./lineage.js";
+import { type LogInForce, logInForce } from "./log-in-force.js";
+import { type Range, rangesOf } from "./ranges.js";
+import { childNode, outerStep } from "./scope.js";
+import type { MapOp, Op, RunState } from "./state.js";
 
-/** The beginning of the new log. Numbers of signals are those of the new log. */
-export function inheritedFrom(runId: string, log: readonly StoredEvent[]): NewEvent[] {
-  const state = fold(log);
-  const isKept = (node: string) => keeps(state, node);
-  const numbers = new Map<number, number>();
-  const kept: NewEvent[] = [];
-  for (const { seq, at: _at, ...one } of log) {
-    const copy = copyOf(one, isKept, numbers);
-    if (copy === null) continue;
-    kept.push(copy);
-    numbers.set(seq, kept.length);
-    if (one.type !== "run.started") continue;
-    kept.push(event("run.forked", {}, { from: runId }));
+export interface ForkOptions {
+  /** The run that has ended, and its whole log. */
+  readonly from: string;
+  readonly log: readonly StoredEvent[];
+  /** The new run, and what its log has already: signals may have come before it began. */
+  readonly to: string;
+  readonly own: readonly StoredEvent[];
+  /** Under which name the code records what it does when the run fails; null: its workflow has no such thing. */
+  readonly onFailure: string | null;
+}
+
+export interface Fork {
+  readonly events: readonly NewEvent[];
+  /** Whether the progress of this step, and its cursor, are still true. */
+  keepsCursor(node: string): boolean;
+}
+
+export function forkOf(options: ForkOptions): Fork {
+  const forking = new Forking(options);
+  return { events: forking.events(), keepsCursor: (node) => !isUndone(forking.state, outerStep(node)) };
+}
+
+class Forking {
+  readonly state: RunState;
+  readonly #options: ForkOptions;
+  readonly #log: LogInForce;
+  readonly #hasOwnGraph: boolean;
+  readonly #ownSignalKeys: ReadonlySet<string> | null;
+
+  constructor(options: ForkOptions) {
+    this.#options = options;
+    this.#log = logInForce(options.log);
+    this.state = this.#log.state;
+    this.#ownSignalKeys = fold(options.own).signalKeys;
+    this.#hasOwnGraph = options.own.some(({ type }) => type === "dag.imported");
   }
-  return kept;
-}
 
-const ofTheRun = new Set(["signal.received", "shape.changed", "dag.imported"]);
-
-function copyOf(
-  one: NewEvent,
-  isKept: (node: string) => boolean,
-  numbers: ReadonlyMap<number, number>,
-): NewEvent | null {
-  if (one.type === "run.started") {
-    // It begins when it begins.
-    const { began: _began, ...rest } = dataOf(one, "run.started");
-    return event("run.started", {}, rest);
-  }
-  if (ofTheRun.has(one.type)) return one;
-  if (one.node === null || !isKept(one.node) || one.type.startsWith("map.") || one.type.startsWith("run.")) return null;
-  if (one.type !== "wait.completed") return one;
-  const { signals } = dataOf(one, "wait.completed");
-  return event("wait.completed", { node: one.node }, { signals: signals.map((seq) => numbers.get(seq) as number) });
-}
-
-/** Parts of a step are kept with it: a step that is run again begins at its beginning. */
-function keeps(state: RunState, node: string): boolean {
-  const mark = node.indexOf(scopeMark);
-  if (mark >= 0 && !keeps(state, node.slice(0, mark))) return false;
-  const op = state.ops.get(node);
-  return op !== undefined && !isCompensation(node) && isDone(state, node, op);
-}
-
-function isDone(state: RunState, node: string, op: Op): boolean {
-  switch (op.kind) {
-    case "step": {
-      // What was undone has to be done again.
-      const undone = state.ops.get(compensationOf(node));
-      return (op.phase === "completed" || op.phase === "skipped") && undone === undefined;
+  events(): NewEvent[] {
+    const copies: NewEvent[] = [];
+    const numbers = new Map<number, number>();
+    if (this.state.startedAt === null) copies.push(this.#forked());
+    for (const one of this.#log.events) {
+      const [first, ...more] = this.#copiesOf(one, numbers);
+      if (first === undefined) continue;
+      copies.push(first);
+      // Waits name the signals that they were given by their numbers, which are those of the new log.
+      numbers.set(one.seq, this.#options.own.length + copies.length);
+      copies.push(...more);
     }
-    case "timer":
-      return op.phase === "fired";
-    case "wait":
-      return op.phase === "completed" || op.phase === "timed out";
-    case "child":
-      return op.phase === "completed";
-    case "branch":
-    case "patch":
-      return true;
-    default:
-      // The results of a map lie with its children, which are those of the other run.
-      return false;
+    return copies;
   }
+
+  #copiesOf(one: StoredEvent, numbers: ReadonlyMap<number, number>): NewEvent[] {
+    const { seq, at: _at, ...copy } = one;
+    switch (copy.type) {
+      case "run.started": {
+        // It begins when it begins.
+        const { began: _began, ...rest } = dataOf(copy, "run.started");
+        return [event("run.started", {}, rest), this.#forked()];
+      }
+      case "signal.received":
+        return this.#log.spentSignals.has(seq) || this.#hasComeAgain(one) ? [] : [copy];
+      case "dag.imported":
+        return this.#hasOwnGraph ? [] : [copy];
+      case "shape.changed":
+      case "run.moved":
+        return [copy];
+      case "run.resumed": {
+        // What an operator said about changed code holds for the records that are taken over.
+        const { accept, renamed } = dataOf(copy, "run.resumed");
+        const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
+        return Object.keys(changes).length === 0 ? [] : [event("run.resumed", {}, { by: "operator", ...changes })];
+      }
+    }
+    if (copy.node === null || !this.#isKept(copy.node)) return [];
+    // Behind a pause of the code itself, which it passes.
+    if (copy.type === "run.paused" && this.state.ops.get(copy.node)?.kind === "pause")
+      return [copy, event("run.resumed", {}, { by: "operator" })];
+    if (copy.type.startsWith("run.")) return [];
+    if (copy.type.startsWith("map."))
+      return this.#log.settledBy.get(copy.node) === seq ? [this.#settledMap(copy.node)] : [];
+    if (copy.type !== "wait.completed") return [copy];
+    if (this.#log.withdrawn.has(copy.node)) return [];
+    const signals = dataOf(copy, "wait.completed").signals.map((signal) => numbers.get(signal) as number);
+    return [event("wait.completed", { node: copy.node }, { signals })];
+  }
+
+  /** It was sent to the new run as well, with the same key, and has not been consumed here. */
+  #hasComeAgain(received: StoredEvent): boolean {
+    if (this.#ownSignalKeys === null) return false;
+    const { key } = dataOf(received, "signal.received");
+    if (key === undefined || !this.#ownSignalKeys.has(key)) return false;
+    return this.state.signals.some(({ seq }) => seq === received.seq);
+  }
+
+  /** Parts of a step that was undone are not kept: it begins at its beginning. Those of an unfinished one are, as by its next attempt. */
+  #isKept(node: string): boolean {
+    const step = outerStep(node);
+    if (isCompensation(step) || step === this.#options.onFailure || isUndone(this.state, step)) return false;
+    const op = this.state.ops.get(node);
+    return op !== undefined && this.#isDone(node, op);
+  }
+
+  #isDone(node: string, op: Op): boolean {
+    switch (op.kind) {
+      case "step":
+        return op.phase === "completed" || op.phase === "skipped";
+      case "timer":
+        return op.phase === "fired" || this.#log.withdrawn.has(node);
+      case "wait":
+        return op.phase === "completed" || op.phase === "timed out" || this.#log.withdrawn.has(node);
+      case "child":
+        return op.phase === "completed";
+      case "map":
+        return op.phase === "settled";
+      default:
+        return true;
+    }
+  }
+
+  /** The results of a map lie with its children: the new log says whose children they are. */
+  #settledMap(node: string): NewEvent {
+    const { workflow, count, concurrency, tolerate, adopted, failed } = this.state.ops.get(node) as MapOp;
+    const own = othersThan(adopted ?? [], count);
+    const from: Adopted[] = [...(adopted ?? [])];
+    if (own.length > 0) from.push({ ...this.#placeOf(node), indexes: own });
+    const all = { spawned: count, released: count, from, failed: rangesOf(failed) };
+    return event("map.started", { node }, { workflow, count, concurrency, tolerate, ...all });
+  }
+
+  #placeOf(node: string): Place {
+    return { run: this.#options.from, node: childNode(this.state, node) };
+  }
+
+  #forked(): NewEvent {
+    const { from } = this.#options;
+    const roots = this.#roots();
+    const children = this.#children();
+    const data: EventData["run.forked"] = { from, root: this.state.lineage?.root ?? from, redo: this.#redo() };
+    if (roots.size > 0) data.roots = Object.fromEntries(roots);
+    if (children.size > 0) data.children = Object.fromEntries(children);
+    return event("run.forked", {}, data);
+  }
+
+  /** Each time something is undone, the next to do it again has a key of its own. */
+  #roots(): Map<string, string> {
+    const roots = new Map(this.state.lineage?.roots);
+    for (const key of this.state.ops.keys()) {
+      if (isUndone(this.state, key)) roots.set(key, this.#options.to);
+    }
+    return roots;
+  }
+
+  #children(): Map<string, Place[]> {
+    const { ops, lineage } = this.state;
+    const children = new Map<string, Place[]>();
+    for (const key of new Set([...(lineage?.children.keys() ?? []), ...ops.keys()])) {
+      const op = ops.get(key);
+      if (isUndone(this.state, outerStep(key)) || this.#isKept(key)) continue;
+      const places = [...(lineage?.children.get(key) ?? [])];
+      if (op?.kind === "child" || op?.kind === "map") places.unshift(this.#placeOf(key));
+      if (places.length > 0) children.set(key, places);
+    }
+    return children;
+  }
+
+  #redo(): string[] {
+    const { ops, redo } = this.state;
+    const asked = new Set([...(redo ?? []), ...ops.keys()]);
+    const { onFailure } = this.#options;
+    return [...asked].filter((key) => {
+      const step = outerStep(key);
+      return !isCompensation(step) && step !== onFailure && !this.#isKept(key);
+    });
+  }
+}
+
+function othersThan(adopted: readonly Adopted[], count: number): Range[] {
+  const others: Range[] = [];
+  let next = 0;
+  for (const [first, last] of adopted.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
+    if (next < first) others.push([next, first - 1]);
+    next = last + 1;
+  }
+  if (next < count) others.push([next, count - 1]);
+  return others;
 }

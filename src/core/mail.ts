@@ -2,6 +2,7 @@
 import { decode, encode } from "./codec.js";
 import type { Command, NodeResult } from "./decide.js";
 import type { Failure } from "./failure.js";
+import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
 
 export interface Message {
@@ -51,8 +52,9 @@ export function mailToParent(
   failure: Failure | null,
   attempted: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
 ): Message | null {
-  const { parentId, parentNode, parentIndex } = run;
-  if (parentId === null || parentNode === null) return null;
+  const { parentId, parentIndex } = run;
+  if (parentId === null || run.parentNode === null) return null;
+  const parentNode = callerNode(run.parentNode);
   if (parentIndex !== null && parentIndex < 0) {
     const error =
       status === "completed" ? null : (failure ?? { name: "RunCanceledError", message: "It was canceled." });

@@ -7,6 +7,12 @@ export const scopeMark = "/";
 export const itemPrefix = (item: number): string => `#${item + 1}${scopeMark}`;
 export const scopeOf = (step: string): string => step + scopeMark;
 
+/** The declared step that a call belongs to; a call of the handler itself belongs to itself. */
+export function outerStep(key: string): string {
+  const mark = key.indexOf(scopeMark);
+  return mark < 0 ? key : key.slice(0, mark);
+}
+
 /** The name under which children know the call that started them: those of an earlier generation are strangers. */
 export function childNode(state: RunState, key: string): string {
   const mark = key.indexOf(scopeMark);

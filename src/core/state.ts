@@ -1,5 +1,6 @@
 /** What a log says about its run: see `fold` for how it gets there. */
 import type { FrozenDag } from "./dag.js";
+import type { Adopted, Place } from "./event.js";
 import type { Failure } from "./failure.js";
 
 export interface Signal {
@@ -85,6 +86,10 @@ export interface MapOp {
   failed: number[];
   /** By index, which children have ended: a message may come twice. */
   readonly ended: Set<number>;
+  /** How many of those that have ended lie behind the released ones: they make no room for others. */
+  ahead: number;
+  /** Children that were taken over from other runs. */
+  readonly adopted: readonly Adopted[] | null;
 }
 
 interface BranchOp {
@@ -125,6 +130,16 @@ export interface Answered {
   readonly op: Op | undefined;
 }
 
+/** What a run has from the runs that it goes on for. */
+export interface Lineage {
+  /** The first of them. */
+  readonly root: string;
+  /** By step: the run whose id its idempotency key begins with, where that is not the root. */
+  readonly roots: ReadonlyMap<string, string>;
+  /** By call: where its children are, the newest first. */
+  readonly children: ReadonlyMap<string, readonly Place[]>;
+}
+
 export interface RunState {
   /** How many events have been folded. */
   seq: number;
@@ -145,12 +160,14 @@ export interface RunState {
   accepted: Set<string> | null;
   /** By the name in the code, the name that the log has. */
   renamed: Map<string, string> | null;
-  /** Of a retry: the calls of the failed run whose records were not taken over. They are made again. */
-  redo: ReadonlySet<string> | null;
   /** The signature of those that it was last executed with. */
   shape: string | null;
   /** The run that failed and that this one goes on for. */
   forkedFrom: string | null;
+  /** Of a run that goes on for another one, see `run.forked`. */
+  lineage: Lineage | null;
+  /** Calls that the other run had made and that were not kept: they are made again, whatever else the log has. */
+  redo: Set<string> | null;
   /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
   dag: FrozenDag | null;
   /** Timers and waits that bodies of declared steps have begun, by their keys. */
@@ -196,9 +213,10 @@ export function initialState(): RunState {
     added: null,
     accepted: null,
     renamed: null,
-    redo: null,
     shape: null,
     forkedFrom: null,
+    lineage: null,
+    redo: null,
     dag: null,
     resting: new Set(),
     bodyCalls: null,

@@ -15,7 +15,7 @@ export interface Logger {
 
 /** What the function of one step gets. */
 export interface StepTools {
-  /** The same for every attempt that Pawl could not see the end of: hand it to the payment provider. */
+  /** The same for every attempt that Pawl could not see the end of, also in a retry of the run: hand it to the payment provider. */
   readonly idempotencyKey: string;
   /** 1 for the first attempt. */
   readonly attempt: number;

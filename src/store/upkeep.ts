@@ -13,6 +13,8 @@ export interface Age {
 
 export interface Root extends Age {
   readonly finishedAt: number | null;
+  /** Only such a run may have been retried. */
+  readonly hasFailed: boolean;
 }
 
 export interface RootsPage {
@@ -31,6 +33,7 @@ export interface ChildKey {
 
 export interface Child extends ChildKey {
   readonly finishedAt: number | null;
+  readonly hasFailed: boolean;
 }
 
 /** What metrics are made of. */

@@ -8,6 +8,7 @@ import { childRunId } from "../core/ids.js";
 import { checkName, checkTags } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { indexes } from "../core/ranges.js";
+import { releasable, release } from "../core/releasing.js";
 import { childNode } from "../core/scope.js";
 import type { MapOp } from "../core/state.js";
 import { asDefinition } from "../define/as-definition.js";
@@ -16,7 +17,8 @@ import { anyHero } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
 import { checkHero } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
-import type { NewRun, RunRecord } from "../store/store.js";
+import type { RunRecord } from "../store/store.js";
+import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
 import type { Deferred } from "./answers.js";
 import { insist } from "./insist.js";
 import type { Scope } from "./scope.js";
@@ -41,8 +43,9 @@ export async function startChild<I, O>(
   checkOptions("A child", options, childOptions);
   const chosen = checkChosen(options);
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
-  const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
+  // One that was taken over from another run has the id that it has there.
+  const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
   const isAdded = options.added === true;
   const answer = scope.ask(key, isAdded) as Promise<O>;
@@ -54,14 +57,26 @@ export async function startChild<I, O>(
     turn.stir();
     return handle;
   }
-  const born = await turn.busy(() =>
-    birth(turn, child, key, { ...options, ...chosen }).then((make) => make(input, null)),
-  );
-  turn.outbox.starts.push({ ...born, id: runId, due: { kind: "now" } });
+  const [born, earlier] = await turn.busy(async () => {
+    const make = await birth(turn, child, key, { ...options, ...chosen });
+    const fresh = await make(input, null);
+    const known = await predecessorOfChild(turn, key, fresh);
+    if (known?.status === "completed") await turn.submit(wholeChild(key, known));
+    return [fresh, known] as const;
+  });
+  if (earlier?.status === "completed") return { ...handle, runId: earlier.id };
+  const own = earlier === null ? born : asSuccessor(born, earlier);
+  turn.outbox.starts.push({ ...own, id: runId, due: { kind: "now" } });
   turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.stir();
   return handle;
 }
+
+/** A child of an earlier run that has completed is this one's: its result is there already. */
+const wholeChild = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
+  event("child.started", { node }, { runId: id, workflow }),
+  event("child.completed", { node }, {}, { output: output as string }),
+];
 
 export async function mapChildren<I, O>(
   scope: Scope,
@@ -140,15 +155,25 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
   let isNew = map.isNew;
   // Items of a map that has begun were all tried then.
   if (isNew && count > birthsPerCommit) await tryAll(items, make);
+  const makeAll = async (first: number, end: number) => {
+    const births: ChildBirth[] = [];
+    for (let index = first; index < end; index += 1) births.push(await make(items[index] as I, index));
+    return births;
+  };
+  // A retry has to know of all children whether the failed run has them, before it says which of them it takes over.
+  const all = turn.state.lineage?.children.has(key) ? await makeAll(spawned, count) : null;
+  const known = turn.state.ops.get(key) as MapOp | undefined;
+  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, births: all ?? [], map: known });
+  const from = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
     const upTo = Math.min(count, spawned + birthsPerCommit);
-    const births: Omit<NewRun, "id" | "due">[] = [];
-    for (let index = spawned; index < upTo; index += 1) births.push(await make(items[index] as I, index));
+    const births = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await makeAll(spawned, upTo));
     // Children that ended meanwhile have made room already.
-    const settled = (turn.state.ops.get(key) as MapOp | undefined)?.settled ?? 0;
-    const released = Math.min(upTo, concurrency + settled);
+    const op = turn.state.ops.get(key) as MapOp | undefined;
+    const released = releasable(op ?? { ...nothingYet, concurrency, ended: { has: isAdopted } }, upTo);
     for (let index = spawned; index < upTo; index += 1) {
-      const born = births[index - spawned] as Omit<NewRun, "id" | "due">;
+      if (isAdopted(index)) continue;
+      const born = births[index - spawned] as ChildBirth;
       turn.outbox.starts.push({
         ...born,
         id: childId(turn, key, index),
@@ -158,7 +183,7 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
     const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.outbox.events.push(
       isNew
-        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released })
+        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
         : event("map.spawned", { node: key }, { spawned: upTo, released }),
     );
     isNew = false;
@@ -204,13 +229,24 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
     parentId: turn.runId,
     parentNode: childNode(turn.state, key),
   };
-  return async (input: unknown, parentIndex: number | null): Promise<Omit<NewRun, "id" | "due">> => {
+  return async (input: unknown, parentIndex: number | null): Promise<ChildBirth> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
     return { ...fixed, parentIndex, input: encode(input, { what: `the input of child workflow "${name}"` }) };
   };
 }
 
 const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
+
+/** Those that were taken over have the ids that they have where they come from. */
+function childIds(turn: Turn, key: string, { adopted }: MapOp): (index: number) => string {
+  const others = new Map<number, string>();
+  for (const { run, node, indexes: of } of adopted ?? [])
+    for (const index of indexes(of)) others.set(index, childRunId(run, node, index));
+  return (index) => others.get(index) ?? childId(turn, key, index);
+}
+
+/** Of a map that is not in the log. */
+const nothingYet = { released: 0, settled: 0, ahead: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
   typeof child === "string" ? child : asDefinition(child).name;
@@ -225,12 +261,13 @@ function checkCount(name: string, value: number, least: number): number {
 export function releaseChildren(turn: Turn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
-    const allowed = Math.min(op.spawned, op.concurrency + op.settled);
+    const allowed = releasable(op, op.spawned);
     if (allowed <= op.released) continue;
-    for (let index = op.released; index < allowed; index += 1) turn.outbox.release.push(childId(turn, key, index));
+    for (let index = op.released; index < allowed; index += 1)
+      if (!op.ended.has(index)) turn.outbox.release.push(childId(turn, key, index));
     turn.outbox.events.push(event("map.released", { node: key }, { released: allowed }));
     // Noted here already: it must not be said twice while it is on its way into the log.
-    op.released = allowed;
+    release(op, allowed);
   }
 }
 
@@ -250,21 +287,26 @@ export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void
 /** Reads the children's results in pages, when the map as a whole has an answer. */
 export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
+    const idOf = childIds(turn, key, op);
     const ids =
-      op.phase === "settled"
-        ? Array.from({ length: op.count }, (_, index) => childId(turn, key, index))
-        : op.failed.map((index) => childId(turn, key, index));
+      op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failed.map(idOf);
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
+    let found = 0;
     for (let from = 0; from < ids.length; from += readsPerPage) {
       for (const run of await insist(
         () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)),
         () => turn.over,
       )) {
         const index = run.parentIndex as number;
+        found += 1;
         if (run.status === "completed") outputs[index] = decode(run.output as string);
         else failures.push({ index, runId: run.id, error: errorOf(run) });
       }
+    }
+    if (found < ids.length) {
+      const problem = `${ids.length - found} of the children of map "${key}" do not exist any more, and their results with them.`;
+      return turn.hold(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);
     if (op.phase === "settled") return call.resolve(Object.assign(outputs, { failures }));

@@ -150,7 +150,7 @@ class Context implements WorkflowContext<any> {
     const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
-    const key = this.#scope.key(waitKey(this.runId, names.join(mode === "any" ? "|" : "&")));
+    const key = this.#scope.key(waitKey(names.join(mode === "any" ? "|" : "&")));
     const op = turn.recorded(key, "wait");
     const isAdded = options.added === true;
     const answer = this.#scope.ask(key, isAdded);
@@ -314,8 +314,8 @@ class Context implements WorkflowContext<any> {
 }
 
 /** Many long names make a short key all the same. */
-function waitKey(runId: string, names: string): string {
-  return `signal:${names.length <= longestWaitKey ? names : childRunId(runId, names, 0)}`;
+function waitKey(names: string): string {
+  return `signal:${names.length <= longestWaitKey ? names : childRunId("wait", names, 0)}`;
 }
 
 function checkCase(name: string, choice: string, cases: object): void {

@@ -94,7 +94,9 @@ export class Dispatcher {
     // Until it is in the log, it still looks as if it had to be sent.
     if (this.#sent.get(id) === attempt) return;
     this.#sent.set(id, attempt);
-    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.failures ?? 0 };
+    const owner = turn.keyOwner(id);
+    const key = owner === turn.runId ? {} : { key: `${owner}:${id}` };
+    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.failures ?? 0, ...key };
     // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
     const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
     const text = this.#written(input);

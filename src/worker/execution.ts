@@ -6,6 +6,8 @@ import type { Logger, StepTools } from "../define/context.js";
 export interface ExecutionHost {
   readonly runId: string;
   readonly log: Logger;
+  /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
+  keyOwner(node: string): string;
   /** Calls it, and knows meanwhile whose code runs. */
   callBody(execution: Execution, body: Body): unknown;
   progress(node: string, done: number, total?: number, message?: string): void;
@@ -38,7 +40,7 @@ export class Execution implements StepTools {
    * effect, so a provider must be able to recognise the next one.
    */
   get idempotencyKey(): string {
-    return `${this.#host.runId}:${this.key}`;
+    return `${this.#host.keyOwner(this.key)}:${this.key}`;
   }
 
   get abortSignal(): AbortSignal {

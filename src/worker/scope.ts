@@ -108,7 +108,9 @@ export class Scope {
   }
 
   #seed(suffix: string): string {
-    return this.#prefix === "" ? this.turn.runId : `${this.turn.runId}/${this.#prefix}${suffix}`;
+    // A run that goes on for another draws the same numbers: what was done with them is in its log.
+    const run = this.turn.state.lineage?.root ?? this.turn.runId;
+    return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
 
   /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */

@@ -2,15 +2,17 @@
  * One epoch of a worker: its fence, its committer, and the runs it has. When the store says that the fence is gone,
  * everything in here is dropped; the worker begins a new session under a higher epoch.
  */
-import { WorkflowNotFoundError } from "../core/errors.js";
+import { FencedError, WorkflowNotFoundError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
+import { predecessorOf } from "../core/lineage.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { Committer, type StartReceipt } from "./committer.js";
 import type { JobInfo } from "./dispatch.js";
+import { inherit, isHeir } from "./inheritance.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import { LogConflict } from "./log-conflict.js";
@@ -117,9 +119,9 @@ export class Session {
 
   /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
   async open(tasks: readonly Claimed[], at: number): Promise<void> {
-    const isNew = (task: Claimed) => task.fresh && task.mail === 0;
+    const isNew = (task: Claimed) => task.fresh && task.mail === 0 && predecessorOf(task.run) === null;
     for (const task of tasks) {
-      if (isNew(task)) this.#begin({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
+      if (isNew(task)) this.#beginTurn({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
     }
     const old = tasks.filter((task) => !isNew(task));
     if (old.length === 0) return;
@@ -130,10 +132,11 @@ export class Session {
       const [logs, inboxes] = await this.#insist(() =>
         Promise.all([store.logs(ids), mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
       );
-      for (const task of old) {
+      const begun = old.map((task) => {
         const { id } = task.run;
-        this.#begin({ ...task, log: logs.get(id) ?? none, inbox: inboxes.get(id) ?? none, at });
-      }
+        return this.#begin({ ...task, log: logs.get(id) ?? none, inbox: inboxes.get(id) ?? none, at });
+      });
+      await Promise.all(begun);
     });
   }
 
@@ -143,7 +146,7 @@ export class Session {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
       if (receipt.refusal === null) {
         tellOfRun(this.#options.log, run, "pending", receipt.at);
-        this.#begin({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
+        this.#beginTurn({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
       }
       return receipt;
     });
@@ -185,7 +188,33 @@ export class Session {
     return insist(read, () => this.#dead || this.#stopping);
   }
 
-  #begin(opening: Opening): void {
+  #begin(opening: Opening): void | Promise<void> {
+    return isHeir(opening) ? this.#beginHeir(opening) : this.#beginTurn(opening);
+  }
+
+  /** It goes on for another run, and has to know first what that one has done. */
+  async #beginHeir(opening: Opening): Promise<void> {
+    const { store, onRoom } = this.#options;
+    const { run } = opening;
+    try {
+      const { onFailure } = this.#options.definition(run.workflow, run.version);
+      const inherited = await inherit(opening, {
+        store,
+        committer: this.committer,
+        hasOnFailure: onFailure !== null,
+        insist: (read) => this.#insist(read),
+      });
+      if (inherited.kind === "inherited") this.#beginTurn({ ...opening, log: inherited.log });
+      else if (inherited.kind === "again") await this.#reopen(run.id);
+      else onRoom(inherited.kind === "parked" ? inherited : null);
+    } catch (error) {
+      if (this.#dead || error instanceof FencedError) return;
+      const why = JSON.stringify({ news: -1, for: [], paused: toFailure(error).message });
+      await this.#hold(run.id, opening.log.length, error, why);
+    }
+  }
+
+  #beginTurn(opening: Opening): void {
     if (this.#dead) return;
     const { run } = opening;
     let turn: Turn;
@@ -221,7 +250,7 @@ export class Session {
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
         );
         if (run === null) return;
-        this.#begin({ run, deliveries: 1, log: logs.get(runId) ?? none, inbox: inboxes.get(runId) ?? none, at });
+        await this.#begin({ run, deliveries: 1, log: logs.get(runId) ?? none, inbox: inboxes.get(runId) ?? none, at });
       } catch (error) {
         log.error(`Run ${runId} could not be taken up again.`, error);
       }
@@ -258,11 +287,11 @@ export class Session {
     });
   }
 
-  async #hold(runId: string, after: number, error: unknown): Promise<void> {
+  async #hold(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
     // If it had not begun yet: a worker had it, so its time has come.
     const events = [event("run.paused", {}, { reason: failure.message, error: failure }), event("run.became_due", {})];
-    const parked = { status: "paused", waiting: null, startedAt: null, wakeAt: null, wakeIn: null } as const;
+    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
     const next = { kind: "park", ...parked } as const;
     const nothing = { drained: none, starts: none, mail: none, release: none, cursors: none };
     await this.committer.submit({ runId, after, events, next, ...nothing });

@@ -13,6 +13,7 @@ import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import { fold } from "../core/fold.js";
+import { keyOwner } from "../core/lineage.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
@@ -144,6 +145,11 @@ export class Turn {
 
   get log(): Logger {
     return this.host.log;
+  }
+
+  /** What is done because the run failed is its own: another run failed for another reason. */
+  keyOwner(node: string): string {
+    return node === this.course.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
   }
 
   /** Whether the handler has been called in this turn. */

@@ -34,11 +34,13 @@ test("retry starts a run that goes on where another has failed", async () => {
   const { folder, ids } = stocked;
   const text = await folder.text("retry", ids.declined);
   const [, id] = /^Run (\S+) of declined goes on where run (\S+) has failed\.\n$/.exec(text) ?? [];
-  expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "waiting" });
+  expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "pending" });
+  expect((await folder.json("retry", ids.declined)).id).toBe(id);
+  await folder.text("cancel", id as string);
   const again = await folder.json("retry", ids.declined);
-  expect(again).toMatchObject({ workflow: "declined", status: "waiting" });
+  expect(again).toMatchObject({ workflow: "declined", status: "pending" });
   expect([ids.declined, id]).not.toContain(again.id);
-  for (const one of [id as string, again.id]) await folder.text("cancel", one);
+  await folder.text("cancel", again.id);
   expect(await folder.complaint("retry", ids.echo)).toBe(
     `Run ${ids.echo} is completed; only a run that has failed can be retried.`,
   );

@@ -1,6 +1,7 @@
 /** What children and maps of children do to the state of the run that started them. */
 import { dataOf, type StoredEvent } from "../event.js";
 import { indexes } from "../ranges.js";
+import { endMapChild, release } from "../releasing.js";
 import type { MapOp, RunState } from "../state.js";
 import { answer, type Folders, keyOf } from "./folder.js";
 
@@ -13,27 +14,33 @@ export const childFolders: Folders<"child" | "map"> = {
   "child.failed": (state, event) => endChild(state, event, "failed"),
   "child.canceled": (state, event) => endChild(state, event, "canceled"),
   "map.started": (state, event) => {
-    const counted = { settled: 0, failed: [], ended: new Set<number>() };
-    const op: MapOp = { kind: "map", phase: "open", ...dataOf(event, "map.started"), ...counted };
+    const { from = null, failed = [], ...fixed } = dataOf(event, "map.started");
+    const counted = { settled: 0, failed: [...indexes(failed)], ended: new Set<number>(), ahead: 0 };
+    const op: MapOp = { kind: "map", phase: "open", ...fixed, ...counted, adopted: from };
     state.ops.set(keyOf(event), op);
+    for (const one of from ?? []) for (const index of indexes(one.indexes)) endMapChild(op, index);
+    op.settled = op.ended.size;
     settleMap(state, event, op);
   },
   "map.spawned": (state, event) => {
     const op = state.ops.get(keyOf(event));
-    if (op?.kind === "map") Object.assign(op, dataOf(event, "map.spawned"));
+    if (op?.kind !== "map") return;
+    const { spawned, released } = dataOf(event, "map.spawned");
+    op.spawned = spawned;
+    release(op, released);
   },
   "map.released": (state, event) => {
     const op = state.ops.get(keyOf(event));
-    if (op?.kind === "map") op.released = dataOf(event, "map.released").released;
+    if (op?.kind === "map") release(op, dataOf(event, "map.released").released);
   },
   "map.settled": (state, event) => {
     const op = state.ops.get(keyOf(event));
     if (op?.kind !== "map") return;
     const { completed, failed } = dataOf(event, "map.settled");
-    for (const index of indexes(completed)) op.ended.add(index);
+    for (const index of indexes(completed)) endMapChild(op, index);
     for (const index of indexes(failed)) {
       if (op.ended.has(index)) continue;
-      op.ended.add(index);
+      endMapChild(op, index);
       // Those that are canceled because it has failed are not why it did.
       if (op.phase === "open") op.failed.push(index);
     }

@@ -16,7 +16,10 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
   },
   "run.forked": (state, event) => {
-    state.forkedFrom = dataOf(event, "run.forked").from;
+    const { from, root, roots = {}, redo, children = {} } = dataOf(event, "run.forked");
+    state.forkedFrom = from;
+    state.lineage = { root, roots: new Map(Object.entries(roots)), children: new Map(Object.entries(children)) };
+    state.redo = new Set(redo);
   },
   "shape.changed": (state, event) => {
     state.shape = dataOf(event, "shape.changed").shape;

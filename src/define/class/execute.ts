@@ -56,7 +56,9 @@ async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepS
   const given = typeof args === "function" ? await args.call(w, w) : args;
   const { jobRun } = scope;
   const node = { id: scope.execution.name, name };
-  const input: JobInput = { args: given, run: w.runId, node, attempt: w.attempt, failures: jobRun - 1 };
+  // Only a key that cannot be made of the run and the node is told: that of a retry, which keeps its predecessor's.
+  const key = w.idempotencyKey === `${w.runId}:${node.id}` ? {} : { key: w.idempotencyKey };
+  const input: JobInput = { args: given, run: w.runId, node, attempt: w.attempt, failures: jobRun - 1, ...key };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
   try {
     return await w.run(child as JobDefinition, input, { name: jobRunName(jobRun) });

@@ -40,6 +40,8 @@ export interface JobInput<Args = unknown> {
   readonly attempt: number;
   /** How many attempts before it have failed. */
   readonly failures: number;
+  /** The idempotency key of the node, if another run than this one began with it. */
+  readonly key?: string;
 }
 
 export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinition<JobInput<Args>, Output> {
@@ -90,12 +92,12 @@ export function isJob(value: unknown): value is JobDefinition {
   return isDefinition(value) && typeof (value as Partial<JobDefinition>).job === "string";
 }
 
-function toolsOf(ctx: WorkflowContext<unknown>, { run, node, attempt }: JobInput): JobTools {
+function toolsOf(ctx: WorkflowContext<unknown>, { run, node, attempt, key }: JobInput): JobTools {
   return {
     run: { id: run },
     node,
     attempt,
-    idempotencyKey: `${run}:${node.id}`,
+    idempotencyKey: key ?? `${run}:${node.id}`,
     log: ctx.log,
     progress: (done, total, message) => ctx.progress(done, total, message),
     ctx,

@@ -53,7 +53,7 @@ export class MemoryUpkeep implements Upkeep {
       )
       .sort(oldestFirst)
       .slice(0, limit)
-      .map(({ id, createdAt, finishedAt }) => ({ id, createdAt, finishedAt }));
+      .map(({ id, createdAt, finishedAt, status }) => ({ id, createdAt, finishedAt, hasFailed: status === "failed" }));
   }
 
   async children(
@@ -62,8 +62,9 @@ export class MemoryUpkeep implements Upkeep {
   ): Promise<readonly Child[]> {
     const parents = new Set(parentIds);
     const found: Child[] = [];
-    for (const { id, parentId, finishedAt } of this.#rows.runs.values()) {
-      if (parentId !== null && parents.has(parentId)) found.push({ parentId, id, finishedAt });
+    for (const { id, parentId, finishedAt, status } of this.#rows.runs.values()) {
+      if (parentId !== null && parents.has(parentId))
+        found.push({ parentId, id, finishedAt, hasFailed: status === "failed" });
     }
     const left = after === null ? found : found.filter((child) => byParent(child, after) > 0);
     return left.sort(byParent).slice(0, limit);

@@ -54,13 +54,14 @@ export class SqlUpkeep implements Upkeep {
       const conditions = [`r.created_at < ${bind(bornBefore)}`];
       if (workflow !== null) conditions.push(`r.workflow = ${bind(workflow)}`);
       if (after !== null) conditions.push(olderFirst(after, bind));
-      return `SELECT r.id, r.created_at, r.finished_at FROM ${table("runs")} r
+      return `SELECT r.id, r.created_at, r.finished_at, r.status FROM ${table("runs")} r
         WHERE ${conditions.join(" AND ")} AND r.parent_id IS NULL ORDER BY r.created_at, r.id LIMIT ${bind(limit)}`;
     });
     return rows.map((row) => ({
       id: row.id as string,
       createdAt: Number(row.created_at),
       finishedAt: numberOrNull(row.finished_at),
+      hasFailed: hasFailed(row),
     }));
   }
 
@@ -74,13 +75,14 @@ export class SqlUpkeep implements Upkeep {
     const rows = await this.#query((bind, table) => {
       const conditions = [this.#dialect.oneOf("r.parent_id", asked, bind)];
       if (after !== null) conditions.push(`(r.parent_id > ${bind(after.parentId)} OR r.id > ${bind(after.id)})`);
-      return `SELECT r.parent_id, r.id, r.finished_at FROM ${table("runs")} r
+      return `SELECT r.parent_id, r.id, r.finished_at, r.status FROM ${table("runs")} r
         WHERE ${conditions.join(" AND ")} ORDER BY r.parent_id, r.id LIMIT ${bind(limit)}`;
     });
     return rows.map((row) => ({
       parentId: row.parent_id as string,
       id: row.id as string,
       finishedAt: numberOrNull(row.finished_at),
+      hasFailed: hasFailed(row),
     }));
   }
 
@@ -305,6 +307,8 @@ export class SqlUpkeep implements Upkeep {
     );
   }
 }
+
+const hasFailed = (row: SqlRow): boolean => row.status === "failed";
 
 /** The first comparison is implied by the others; it is the one that an index range is made of. */
 const olderFirst = ({ createdAt, id }: Age, bind: Bind) =>

@@ -59,6 +59,28 @@ export function upkeepTests(fixture: Fixture): void {
     expect(older.map(({ id }) => id)).toEqual(byId(runs.slice(0, 3)).map(({ id }) => id));
   });
 
+  test("roots and children say which of them have failed", async () => {
+    const { upkeep } = fixture.store;
+    const workflow = unique("failed");
+    const worker = await fixture.worker();
+    const [failed, canceled, open] = newRuns(3, { workflow, due: { kind: "owned" } }) as [NewRun, NewRun, NewRun];
+    const child = newRun({ parentId: open.id, parentNode: "n", due: { kind: "owned" } });
+    await fixture.startAll([failed, canceled, open, child], worker);
+    const end = (run: NewRun, status: "failed" | "canceled") => transition(run.id, { next: finish(status) });
+    await fixture.commit(batch(worker, [end(failed, "failed"), end(canceled, "canceled"), end(child, "failed")]));
+    const now = (await fixture.store.now()) + 1;
+    const roots = await upkeep.roots({ bornBefore: now, workflow, after: null, limit: 10 });
+    expect(new Map(roots.map(({ id, hasFailed }) => [id, hasFailed]))).toEqual(
+      new Map([
+        [failed.id, true],
+        [canceled.id, false],
+        [open.id, false],
+      ]),
+    );
+    const children = await upkeep.children([open.id], { after: null, limit: 10 });
+    expect(children.map(({ id, hasFailed }) => [id, hasFailed])).toEqual([[child.id, true]]);
+  });
+
   test("children are found by their parents, in pages without gaps", async () => {
     const { upkeep } = fixture.store;
     const [one, two, other] = [await fixture.start(), await fixture.start(), await fixture.start()];

@@ -1,0 +1,473 @@
+/** What a retry takes over from the run that failed, what it does again, and what it leaves behind. */
+import { job, PermanentError, Workflow, workflow } from "pawl";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { batch, finish, transition } from "../../src/testing/store-suite/builders.js";
+import { errorOf, logOf, type Workflows, world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { Provider } from "./provider.js";
+
+let ran: string[] = [];
+let broken = true;
+beforeEach(() => {
+  ran = [];
+  broken = true;
+});
+const did = <T>(name: string, value: T): T => {
+  ran.push(name);
+  return value;
+};
+/** Fails for good while things are broken. */
+const flaky = () => {
+  if (broken) throw new PermanentError("no");
+  return did("flaky", "well");
+};
+
+async function small(...workflows: Workflows) {
+  const w = await world();
+  const { settle } = await w.worker(workflows);
+  const toTheEnd = async () => {
+    for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
+  };
+  return { ...w, settle, toTheEnd };
+}
+
+forEachStore((kind) => {
+  async function prepared(...workflows: Workflows) {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const { settle } = await w.worker(workflows);
+    return { ...w, settle, url: database.url };
+  }
+
+  test("two retries at the same time are one run, also of a run with a hero", async () => {
+    const once = workflow("once", (ctx) => ctx.step("flaky", flaky));
+    const w = await prepared(once);
+    for (const options of [{}, { hero: { type: "User", id: "1" } }]) {
+      broken = true;
+      const run = await w.pawl.start(once, undefined, options);
+      await w.settle();
+      broken = false;
+      const handles = await Promise.all([run.retry(), w.pawl.run(run.id).retry(), run.retry()]);
+      expect(new Set(handles.map(({ id }) => id)).size).toBe(1);
+      await w.settle();
+      expect(await handles[0]?.result()).toBe("well");
+    }
+    expect(ran).toEqual(["flaky", "flaky"]);
+  });
+
+  test("a retry is refused while its hero has another open run, and names that one", async () => {
+    const once = workflow("once", async (ctx) => {
+      await ctx.step("flaky", flaky);
+      await ctx.waitForSignal("go");
+    });
+    const w = await prepared(once);
+    const hero = { type: "User", id: "1" };
+    const run = await w.pawl.start(once, undefined, { hero, idempotencyKey: "cart-1" });
+    await w.settle();
+    broken = false;
+    const other = await w.pawl.start(once, undefined, { hero });
+    await w.settle();
+    expect(await errorOf(run.retry())).toMatchObject({ code: "ALREADY_ACTIVE", runId: other.id });
+    await other.cancel();
+    await w.settle();
+    const again = await run.retry();
+    await w.settle();
+    expect(await again.status()).toBe("waiting");
+    // The key of the start stays with the first run.
+    expect((await w.pawl.start(once, undefined, { idempotencyKey: "cart-1" })).id).toBe(run.id);
+    expect((await again.get()).idempotencyKey).toBeNull();
+  });
+
+  test("signals that nobody had consumed are taken over in their order, those that were consumed are not there twice", async () => {
+    const listens = workflow("listens", async (ctx) => {
+      const first = await ctx.waitForSignal("a");
+      const lost = await ctx.race({ never: ctx.waitForSignal("b"), soon: ctx.sleep("soon", 0) });
+      await ctx.step("flaky", flaky);
+      return [
+        first,
+        lost.name,
+        await ctx.waitForSignal("a"),
+        await ctx.waitForSignal("b"),
+        await ctx.waitForSignal("c"),
+      ];
+    });
+    const w = await prepared();
+    const run = await w.pawl.start(listens);
+    await run.signal("c", "c1", { key: "k" });
+    await run.signal("a", "a1");
+    await run.signal("a", "a2");
+    const { settle } = await w.worker([listens]);
+    for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
+    expect(await run.status()).toBe("failed");
+    expect(await errorOf(run.signal("b", "too late"))).toMatchObject({ code: "INVALID_STATE" });
+    broken = false;
+    const again = await run.retry();
+    await settle();
+    await again.signal("c", "again", { key: "k" });
+    await again.signal("b", "b1");
+    await settle();
+    expect(await again.result()).toEqual(["a1", "soon", "a2", "b1", "c1"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("a child that failed goes on where it failed, and so do its own children", async () => {
+    const bank = new Provider();
+    const leaf = workflow("leaf", { retry: { attempts: 1 } }, async (ctx, n: number) => {
+      await ctx.step("before", () => did(`before ${n}`, n));
+      if (n === 2) await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey));
+      return n * 10;
+    });
+    const middle = workflow("middle", async (ctx, n: number) => {
+      await ctx.step("open", () => did("open", n));
+      return [...(await ctx.map(leaf, [1, n, 3], { concurrency: 1 }))];
+    });
+    const top = workflow("top", async (ctx) => {
+      await ctx.step("begin", () => did("begin", 0));
+      return ctx.run(middle, 2);
+    });
+    const w = await prepared(leaf, middle, top);
+    bank.lostAnswers = 2;
+    let run = await w.pawl.start(top);
+    await w.settle();
+    for (let count = 0; count < 2; count += 1) {
+      expect(await run.status()).toBe("failed");
+      run = await run.retry();
+      for (let due = await w.settle(); due !== null; due = await w.settle()) w.clock.moveTo(due);
+    }
+    expect(await run.result()).toEqual([10, 20, 30]);
+    expect(bank.charges.size).toBe(1);
+    expect(ran).toEqual(["begin", "open", "before 1", "before 2", "before 3"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("a child that was canceled with its parent is waited for, and what it undid is done anew", async () => {
+    const bank = new Provider();
+    const slow = workflow("slow", async (ctx) => {
+      const payment = await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey), {
+        compensate: async ({ idempotencyKey }, id) => {
+          if (broken) throw new Error("the bank is busy");
+          bank.refund(idempotencyKey, id as string);
+        },
+        retry: { attempts: 2, initial: "1 hour" },
+      });
+      if (broken) await ctx.waitForSignal("never");
+      return payment;
+    });
+    const top = workflow("top", async (ctx) => {
+      const child = await ctx.start(slow, undefined);
+      await ctx.sleep("until it has charged", "1 minute");
+      await ctx.step("flaky", flaky);
+      return child.result();
+    });
+    const w = await prepared(slow, top);
+    const run = await w.pawl.start(top);
+    w.clock.moveTo((await w.settle()) as number);
+    await w.settle();
+    expect(await run.status()).toBe("failed");
+    // The child cannot give the money back for now.
+    const again = await run.retry();
+    await w.settle();
+    expect([bank.charges.size, bank.standing.length]).toEqual([1, 1]);
+    expect(await again.status()).toBe("failed");
+    broken = false;
+    const third = await again.retry();
+    for (let due = await w.settle(); due !== null; due = await w.settle()) w.clock.moveTo(due);
+    expect(await third.result()).toBe("payment-2");
+    expect(bank.standing).toEqual(["payment-2"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+forEachStore(
+  (kind) => {
+    test("a transactional step is not done again, and one that failed has the key that it had", async () => {
+      const database = await testDatabase(kind);
+      onTestFinished(() => database.drop());
+      const table = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable }[kind](() => database.url);
+      await table.create();
+      const writes = workflow("writes", async (ctx) => {
+        await ctx.transaction("first", (tx, { idempotencyKey }) => table.write(tx, idempotencyKey));
+        await ctx.transaction("second", async (tx, { idempotencyKey }) => {
+          await table.write(tx, idempotencyKey);
+          if (broken) throw new PermanentError("no");
+        });
+      });
+      const w = await world(kind, database.url);
+      const { settle } = await w.worker([writes]);
+      const run = await w.pawl.start(writes);
+      await settle();
+      expect(await run.status()).toBe("failed");
+      broken = false;
+      const again = await run.retry();
+      await settle();
+      expect(await again.status()).toBe("completed");
+      expect(await table.written()).toEqual([`${run.id}:first`, `${run.id}:second`]);
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
+
+describe("a retry", () => {
+  test("draws the same random numbers, passes the pauses that were passed, and keeps patches and branches", async () => {
+    const wf = workflow("wf", async (ctx) => {
+      const id = ctx.uuid();
+      await ctx.step("note", () => did(`note ${id}`, id));
+      const isNew = ctx.patched("new way");
+      ctx.pause("look at it");
+      const way = await ctx.branch("way", () => did("choose", "left" as const), { left: () => "went left" });
+      await ctx.step("flaky", flaky);
+      return { id, second: ctx.uuid(), isNew, way };
+    });
+    const w = await small(wf);
+    const run = await w.pawl.start(wf);
+    await w.settle();
+    await run.resume();
+    await w.settle();
+    const noted = ran[0]?.slice(5);
+    broken = false;
+    const again = await run.retry();
+    await w.settle();
+    expect(await again.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
+    expect(ran).toEqual([`note ${noted}`, "choose", "flaky"]);
+  });
+
+  test("tells of its own failure: onFailure is not something that was done already", async () => {
+    const told: string[] = [];
+    const wf = workflow("wf", { onFailure: ({ runId }) => void told.push(runId) }, (ctx) => ctx.step("flaky", flaky));
+    const w = await small(wf);
+    const run = await w.pawl.start(wf);
+    await w.settle();
+    const again = await run.retry();
+    await w.settle();
+    expect(told).toEqual([run.id, again.id]);
+  });
+
+  test("takes over what a handler that started over did last, not what it had forgotten", async () => {
+    let round = 0;
+    const wf = workflow("wf", async (ctx) => {
+      const number = await ctx.step("count", () => did("count", (round += 1)));
+      const word = await ctx.waitForSignal<string>("word");
+      if (number < 2) ctx.reattempt({ rewind: true });
+      await ctx.step("flaky", flaky);
+      return [number, word, await ctx.waitForSignal("word", { timeout: "1 hour" })];
+    });
+    const w = await small(wf);
+    const run = await w.pawl.start(wf);
+    await w.settle();
+    await run.signal("word", "forgotten");
+    await w.settle();
+    await run.signal("word", "last");
+    await w.settle();
+    broken = false;
+    const again = await run.retry();
+    await w.toTheEnd();
+    expect(await again.result()).toEqual([2, "last", null]);
+    expect(ran).toEqual(["count", "count", "flaky"]);
+  });
+
+  test("begins open sleeps anew, and does not repeat those that are over", async () => {
+    const wf = workflow("wf", async (ctx) => {
+      await ctx.sleep("first", "2 hours");
+      const second = ctx.sleep("second", "1 hour");
+      await ctx.step("flaky", flaky);
+      await second;
+    });
+    const w = await small(wf);
+    const run = await w.pawl.start(wf);
+    w.clock.moveTo((await w.settle()) as number);
+    await w.settle();
+    expect(await run.status()).toBe("failed");
+    w.clock.moveTo(w.clock.read() + 600_000);
+    broken = false;
+    const at = w.clock.read();
+    const again = await run.retry();
+    expect(await w.settle()).toBe(at + 3_600_000);
+    await w.toTheEnd();
+    expect(await again.status()).toBe("completed");
+  });
+
+  test("of a class that was sent to a later step does not begin with those before it", async () => {
+    class Sent extends Workflow {
+      static {
+        this.step("a", () => did("a", 0));
+        this.step("b", { wait: "1 day" }, () => did("b", 0));
+        this.step("c", () => did("c", 0));
+        this.step("d", { onException: "fail" }, flaky);
+      }
+    }
+    const w = await small(Sent);
+    const run = await w.pawl.start(Sent);
+    await w.settle();
+    await run.pause();
+    await run.resumeAt("c");
+    await w.settle();
+    expect(await run.status()).toBe("failed");
+    broken = false;
+    const again = await run.retry();
+    await w.toTheEnd();
+    expect(await again.status()).toBe("completed");
+    expect(ran).toEqual(["a", "c", "flaky"]);
+  });
+
+  test("of a resumable step goes on at its cursor, and keeps what the item in flight has recorded", async () => {
+    class Bill extends Workflow {
+      static {
+        this.resumableStep("bill", { onException: "fail" }, (w, iter) =>
+          iter.over(["ada", "grace", "joan"], async (name) => {
+            await w.step("charge", () => did(`charge ${name}`, 0));
+            if (name === "grace") await w.step("mail", flaky);
+          }),
+        );
+      }
+    }
+    const w = await small(Bill);
+    const run = await w.pawl.start(Bill);
+    await w.settle();
+    expect(await run.status()).toBe("failed");
+    broken = false;
+    const again = await run.retry();
+    await w.toTheEnd();
+    expect(await again.status()).toBe("completed");
+    expect(ran).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
+  });
+
+  test("undoes what it has taken over, and only what the first had not undone itself", async () => {
+    const undone: string[] = [];
+    const wf = workflow("wf", async (ctx) => {
+      await ctx.step("one", () => did("one", 1), {
+        compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+      });
+      await ctx.step("flaky", flaky);
+    });
+    const w = await small(wf);
+    const run = await w.pawl.start(wf);
+    await w.settle();
+    const again = await run.retry();
+    await w.settle();
+    expect(await again.status()).toBe("failed");
+    expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
+    expect(ran).toEqual(["one", "one"]);
+    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], roots: { one: again.id } });
+  });
+
+  test("hands the key of the first run to jobs, also of graphs that were built at run time", async () => {
+    const keys: string[] = [];
+    const pay = job("Pay", (_args: { cents: number }, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return flaky();
+    });
+    class Pays extends Workflow {
+      static {
+        this.step("pay", { job: pay, args: { cents: 1 }, onException: "fail" });
+      }
+    }
+    const w = await world();
+    const { settle } = await w.worker([Pays], { jobs: [pay] });
+    const run = await w.pawl.start(Pays);
+    await settle();
+    expect(await run.status()).toBe("failed");
+    const built = await w.pawl.build("built", (g) => void g.node("pay", { job: pay, args: { cents: 1 } }));
+    await settle();
+    // Such a run is paused when a node fails; that it has failed is said by hand here.
+    const { id: node } = (await built.nodes())[0] as { id: string };
+    const after = (await w.store.log(built.id, { after: 0, limit: 100 })).length;
+    const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
+    await w.store.commit(batch(null, [transition(built.id, { after, next: failed })]));
+    broken = false;
+    const again = [await run.retry(), await built.retry()];
+    await settle();
+    for (const one of again) expect(await one.status()).toBe("completed");
+    expect(keys).toEqual([`${run.id}:pay`, `${built.id}:${node}`, `${run.id}:pay`, `${built.id}:${node}`]);
+  });
+
+  test.each([
+    ["a child", "before"],
+    ["children of a map", "before"],
+    ["a child", "after"],
+    ["children of a map", "after"],
+  ])("takes over %s that completed %s the retry, unseen by the parent", async (what, when) => {
+    const child = workflow("child", async (ctx, n: number) => {
+      const word = await ctx.waitForSignal<string>("go");
+      return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
+    });
+    const parent = workflow("parent", async (ctx) => [await ctx.run(child, 0), ...(await ctx.map(child, [1, 2]))]);
+    const w = await small(child, parent);
+    const run = await w.pawl.start(parent);
+    const go = async () => {
+      for (const { id } of (await w.pawl.runs({ workflow: child, status: "waiting" })).runs)
+        await w.pawl.run(id).signal("go", "hello");
+      await w.toTheEnd();
+    };
+    await w.settle();
+    if (what !== "a child") await go();
+    // That it has failed is said by hand, so that its children do not hear of it.
+    const after = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
+    const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
+    await w.store.commit(batch(null, [transition(run.id, { after, next: failed })]));
+    if (when === "before") await go();
+    const again = await run.retry();
+    await w.settle();
+    if (when === "after") await go();
+    if (what === "a child") await go();
+    expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
+    expect(ran.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("that its worker dies with before it has begun is begun by the next", async () => {
+    const wf = workflow("wf", async (ctx) => {
+      await ctx.step("one", () => did("one", 1));
+      return ctx.step("flaky", flaky);
+    });
+    const w = await world();
+    const first = await w.worker([wf]);
+    const run = await w.pawl.start(wf);
+    await first.settle();
+    broken = false;
+    const read = w.store.cursors.bind(w.store);
+    const died = new Promise<void>((resolve) => {
+      // What it reads last before it writes what it takes over.
+      w.store.cursors = async (id) => {
+        w.store.cursors = read;
+        await first.kill();
+        resolve();
+        return read(id);
+      };
+    });
+    const again = await run.retry();
+    await died;
+    const { settle } = await w.worker([wf]);
+    await settle();
+    expect(await again.result()).toBe("well");
+    expect(ran).toEqual(["one", "flaky"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("may be sent signals, paused and canceled before a worker has begun it", async () => {
+    const wf = workflow("wf", async (ctx) => {
+      await ctx.step("one", () => did("one", 1));
+      await ctx.step("flaky", flaky);
+      return ctx.waitForSignal("go");
+    });
+    const w = await world();
+    const first = await w.worker([wf]);
+    const runs = [await w.pawl.start(wf), await w.pawl.start(wf)] as const;
+    await first.settle();
+    await first.worker.stop();
+    broken = false;
+    const [again, canceled] = [await runs[0].retry(), await runs[1].retry()];
+    await again.signal("go", "went");
+    await again.pause();
+    await again.resume();
+    await canceled.cancel();
+    const { settle } = await w.worker([wf]);
+    await settle();
+    expect(await again.result()).toBe("went");
+    expect(await canceled.status()).toBe("canceled");
+    expect(ran.filter((name) => name === "one")).toHaveLength(2);
+    expect((await logOf(again)).filter((line) => line === "run.forked")).toHaveLength(1);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});

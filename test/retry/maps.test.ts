@@ -1,0 +1,151 @@
+/** Children of a map that completed are taken over by a retry; only those that did not run again, each once. */
+import { PermanentError, workflow } from "pawl";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import type { Store } from "../../src/store/store.js";
+import { world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+const count = 1_200;
+const items = Array.from({ length: count }, (_, index) => index);
+let ran: number[] = [];
+let running = 0;
+let most = 0;
+let refused = (_n: number): boolean => false;
+beforeEach(() => {
+  ran = [];
+  running = 0;
+  most = 0;
+});
+const square = workflow("square", (ctx, n: number) =>
+  ctx.step("square", async () => {
+    ran.push(n);
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise(setImmediate);
+    running -= 1;
+    if (refused(n)) throw new PermanentError(`not ${n}`);
+    return n * n;
+  }),
+);
+const all = workflow("all", async (ctx) => [...(await ctx.map(square, items, { concurrency: 50, tolerate: 30 }))]);
+
+forEachStore((kind) => {
+  async function prepared() {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const { settle } = await w.worker([square, all]);
+    return { ...w, settle };
+  }
+
+  test("1,200 items, of which some fail: the retry runs those once each, and the results are in their places", async () => {
+    const w = await prepared();
+    // The last ones, and some here and there: the map fails at the 31st of them.
+    refused = (n) => n >= 1_160 || n % 400 === 7;
+    const run = await w.pawl.start(all);
+    await w.settle();
+    expect(await run.status()).toBe("failed");
+    const before = await doneIn(w.store);
+    ran = [];
+    most = 0;
+    refused = () => false;
+    const calls = counted(w.store);
+    const again = await run.retry();
+    await w.settle();
+    expect(await again.result()).toEqual(items.map((n) => n * n));
+    expect(ran.toSorted((a, b) => a - b)).toEqual(items.filter((n) => !before.has(n)));
+    expect(most).toBeLessThanOrEqual(50);
+    // Each page of children is read once to see which are there, and once for its results.
+    expect(calls.pages).toBeLessThanOrEqual(2 * Math.ceil(count / 500));
+    expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: again.id })).runs).toHaveLength(ran.length);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  }, 120_000);
+
+  /** By their numbers, those that have completed. */
+  async function doneIn(store: Store): Promise<Set<number>> {
+    const done = new Set<number>();
+    for (let after: { createdAt: number; id: string } | undefined; ; ) {
+      const page = await store.runs({ workflow: "square", limit: 500, ...(after === undefined ? {} : { after }) });
+      for (const run of page) if (run.status === "completed") done.add(run.parentIndex as number);
+      after = page.at(-1);
+      if (after === undefined) return done;
+    }
+  }
+
+  test("results from three runs come together in the last, and a later failure keeps the whole map", async () => {
+    const w = await prepared();
+    let broken = true;
+    const few = workflow("few", async (ctx) => {
+      const squares = await ctx.map(square, [0, 1, 2, 3, 4, 5]);
+      await ctx.step("flaky", () => {
+        if (broken) throw new PermanentError("no");
+      });
+      return [...squares];
+    });
+    const { settle } = await w.worker([few, square]);
+    const settleAll = async () => {
+      for (let round = 0; round < 4; round += 1) {
+        await settle();
+        await w.settle();
+      }
+    };
+    refused = (n) => n % 2 === 1;
+    const first = await w.pawl.start(few);
+    await settleAll();
+    refused = (n) => n === 5;
+    const second = await first.retry();
+    await settleAll();
+    expect(await second.status()).toBe("failed");
+    refused = () => false;
+    const third = await second.retry();
+    await settleAll();
+    expect(await third.status()).toBe("failed");
+    expect(ran.filter((n) => n === 5).length).toBeGreaterThanOrEqual(2);
+    broken = false;
+    ran = [];
+    const fourth = await third.retry();
+    await settleAll();
+    expect(await fourth.result()).toEqual([0, 1, 4, 9, 16, 25]);
+    expect(ran).toEqual([]);
+    expect((await w.pawl.runs({ parentId: fourth.id })).runs).toEqual([]);
+  });
+
+  test("a map that is made with other items has other children, and the ones that are the same are kept", async () => {
+    const w = await prepared();
+    let list = [1, 2, 3];
+    const listed = workflow("listed", async (ctx) => {
+      const numbers = await ctx.step("list", () => list, { compensate: () => {} });
+      const squares = [...(await ctx.map(square, numbers))];
+      return squares;
+    });
+    const { settle } = await w.worker([listed, square]);
+    const settleAll = async () => {
+      for (let round = 0; round < 4; round += 1) {
+        await settle();
+        await w.settle();
+      }
+    };
+    refused = (n) => n === 3;
+    const run = await w.pawl.start(listed);
+    await settleAll();
+    expect(await run.status()).toBe("failed");
+    refused = () => false;
+    list = [1, 7, 3, 4];
+    ran = [];
+    const again = await run.retry();
+    await settleAll();
+    expect(await again.result()).toEqual([1, 49, 9, 16]);
+    expect(ran.toSorted((a, b) => a - b)).toEqual([3, 4, 7]);
+  });
+});
+
+/** Counts how often many rows of runs are read by their ids; claims and those who wait for results read a few. */
+function counted(store: Store): { pages: number } {
+  const calls = { pages: 0 };
+  const read = store.runsById.bind(store);
+  store.runsById = (ids) => {
+    if (ids.length > 100) calls.pages += 1;
+    return read(ids);
+  };
+  return calls;
+}

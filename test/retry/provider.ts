@@ -1,0 +1,29 @@
+/** A payment provider as there are many: it recognises a charge by its idempotency key, and answers with the first one. */
+export class Provider {
+  readonly charges = new Map<string, { readonly id: string; refunded: boolean }>();
+  readonly refunds = new Set<string>();
+  /** How many more charges have their effect and lose their answer. */
+  lostAnswers = 0;
+
+  charge(key: string): string {
+    const known = this.charges.get(key);
+    const payment = known ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
+    this.charges.set(key, payment);
+    if (this.lostAnswers > 0) {
+      this.lostAnswers -= 1;
+      throw new Error("no answer in time");
+    }
+    return payment.id;
+  }
+
+  refund(key: string, id: string): void {
+    if (this.refunds.has(key)) return;
+    this.refunds.add(key);
+    for (const payment of this.charges.values()) if (payment.id === id) payment.refunded = true;
+  }
+
+  /** What the customer has paid for in the end. */
+  get standing(): string[] {
+    return [...this.charges.values()].filter(({ refunded }) => !refunded).map(({ id }) => id);
+  }
+}

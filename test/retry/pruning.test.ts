@@ -1,0 +1,125 @@
+/** A run and its retry are pruned together: the retry may have its results from children of the first. */
+import { PermanentError, workflow } from "pawl";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { errorOf, world } from "../function-style/support.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+
+const day = 86_400_000;
+let broken = true;
+beforeEach(() => {
+  broken = true;
+});
+const leaf = workflow("leaf", (ctx, n: number) => ctx.step("double", () => n * 2));
+const tree = workflow("tree", async (ctx) => {
+  const doubled = await ctx.map(leaf, [1, 2, 3]);
+  await ctx.step("flaky", () => {
+    if (broken) throw new PermanentError("no");
+  });
+  await ctx.waitForSignal("go");
+  return [...doubled];
+});
+const above = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
+
+forEachStore((kind) => {
+  async function prepared() {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    let working = await w.worker([leaf, tree, above]);
+    const settle = () => working.settle();
+    /** Without a worker that might be faster than the test. */
+    const unattended = async <T>(work: () => Promise<T>): Promise<T> => {
+      await working.worker.stop();
+      const result = await work();
+      working = await w.worker([leaf, tree, above]);
+      return result;
+    };
+    const later = (days: number) => w.clock.moveTo(w.clock.read() + days * day);
+    const count = async () => (await w.pawl.runs({ limit: 100 })).runs.length;
+    return { ...w, settle, unattended, later, count };
+  }
+
+  test("the first run and its children stay for as long as its retry does, and then all of them go", async () => {
+    const w = await prepared();
+    const run = await w.pawl.start(tree);
+    await w.settle();
+    const again = await run.retry();
+    await w.settle();
+    expect(await again.status()).toBe("failed");
+    broken = false;
+    const third = await again.retry();
+    await w.settle();
+    w.later(100);
+    expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
+    await third.signal("go");
+    await w.settle();
+    expect(await third.result()).toEqual([2, 4, 6]);
+    w.later(20);
+    expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
+    // No more than the children of the first run: they were not run again.
+    expect(await w.count()).toBe(1 + 3 + 1 + 1);
+    w.later(20);
+    expect(await w.pawl.prune({ olderThan: "30 days", limit: 1 })).toEqual({ runs: 6, trees: 1 });
+    expect(await w.count()).toBe(0);
+  });
+
+  test("the retry of a run that had a parent stays with the parent's tree, and goes with it", async () => {
+    const w = await prepared();
+    const mother = await w.pawl.start(above);
+    await w.settle();
+    expect(await mother.result()).toBe("gave up");
+    const failed = (await w.pawl.runs({ workflow: tree })).runs[0]?.id as string;
+    broken = false;
+    const again = await w.pawl.run(failed).retry();
+    await w.settle();
+    w.later(100);
+    expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 0, trees: 0 });
+    await again.signal("go");
+    await w.settle();
+    expect(await again.result()).toEqual([2, 4, 6]);
+    w.later(2);
+    // By itself it stays: without it, the first could be retried once more.
+    expect(await w.pawl.prune({ olderThan: "1 day", workflow: tree })).toEqual({ runs: 0, trees: 0 });
+    expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 6, trees: 1 });
+    expect(await w.count()).toBe(0);
+  });
+
+  test("a retry whose first run was removed by hand is paused, and pruned like any other run", async () => {
+    const w = await prepared();
+    const run = await w.pawl.start(tree);
+    await w.settle();
+    const again = await w.unattended(async () => {
+      const retry = await run.retry();
+      await w.store.upkeep.remove([run.id]);
+      return retry;
+    });
+    await w.settle();
+    expect(await again.get()).toMatchObject({
+      status: "paused",
+      pauseReason: expect.stringContaining(`goes on for run ${run.id}, which does not exist any more`),
+    });
+    await again.cancel();
+    await w.settle();
+    expect(await again.status()).toBe("canceled");
+    w.later(2);
+    expect(await w.pawl.prune({ olderThan: "1 day" })).toMatchObject({ trees: 1 });
+    expect(await errorOf(again.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  });
+
+  test("results that are not there any more pause the run instead of being empty", async () => {
+    const w = await prepared();
+    const run = await w.pawl.start(tree);
+    await w.settle();
+    const children = (await w.pawl.runs({ workflow: leaf })).runs.map(({ id }) => id);
+    const again = await w.unattended(async () => {
+      const retry = await run.retry();
+      await w.store.upkeep.remove(children.slice(0, 1));
+      return retry;
+    });
+    await w.settle();
+    expect(await again.get()).toMatchObject({
+      status: "paused",
+      pauseReason: '1 of the children of map "leaf" do not exist any more, and their results with them.',
+    });
+  });
+});
