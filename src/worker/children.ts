@@ -4,6 +4,7 @@ import { dismissMap } from "../core/dismissal.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
+import { guarded } from "../core/guarded.js";
 import { childRunId } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import { indexes } from "../core/ranges.js";
@@ -35,14 +36,13 @@ export async function startChild<I, O>(
   const runId = childId(turn, key, 0);
   const op = turn.recorded(key, "child");
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
-  const answer = scope.ask(key) as Promise<O>;
-  answer.catch(() => {});
+  const answer = guarded(scope.ask(key) as Promise<O>);
   const handle: ChildHandle<O> = { runId, result: () => answer };
   if (op !== undefined || turn.halted) {
     turn.stir();
     return handle;
   }
-  const born = await turn.busy(() => birth(turn, child, key, options).then((make) => make(input, null)));
+  const born = await turn.begins(key, () => birth(turn, child, key, options).then((make) => make(input, null)));
   turn.outbox.starts.push({ ...born, id: runId, due: { kind: "now" } });
   turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.stir();
@@ -67,7 +67,7 @@ export async function mapChildren<I, O>(
   }
   const answer = scope.ask(key) as Promise<MapResult<O>>;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await turn.busy(() =>
+    await turn.begins(key, () =>
       spawn(turn, child, items, {
         key,
         count,

@@ -3,6 +3,7 @@ import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { event } from "../core/event.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
+import { guardMethods } from "../core/guarded.js";
 import { childRunId, executionId, seededUuid } from "../core/ids.js";
 import { checkName, checkReason } from "../core/names.js";
 import type {
@@ -201,7 +202,7 @@ class Context implements WorkflowContext<any> {
     const op = turn.recorded(key, "branch");
     const answer = this.#scope.ask(key) as Promise<keyof Cases & string>;
     if (op === undefined && !turn.halted) {
-      await turn.busy(async () => {
+      await turn.begins(key, async () => {
         const choice = await choose();
         checkCase(name, choice, cases);
         await turn.submit([event("branch.chosen", { node: key }, { choice })]);
@@ -288,6 +289,21 @@ class Context implements WorkflowContext<any> {
     throw signal;
   }
 }
+
+guardMethods(Context, [
+  "step",
+  "transaction",
+  "sleep",
+  "sleepUntil",
+  "waitForSignal",
+  "waitForAny",
+  "waitForAll",
+  "race",
+  "run",
+  "start",
+  "map",
+  "branch",
+]);
 
 /** Many long names make a short key all the same. */
 function waitKey(runId: string, names: string): string {

@@ -328,6 +328,16 @@ export class Turn {
     }
   }
 
+  /** The same for what brings a call under way that was asked for. If that fails, the call has failed: nothing waits for it. */
+  async begins<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.busy(work);
+    } catch (error) {
+      this.answers.refuse(key, error);
+      throw error;
+    }
+  }
+
   /** What came of a body is in the log. */
   settled(): void {
     this.executions.release();

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
+import { guardMethods } from "../../core/guarded.js";
 import type { Checkpoints } from "../stepping.js";
 
 export interface Pages<Item, Cursor> {
@@ -153,6 +154,8 @@ export class StepIterator {
     }
   }
 }
+
+guardMethods(StepIterator, ["advance", "over", "records", "batches", "each"]);
 
 function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => Cursor {
   return (item) => {
