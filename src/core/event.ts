@@ -57,6 +57,8 @@ export interface EventData {
   /** `signal` is the number of the signal that did it, and is consumed by that. */
   "run.resumed": { by: "operator" | "signal" | "recheck"; signal?: number };
   "run.cancel_requested": { reason?: string };
+  /** Its time limit has passed. What it did has still to be undone, and its `onFailure` to be called. */
+  "run.expired": { error: Failure };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. */
   "run.reattempted": { waitMs: number; rewind: boolean };
   "run.woken": Record<string, never>;

@@ -146,6 +146,8 @@ export interface RunState {
   deadlineAt: number | null;
   paused: Pause | null;
   cancel: { readonly reason: string | null } | null;
+  /** Its time limit has passed, and this is what it fails with. */
+  expired: Failure | null;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   ending: Ending | null;
@@ -181,6 +183,7 @@ export function initialState(): RunState {
     deadlineAt: null,
     paused: null,
     cancel: null,
+    expired: null,
     reattemptAt: null,
     ending: null,
     undoable: [],

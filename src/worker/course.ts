@@ -1,6 +1,5 @@
 /** The course of a turn: what has come up that keeps user code from beginning anything new, or from counting at all. */
 import { isCompensation } from "../core/compensation.js";
-import type { Failure } from "../core/failure.js";
 import type { RunState } from "../core/state.js";
 
 export class Course {
@@ -18,8 +17,6 @@ export class Course {
   lastStep: string | null = null;
   /** What was done is being undone: nothing else may begin. */
   undoing = false;
-  /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
-  expired: Failure | null = null;
   readonly #state: RunState;
   readonly #isOver: () => boolean;
 
@@ -42,7 +39,7 @@ export class Course {
       this.holding ||
       this.lastStep !== null ||
       this.undoing ||
-      this.expired !== null ||
+      this.#state.expired !== null ||
       this.#state.paused !== null ||
       this.#state.cancel !== null ||
       this.#state.ending !== null

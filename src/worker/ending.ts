@@ -16,14 +16,15 @@ import { pausedBy } from "./paused-by.js";
 import { Scope } from "./scope.js";
 import { onFailureStep } from "./step.js";
 import type { Turn } from "./turn.js";
+import { warnOfNonsense } from "./user-code.js";
 
-export function handlerReturned(turn: Turn, output: unknown): void {
+export function handlerReturned(turn: Turn, output: unknown): Promise<void> | void {
   if (turn.over) return;
   const swallowed = turn.raised.take();
-  if (swallowed !== null) return void obey(turn, swallowed);
+  if (swallowed !== null) return obey(turn, swallowed);
   if (turn.course.suspended) return turn.stir();
   const forgotten = forgottenBy(turn);
-  if (forgotten.length === 0) return void complete(turn, output);
+  if (forgotten.length === 0) return complete(turn, output);
   turn.diverge(forgotten, "the log has steps that the code finished without asking for");
 }
 
@@ -43,10 +44,21 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
   if (turn.halted) return turn.stir();
-  if (error instanceof TransientError)
-    return again(turn, nextDelay(turn.definition.retry, 1, Math.random(), error), false);
+  warnOfNonsense(turn, error, "its code");
+  const retryMs = error instanceof TransientError ? delayAfter(turn, error) : null;
+  if (retryMs !== null) return again(turn, retryMs, false);
   if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
   await fail(turn, error);
+}
+
+/** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
+function delayAfter(turn: Turn, error: TransientError): number | null {
+  try {
+    return nextDelay(turn.definition.retry, 1, Math.random(), error);
+  } catch (broken) {
+    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
+    return null;
+  }
 }
 
 /**
@@ -123,7 +135,7 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
     if (!turn.beginUndoing()) return;
     if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
     await callOnFailure(turn, error);
-  } else if (!turn.halted) await callOnFailure(turn, error);
+  } else if (!turn.halted || turn.state.expired !== null) await callOnFailure(turn, error);
   if (turn.over) return;
   await conclude(turn, { status: "failed", events: ended, output: null, error: failure });
 }

@@ -1,4 +1,5 @@
 /** What an exception in a step means, and the events that say so. */
+import { isCompensation } from "../core/compensation.js";
 import { PauseError, TimeoutError } from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
@@ -8,13 +9,23 @@ import type { Execution } from "./execution.js";
 import { pausedBy } from "./paused-by.js";
 import type { Turn } from "./turn.js";
 
-/** What the user's own policies throw, or return by mistake, ends the step; a declared one can be repaired. */
-export function reactSafely(turn: Turn, step: string, react: () => Reaction): Reaction {
+/**
+ * What an exception leads to. When the user's own policy throws, or answers with nonsense, the step is not tried again:
+ * it has failed, or is paused if it is a declared one, which can be repaired, or undoes something, which must not be left.
+ */
+export function consequenceOf(
+  turn: Turn,
+  error: unknown,
+  execution: Execution,
+  { react, explain }: { react: () => Reaction; explain: ((error: unknown) => string) | undefined },
+): Consequence {
+  const { key } = execution;
   try {
-    return react();
+    return eventsOf(react(), error, execution, explain);
   } catch (broken) {
-    turn.host.log.error(`Run ${turn.runId}: what step "${step}" says about exceptions failed itself.`, broken);
-    return { kind: turn.definition.declared === null ? "fail" : "pause" };
+    turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+    const isRepairable = turn.definition.declared !== null || isCompensation(key);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain);
   }
 }
 
@@ -24,11 +35,11 @@ interface Consequence {
   readonly signal: FlowSignal | null;
 }
 
-export function eventsOf(
+function eventsOf(
   reaction: Reaction,
   error: unknown,
   execution: Execution,
-  explain?: (error: unknown) => string,
+  explain: ((error: unknown) => string) | undefined,
 ): Consequence {
   const failure = toFailure(error);
   const ended = { error: failure, ms: execution.elapsedMs };

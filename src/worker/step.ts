@@ -18,11 +18,12 @@ import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
-import { eventsOf, reactSafely } from "./reaction.js";
+import { consequenceOf } from "./reaction.js";
 import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
+import { afterUserCode } from "./user-code.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -210,7 +211,8 @@ export class Step {
     execution.leavePlace = leavePlace;
     this.#turn.executions.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
-    if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);
+    if (kind === "transaction" || onCrash === "pause")
+      return afterUserCode(this.#turn, () => this.#executeCarefully(execution, op), execution);
     this.#run(execution, op);
   }
 
@@ -264,15 +266,16 @@ export class Step {
     if (signal !== null) return this.#leave(execution, signal);
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
-    const reaction = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
-    const { events, signal: consequence } = eventsOf(reaction, error, execution, this.#settings.explain);
+    const { explain } = this.#settings;
+    const react = () => this.#settings.react(error, op);
+    const { events, signal: consequence } = consequenceOf(turn, error, execution, { react, explain });
     this.#record(execution, events, consequence);
   }
 
   #leave(execution: TurnExecution, signal: FlowSignal): void {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
-      return void this.#startOver(execution, signal);
+      return afterUserCode(this.#turn, () => this.#startOver(execution, signal), execution);
     this.#record(execution, this.#flow(execution, signal), signal);
   }
 

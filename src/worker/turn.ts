@@ -31,7 +31,7 @@ import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { Course } from "./course.js";
 import { DeclaredSteps } from "./declared.js";
-import { fail, handlerReturned, handlerThrew, obey } from "./ending.js";
+import { handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { Executions } from "./executions.js";
 import { Given } from "./given.js";
@@ -43,11 +43,12 @@ import { parentsIn } from "./parents.js";
 import { newsSeen, parkingOf, type Station } from "./parking.js";
 import { deathsOf, survives } from "./quarantine.js";
 import { Raised } from "./raised.js";
-import { comeToRest, hasWorkForCode } from "./rest.js";
+import { comeToRest, endExpired, hasWorkForCode } from "./rest.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 import type { Opening, TurnHost } from "./turn-host.js";
+import { afterUserCode } from "./user-code.js";
 
 export class Turn {
   readonly run: RunRecord;
@@ -222,15 +223,15 @@ export class Turn {
   #callHandler(input: unknown): void {
     this.input = input;
     this.answers.open();
-    let result: unknown;
+    let result: Promise<unknown>;
     try {
-      result = this.definition.handler(this.#createContext(), input);
+      result = Promise.resolve(this.definition.handler(this.#createContext(), input));
     } catch (error) {
-      return void handlerThrew(this, error);
+      return afterUserCode(this, () => handlerThrew(this, error));
     }
-    Promise.resolve(result).then(
-      (output) => handlerReturned(this, output),
-      (error) => handlerThrew(this, error),
+    result.then(
+      (output) => afterUserCode(this, () => handlerReturned(this, output)),
+      (error) => afterUserCode(this, () => handlerThrew(this, error)),
     );
   }
 
@@ -423,20 +424,21 @@ export class Turn {
 
   /** The time limit of the run has passed. */
   async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
-    if (this.course.expired !== null || this.course.undoing || this.course.lastStep !== null) return;
+    if (this.state.expired !== null || this.course.undoing || this.course.failing) return;
     const before = events.filter((one) => !isEnding(one));
     const mustUndo = openCompensations(this.state).length > 0;
     if (this.definition.onFailure === null && !mustUndo)
       return conclude(this, { status: "failed", events: before, output: null, error });
-    if (!(await this.submit(before))) return;
+    // In the log, so that it is told once: an attempt at what is left may have to wait for its time.
+    if (!(await this.submit([...before, event("run.expired", {}, { error })]))) return;
     this.abort(reviveFailure(error));
-    if (mustUndo && !this.#codeRuns) {
-      this.course.expired = error;
-      return this.runCode();
-    }
+    endExpired(this, error);
+  }
+
+  /** What is left to do is not the business of its code. */
+  skipCode(): void {
     this.#codeRuns = true;
     this.answers.open();
-    await fail(this, reviveFailure(error));
   }
 
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
@@ -495,7 +497,7 @@ export class Turn {
 
   /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
   obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
-    void obey(this, signal, ended);
+    afterUserCode(this, () => obey(this, signal, ended));
   }
 
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */

@@ -56,6 +56,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     state.cancel = { reason: dataOf(event, "run.cancel_requested").reason ?? null };
     state.news += 1;
   },
+  "run.expired": (state, event) => {
+    state.expired = dataOf(event, "run.expired").error;
+    // It passes once: the steps that are left have the time that they need.
+    state.deadlineAt = null;
+    state.news += 1;
+  },
   "run.reattempted": (state, event) => {
     const { waitMs, rewind } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
