@@ -10,6 +10,7 @@ import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
+import { safeLogger } from "./telemetry/safe-logger.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
@@ -36,7 +37,7 @@ export class Pawl extends Client {
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
   ) {
-    super(store, logger);
+    super(store, safeLogger(logger));
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
   }
@@ -89,7 +90,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   if (typeof url !== "string")
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   if (options.retention !== undefined) checkRetention(options.retention);
-  const logger = options.logger ?? defaultLogger;
+  const logger = safeLogger(options.logger ?? defaultLogger);
   const store = await openStore(url, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.notify === undefined ? {} : { notify: options.notify }),

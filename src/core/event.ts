@@ -45,9 +45,19 @@ export interface EventData {
   /**
    * Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph,
    * and `shape` is the signature of that. `began`: when it was taken up, by the store's clock; the event itself is written
-   * together with what the code did first.
+   * together with what the code did first. `checked`: a schema has accepted its input; `input`: what the schema made of it,
+   * if that is not what was given.
    */
-  "run.started": { began?: number; timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
+  "run.started": {
+    began?: number;
+    timeoutMs?: number;
+    steps?: "chain" | "graph";
+    shape?: string;
+    checked?: true;
+    input?: unknown;
+  };
+  /** The same two of a run that had started before a schema could answer, or before its workflow had one. */
+  "input.checked": { input?: unknown };
   /** It goes on where another run failed, with all that was done there. */
   "run.forked": { from: string };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */

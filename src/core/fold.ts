@@ -28,6 +28,6 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
 }
 
 /** What the next owner of a run writes before it gets anywhere. */
-const beginnings = new Set(["run.started", "run.recovered", "shape.changed", "step.started"]);
+const beginnings = new Set(["run.started", "input.checked", "run.recovered", "shape.changed", "step.started"]);
 
 const folders: Readonly<Record<EventType, Folder>> = { ...runFolders, ...stepFolders, ...waitFolders, ...childFolders };

@@ -22,7 +22,7 @@ export function inheritedFrom(runId: string, log: readonly StoredEvent[]): NewEv
   return kept;
 }
 
-const ofTheRun = new Set(["signal.received", "shape.changed", "dag.imported"]);
+const ofTheRun = new Set(["signal.received", "shape.changed", "dag.imported", "input.checked"]);
 
 function copyOf(
   one: NewEvent,

@@ -131,6 +131,8 @@ export interface RunState {
   /** Of the signals that came with one; none before the first. */
   signalKeys: Set<string> | null;
   startedAt: number | null;
+  /** A schema has accepted its input; `value` is what it made of it, unless that is what was given. */
+  input: { readonly made: boolean; readonly value: unknown } | null;
   /** Its steps are declared. */
   steps: "chain" | "graph" | null;
   /** The signature of those that it was last executed with. */
@@ -174,6 +176,7 @@ export function initialState(): RunState {
     signals: [],
     signalKeys: null,
     startedAt: null,
+    input: null,
     steps: null,
     shape: null,
     forkedFrom: null,

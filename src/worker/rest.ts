@@ -4,7 +4,7 @@ import { type Failure, reviveFailure } from "../core/failure.js";
 import { cancel, fail } from "./ending.js";
 import { isNewsForCode } from "./parking.js";
 import type { Turn } from "./turn.js";
-import { afterUserCode } from "./user-code.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export function comeToRest(turn: Turn): void {
   const { state, course, journal, outbox, answers, attention } = turn;
@@ -43,7 +43,7 @@ function restCanceled(turn: Turn, reason: string | null): void {
   const mustUndo = openCompensations(turn.state).length > 0;
   if (mustUndo && !turn.codeRuns) return turn.runCode();
   if (mustUndo && (turn.answers.delivering || turn.course.undoing)) return waitForUndoing(turn);
-  afterUserCode(turn, () => cancel(turn, reason));
+  pauseIfItFails(turn, () => cancel(turn, reason));
 }
 
 /** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
@@ -53,7 +53,7 @@ export function endExpired(turn: Turn, error: Failure): void {
     if (openCompensations(turn.state).length > 0) return turn.runCode();
     turn.skipCode();
   }
-  afterUserCode(turn, () => fail(turn, reviveFailure(error)));
+  pauseIfItFails(turn, () => fail(turn, reviveFailure(error)));
 }
 
 /** Undoing, and onFailure, may have to wait for their next attempt. */

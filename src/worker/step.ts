@@ -23,7 +23,7 @@ import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
-import { afterUserCode } from "./user-code.js";
+import { pauseIfItFails } from "./user-code.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -212,7 +212,7 @@ export class Step {
     this.#turn.executions.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause")
-      return afterUserCode(this.#turn, () => this.#executeCarefully(execution, op), execution);
+      return pauseIfItFails(this.#turn, () => this.#executeCarefully(execution, op), execution);
     this.#run(execution, op);
   }
 
@@ -275,7 +275,7 @@ export class Step {
   #leave(execution: TurnExecution, signal: FlowSignal): void {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
-      return afterUserCode(this.#turn, () => this.#startOver(execution, signal), execution);
+      return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
     this.#record(execution, this.#flow(execution, signal), signal);
   }
 

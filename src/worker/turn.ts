@@ -18,7 +18,6 @@ import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
-import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord } from "../store/store.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
@@ -35,6 +34,7 @@ import { handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { Executions } from "./executions.js";
 import { Given } from "./given.js";
+import { knownInput, withInput } from "./input.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
@@ -48,7 +48,7 @@ import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 import type { Opening, TurnHost } from "./turn-host.js";
-import { afterUserCode } from "./user-code.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export class Turn {
   readonly run: RunRecord;
@@ -161,7 +161,8 @@ export class Turn {
   begin(): void {
     tellOfRun(this.log, this.run, "running", this.#opening.at);
     const deaths = deathsOf(this);
-    if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
+    if (deaths >= this.host.maxDeliveries && this.state.paused === null)
+      return pauseIfItFails(this, () => this.#beginIfItSurvives(deaths));
     this.#recordBeginning();
     this.#goOn();
   }
@@ -181,7 +182,7 @@ export class Turn {
 
   #goOn(): void {
     if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.runCode();
-    void this.#wake();
+    pauseIfItFails(this, () => this.#wake());
   }
 
   #recordStart(): void {
@@ -205,19 +206,7 @@ export class Turn {
   runCode(): void {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.attention.setAlarm();
-    const { inputSchema, name } = this.definition;
-    let given: unknown;
-    try {
-      given = this.given.value;
-    } catch (error) {
-      return this.hold("The input of the run cannot be read.", toFailure(error));
-    }
-    if (inputSchema === null) return this.#callHandler(given);
-    // What the schema makes of the input is made again each time; the row keeps what was given.
-    this.busy(() => validate(inputSchema, given, `input of workflow "${name}"`)).then(
-      (input) => this.#callHandler(input),
-      (error) => handlerThrew(this, error),
-    );
+    withInput(this, (input) => this.#callHandler(input));
   }
 
   #callHandler(input: unknown): void {
@@ -227,11 +216,11 @@ export class Turn {
     try {
       result = Promise.resolve(this.definition.handler(this.#createContext(), input));
     } catch (error) {
-      return afterUserCode(this, () => handlerThrew(this, error));
+      return pauseIfItFails(this, () => handlerThrew(this, error));
     }
     result.then(
-      (output) => afterUserCode(this, () => handlerReturned(this, output)),
-      (error) => afterUserCode(this, () => handlerThrew(this, error)),
+      (output) => pauseIfItFails(this, () => handlerReturned(this, output)),
+      (error) => pauseIfItFails(this, () => handlerThrew(this, error)),
     );
   }
 
@@ -299,7 +288,7 @@ export class Turn {
     this.#stirred = true;
     setImmediate(() => {
       this.#stirred = false;
-      comeToRest(this);
+      pauseIfItFails(this, () => comeToRest(this));
     });
   }
 
@@ -432,12 +421,13 @@ export class Turn {
     // In the log, so that it is told once: an attempt at what is left may have to wait for its time.
     if (!(await this.submit([...before, event("run.expired", {}, { error })]))) return;
     this.abort(reviveFailure(error));
-    endExpired(this, error);
+    pauseIfItFails(this, () => endExpired(this, error));
   }
 
   /** What is left to do is not the business of its code. */
   skipCode(): void {
     this.#codeRuns = true;
+    this.input = knownInput(this);
     this.answers.open();
   }
 
@@ -497,7 +487,7 @@ export class Turn {
 
   /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
   obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
-    afterUserCode(this, () => obey(this, signal, ended));
+    pauseIfItFails(this, () => obey(this, signal, ended));
   }
 
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */

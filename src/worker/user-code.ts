@@ -9,12 +9,12 @@ import type { TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
 /**
- * Does what follows from the end of a piece of user code. Should that fail itself, the run would be left without an
- * execution, or the process would end: the run is paused with the error instead.
+ * Does what follows from the end of a piece of user code, or goes on with its run. Should that fail itself, the run would
+ * be left without an execution, or the process would end: the run is paused with the error instead.
  *
  * @param execution whose body it was; without it, the handler's
  */
-export function afterUserCode(turn: Turn, work: () => unknown, execution?: TurnExecution): void {
+export function pauseIfItFails(turn: Turn, work: () => unknown, execution?: TurnExecution): void {
   try {
     const later = work();
     if (later instanceof Promise) later.catch((error) => pauseInstead(turn, error, execution));

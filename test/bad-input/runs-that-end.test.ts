@@ -1,7 +1,8 @@
 /** No run stays open without an execution, whatever its code, its schemas and its time limit come to. */
-import { workflow } from "pawl";
+import { type FailureInfo, graph, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { start } from "../function-style/support.js";
+import { errorOf, start } from "../function-style/support.js";
+import { refusing } from "./schemas.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
 /** Throws so often, and then returns. */
@@ -52,4 +53,40 @@ test("a run whose time is up while its code runs can be canceled while its onFai
   await run.cancel();
   await t.settle();
   expect(await run.status()).toBe("canceled");
+});
+
+const told: unknown[] = [];
+const onFailure = ({ input, error }: FailureInfo) => void told.push([input, error.name]);
+
+const refused = {
+  function: workflow("refused", { input: refusing, onFailure }, () => "ran"),
+  class: class Refused extends Workflow<unknown, object> {
+    static {
+      this.options({ name: "refused", input: refusing, onFailure });
+      this.step("s", () => {});
+    }
+  },
+  graph: graph("refused", [step("s", () => "ran")], { input: refusing, onFailure }),
+};
+
+test.each(Object.entries(refused))(
+  "a run of a %s that was started by name with an input that its schema refuses fails, and its onFailure is told",
+  async (_style, definition) => {
+    told.length = 0;
+    const t = await start(definition);
+    const run = await t.pawl.workflow("refused").trigger({ n: 9 });
+    await t.settle();
+    expect(await run.status()).toBe("failed");
+    expect((await errorOf(run.result({ timeout: "10s" }))).cause).toMatchObject({ name: "InvalidInputError" });
+    expect(told).toEqual([[{ n: 9 }, "InvalidInputError"]]);
+  },
+);
+
+test("a run that was parked when its time was up tells its onFailure what its input was", async () => {
+  told.length = 0;
+  const slow = workflow("slow", { timeout: "1 hour", onFailure }, (ctx, _input: object) => ctx.sleep("long", "2 days"));
+  const t = await start(slow);
+  const run = await t.pawl.start(slow, { n: 9 });
+  await t.speedrun(run);
+  expect(told).toEqual([[{ n: 9 }, "TimeoutError"]]);
 });

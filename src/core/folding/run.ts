@@ -1,17 +1,22 @@
 /** What events of a run as a whole do to its state. */
 import { dataOf } from "../event.js";
 import { scopeMark } from "../scope.js";
-import type { Ending } from "../state.js";
+import type { Ending, RunState } from "../state.js";
 import { answer, type Folder, type Folders, forget, keyOf } from "./folder.js";
 import { takeSignal } from "./wait.js";
 
-export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> = {
+export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | "patch"> = {
   "run.started": (state, event) => {
-    const { began, timeoutMs, steps, shape } = dataOf(event, "run.started");
+    const data = dataOf(event, "run.started");
+    const { began, timeoutMs, steps, shape } = data;
     state.startedAt = began ?? event.at;
     state.steps = steps ?? null;
     state.shape = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
+    if (data.checked === true) state.input = acceptedInput(data);
+  },
+  "input.checked": (state, event) => {
+    state.input = acceptedInput(dataOf(event, "input.checked"));
   },
   "run.forked": (state, event) => {
     state.forkedFrom = dataOf(event, "run.forked").from;
@@ -98,6 +103,11 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     state.ops.set(keyOf(event), { kind: "patch" });
   },
 };
+
+/** `undefined` is a value like any other, so it counts whether there is one. */
+function acceptedInput(data: { readonly input?: unknown }): NonNullable<RunState["input"]> {
+  return { made: "input" in data, value: data.input };
+}
 
 function end(status: Ending["status"]): Folder {
   return (state, event) => {
