@@ -144,6 +144,11 @@ export class Turn {
     return this.#codeRuns;
   }
 
+  /** Its code has been called, runs no step, and has asked for nothing that it still waits for. */
+  get isSilent(): boolean {
+    return this.#codeRuns && !this.over && !this.executions.any && this.answers.pending.size === 0;
+  }
+
   get over(): boolean {
     return this.journal.closed;
   }

@@ -17,6 +17,7 @@ import { Housekeeping } from "./housekeeping.js";
 import { Lease } from "./lease.js";
 import { Repertoire } from "./repertoire.js";
 import { Session } from "./session.js";
+import { SilentCode } from "./silent-code.js";
 import { SlowSteps } from "./slow-steps.js";
 import { isUnreachable, warnOf } from "./trouble.js";
 import type { Turn } from "./turn.js";
@@ -85,6 +86,7 @@ export class Worker {
   readonly #graceMs: number;
   readonly #maxDeliveries: number;
   readonly #slowSteps = new SlowSteps();
+  readonly #silentCode: SilentCode;
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Lease | null = null;
@@ -107,6 +109,7 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
+    this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? []);
     const { poll = "1s" } = options;
     this.#claiming = new Claiming({
       ...services,
@@ -149,6 +152,7 @@ export class Worker {
     }
     this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
     this.#housekeeping.start();
+    this.#silentCode.start();
     this.#claiming.start();
     return this;
   }
@@ -180,6 +184,7 @@ export class Worker {
     }
     this.#lease?.stop();
     this.#slowSteps.stop();
+    this.#silentCode.stop();
   }
 
   async #untilEmpty(session: Session): Promise<void> {
