@@ -1,4 +1,5 @@
 import { fieldsOf, PayloadTooLargeError, rebuildError, SerializationError } from "./errors.js";
+import { guarded, guardWithin } from "./guarded.js";
 
 /**
  * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as
@@ -36,13 +37,23 @@ export interface EncodeOptions {
 export function encode(value: unknown, options: EncodeOptions): string {
   const limit = options.limit ?? LIMIT_BYTES;
   const depth = options.depth ?? DEPTH;
-  const text = encodePlain(value, limit, depth) ?? encodeTagged(value, options.what, limit, depth);
+  const text = encodePlain(value, limit, depth) ?? encodeOrRefuse(value, options.what, limit, depth);
   // A UTF-16 unit is at most 3 bytes of UTF-8, so most texts need not be measured.
   if (text.length * 3 > limit) {
     const bytes = Buffer.byteLength(text);
     if (bytes > limit) throw new PayloadTooLargeError({ what: options.what, bytes, limit });
   }
   return text;
+}
+
+/** `() => ids.map(load)` returns promises that are awaited nowhere: the step fails, and they must not end the process. */
+function encodeOrRefuse(value: unknown, what: string, limit: number, depth: number): string {
+  try {
+    return encodeTagged(value, what, limit, depth);
+  } catch (error) {
+    guardWithin(value);
+    throw error;
+  }
 }
 
 /**
@@ -108,7 +119,11 @@ function spendArray(array: unknown[] & { toJSON?: unknown }, budget: number, lev
 
 function spendObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
   const prototype = Object.getPrototypeOf(object);
-  if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") return -1;
+  if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") {
+    // A getter may return another one to each who asks.
+    if (object instanceof Promise) guarded(object);
+    return -1;
+  }
   let left = budget;
   for (const key in object) {
     if (key === TAG) return -1;
@@ -209,6 +224,7 @@ function writeKnown(w: Writing, object: object, levels: number): string | undefi
       return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
   }
   if (BINARY.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
+  if (object instanceof Promise) guarded(object);
   if (ArrayBuffer.isView(object) || REFUSED.has(type)) return refuse(w, `a ${type}`);
   return undefined;
 }

@@ -26,3 +26,21 @@ export function guardMethods<Type extends { readonly prototype: object }>(
     Object.defineProperty(type.prototype, name, { value, writable: true, configurable: true });
   }
 }
+
+const mostObjects = 100_000;
+
+/** Guards the promises within a value that cannot be stored because of them. */
+export function guardWithin(value: unknown): void {
+  const open = [value];
+  const seen = new Set<unknown>();
+  for (let next = open.pop(); open.length > 0 || next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null || seen.has(next) || seen.size > mostObjects) continue;
+    seen.add(next);
+    try {
+      if (next instanceof Promise) guarded(next);
+      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) open.push(inner);
+    } catch {
+      // A proxy of the user's that does not want to be looked at.
+    }
+  }
+}

@@ -1,6 +1,6 @@
 /** What an exception in a step means, and the events that say so. */
 import { isCompensation } from "../core/compensation.js";
-import { PauseError, TimeoutError } from "../core/errors.js";
+import { InvalidInputError, PauseError, TimeoutError } from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
@@ -66,6 +66,8 @@ function eventsOf(
       const signal = new FlowSignal({ kind: "cancel", reason: failure.message });
       return { events: [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)], signal };
     }
+    default:
+      throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
   }
 }
 

@@ -225,8 +225,8 @@ export class Step {
     execution.run(
       this.#body,
       execution.remainingMs ?? this.#settings.timeoutMs,
-      (output) => this.#returned(execution, op, output),
-      (thrown) => this.#threw(execution, op, thrown),
+      (output) => pauseIfItFails(this.#turn, () => this.#returned(execution, op, output), execution),
+      (thrown) => pauseIfItFails(this.#turn, () => this.#threw(execution, op, thrown), execution),
     );
   }
 

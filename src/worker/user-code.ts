@@ -27,8 +27,8 @@ function pauseInstead(turn: Turn, error: unknown, execution?: TurnExecution): vo
   if (turn.over) return;
   const failure = toFailure(error);
   turn.log.error(`Run ${turn.runId}: what its code came to could not be recorded; the run is paused.`, error);
-  if (execution !== undefined && !execution.over) {
-    turn.executions.ended(execution);
+  if (execution !== undefined) {
+    if (!execution.over) turn.executions.ended(execution);
     turn.executions.release();
   }
   turn.course.leaving = false;

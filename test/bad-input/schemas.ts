@@ -11,4 +11,3 @@ export const making = <Output>(make: (value: any) => Output) =>
 
 export const accepting = schema((value) => ({ value }));
 export const refusing = schema(() => ({ issues: [{ message: "too large", path: ["n"] }] }));
-export const never = schema(() => new Promise(() => {}));

@@ -76,6 +76,13 @@ function checkRule(rule: ExceptionRule, what: string): void {
   }
 }
 
+/** A function decides about one error: it cannot answer with another function, nor with a list of rules. */
+function checkAnswer(decided: unknown): void {
+  if (typeof decided === "function" || Array.isArray(decided))
+    throw new InvalidInputError("The answer of onException is an action or a rule, not a function or a list.");
+  checkPolicy(decided, "answer of onException");
+}
+
 /** What one place says: a step, or a class. */
 export interface PolicyLevel {
   readonly onException?: ExceptionPolicy;
@@ -175,7 +182,7 @@ function blanketRule(
     if (typeof part === "object" && part.on !== undefined) continue;
     const decided = typeof part === "function" ? promptAnswer("onException", part(error, history)) : part;
     if (decided === undefined) continue;
-    if (typeof part === "function") checkPolicy(decided, "answer of onException");
+    if (typeof part === "function") checkAnswer(decided);
     return typeof decided === "string" ? { action: decided } : decided;
   }
   return undefined;

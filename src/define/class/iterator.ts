@@ -149,7 +149,9 @@ export class StepIterator {
       | ((cursor: any) => AsyncIterable<readonly [Item, unknown]> | Iterable<readonly [Item, unknown]>),
     fn: (item: Item) => unknown,
   ): Promise<void> {
-    for await (const [item, cursor] of typeof pairs === "function" ? pairs(this.cursor) : pairs) {
+    for await (const [item, cursor] of typeof pairs === "function"
+      ? promptAnswer("The function that each() takes", pairs(this.cursor))
+      : pairs) {
       await this.#checkpoints.item(() => fn(item));
       await this.set(cursor);
     }
