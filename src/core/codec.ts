@@ -37,23 +37,13 @@ export interface EncodeOptions {
 export function encode(value: unknown, options: EncodeOptions): string {
   const limit = options.limit ?? LIMIT_BYTES;
   const depth = options.depth ?? DEPTH;
-  const text = encodePlain(value, limit, depth) ?? encodeOrRefuse(value, options.what, limit, depth);
+  const text = encodePlain(value, limit, depth) ?? encodeTagged(value, options.what, limit, depth);
   // A UTF-16 unit is at most 3 bytes of UTF-8, so most texts need not be measured.
   if (text.length * 3 > limit) {
     const bytes = Buffer.byteLength(text);
     if (bytes > limit) throw new PayloadTooLargeError({ what: options.what, bytes, limit });
   }
   return text;
-}
-
-/** `() => ids.map(load)` returns promises that are awaited nowhere: the step fails, and they must not end the process. */
-function encodeOrRefuse(value: unknown, what: string, limit: number, depth: number): string {
-  try {
-    return encodeTagged(value, what, limit, depth);
-  } catch (error) {
-    guardWithin(value);
-    throw error;
-  }
 }
 
 /**
@@ -153,6 +143,8 @@ interface Writing {
   written: number;
   /** Our own error, once we have thrown one. */
   refusal?: Error;
+  /** It was refused because of a promise; there may be more of them. */
+  hasPromise?: boolean;
 }
 
 function encodeTagged(value: unknown, what: string, limit: number, depth: number): string {
@@ -160,6 +152,8 @@ function encodeTagged(value: unknown, what: string, limit: number, depth: number
   try {
     return write(w, value, depth);
   } catch (cause) {
+    // `() => ids.map(load)` returns promises that no code awaits: the step fails, and they must not end the process.
+    if (w.hasPromise === true) guardWithin(value);
     // By identity: whatever user code threw may be a proxy that throws when it is asked for its class.
     if (cause === w.refusal) throw cause;
     const path = showPath(w.path);
@@ -224,7 +218,10 @@ function writeKnown(w: Writing, object: object, levels: number): string | undefi
       return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
   }
   if (BINARY.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
-  if (object instanceof Promise) guarded(object);
+  if (object instanceof Promise) {
+    w.hasPromise = true;
+    guarded(object);
+  }
   if (ArrayBuffer.isView(object) || REFUSED.has(type)) return refuse(w, `a ${type}`);
   return undefined;
 }

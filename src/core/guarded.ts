@@ -27,18 +27,20 @@ export function guardMethods<Type extends { readonly prototype: object }>(
   }
 }
 
-const mostObjects = 100_000;
+const mostValues = 100_000;
 
-/** Guards the promises within a value that cannot be stored because of them. */
+/** Guards the promises within a value that cannot be stored because of them. Getters are not asked: each makes its own. */
 export function guardWithin(value: unknown): void {
-  const open = [value];
+  const found: unknown[] = [value];
   const seen = new Set<unknown>();
-  for (let next = open.pop(); open.length > 0 || next !== undefined; next = open.pop()) {
-    if (typeof next !== "object" || next === null || seen.has(next) || seen.size > mostObjects) continue;
+  for (let index = 0; index < found.length && index < mostValues; index += 1) {
+    const next = found[index];
+    if (typeof next !== "object" || next === null || ArrayBuffer.isView(next) || seen.has(next)) continue;
     seen.add(next);
     try {
       if (next instanceof Promise) guarded(next);
-      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) open.push(inner);
+      else if (Array.isArray(next)) found.push(...next.slice(0, mostValues));
+      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) found.push(inner);
     } catch {
       // A proxy of the user's that does not want to be looked at.
     }

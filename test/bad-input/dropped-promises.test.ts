@@ -256,3 +256,20 @@ test("code that catches what a branch, a child or a map threw may go on with som
   await t.settle();
   expect(await run.status()).toBe("completed");
 });
+
+test("a step that returns promises instead of awaiting them fails, and what they reject with ends nothing", async () => {
+  const fatal = whatEndsTheProcess();
+  const load = async (id: number) => {
+    throw new Error(`cannot load ${id}`);
+  };
+  const forgets = workflow("forgets", { retry: { attempts: 1 } }, (ctx) =>
+    ctx.step("load", () => ({ items: [1, 2, 3].map(load), more: { last: load(4) } })),
+  );
+  const t = await withPawl(forgets);
+  const run = await t.pawl.start(forgets);
+  await t.settle();
+  expect(await run.status()).toBe("failed");
+  expect((await run.get()).error?.message).toContain("$.items[0] is a Promise");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(fatal).toEqual([]);
+});
