@@ -17,6 +17,7 @@ import type { SlowSteps } from "./slow-steps.js";
 import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
 import type { Opening, Registered, TurnHost } from "./turn-host.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export interface SessionOptions {
   readonly store: Store;
@@ -194,7 +195,7 @@ export class Session {
       return;
     }
     this.turns.set(run.id, turn);
-    turn.begin();
+    pauseIfItFails(turn, () => turn.begin());
     if (this.#stopping) turn.stop();
   }
 

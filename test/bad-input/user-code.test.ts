@@ -4,11 +4,17 @@
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { silent } from "../function-style/support.js";
 import { openStore, type StoreKind, testDatabase } from "../stores/harness.js";
 import { type Call, type Piece, pieces } from "./hostile-pieces.js";
 import { whatEndsTheProcess } from "./unhandled.js";
+
+beforeEach(() => {
+  // Where it is told that a logger or a listener has failed.
+  for (const method of ["warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
+  onTestFinished(() => void vi.restoreAllMocks());
+});
 
 const cyclic: Record<string, unknown> = {};
 cyclic.self = cyclic;
