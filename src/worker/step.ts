@@ -225,8 +225,8 @@ export class Step {
     execution.run(
       this.#body,
       execution.remainingMs ?? this.#settings.timeoutMs,
-      (output) => pauseIfItFails(this.#turn, () => this.#returned(execution, op, output), execution),
-      (thrown) => pauseIfItFails(this.#turn, () => this.#threw(execution, op, thrown), execution),
+      (output) => this.#returned(execution, op, output),
+      (thrown) => this.#threw(execution, op, thrown),
     );
   }
 
@@ -261,6 +261,10 @@ export class Step {
 
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     if (this.#turn.over) return this.#turn.executions.ended(execution);
+    pauseIfItFails(this.#turn, () => this.#recordThrown(execution, op, thrown), execution);
+  }
+
+  #recordThrown(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
