@@ -11,6 +11,7 @@ import type { ErrorReporter } from "./define/definition.js";
 import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
+import { safeLogger } from "./telemetry/safe-logger.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
@@ -37,7 +38,7 @@ export class Pawl extends Client {
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
   ) {
-    super(store, logger);
+    super(store, safeLogger(logger));
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
   }
@@ -90,7 +91,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   if (typeof url !== "string")
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   if (options.retention !== undefined) checkRetention(options.retention);
-  const logger = options.logger ?? defaultLogger;
+  const logger = safeLogger(options.logger ?? defaultLogger);
   const store = await openStore(url, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.notify === undefined ? {} : { notify: options.notify }),

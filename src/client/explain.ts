@@ -135,9 +135,12 @@ function owned(
   }
   const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
   const steps = executing.map(([step]) => `${place(dag, step)}${sinceOf(log, step, "step.started")}`).join(", ");
-  const text = `It is being executed by ${name}${steps === "" ? "" : `: ${steps}`}.`;
+  const text = `It is being executed by ${name}${steps === "" ? `. ${betweenSteps}` : `: ${steps}.`}`;
   return { because: "executing", text, since, until: null };
 }
+
+const betweenSteps =
+  "No step of it is recorded as running: its code is between steps, or awaits something that is not under ctx, or a schema.";
 
 function planned(run: RunRecord, task: TaskRecord): Explanation {
   const since = new Date(run.createdAt);

@@ -1,4 +1,5 @@
 import { fieldsOf, PayloadTooLargeError, rebuildError, SerializationError } from "./errors.js";
+import { guarded, guardWithin } from "./guarded.js";
 
 /**
  * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as
@@ -108,7 +109,11 @@ function spendArray(array: unknown[] & { toJSON?: unknown }, budget: number, lev
 
 function spendObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
   const prototype = Object.getPrototypeOf(object);
-  if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") return -1;
+  if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") {
+    // A getter may return another one to each who asks.
+    if (object instanceof Promise) guarded(object);
+    return -1;
+  }
   let left = budget;
   for (const key in object) {
     if (key === TAG) return -1;
@@ -138,6 +143,8 @@ interface Writing {
   written: number;
   /** Our own error, once we have thrown one. */
   refusal?: Error;
+  /** It was refused because of a promise; there may be more of them. */
+  hasPromise?: boolean;
 }
 
 function encodeTagged(value: unknown, what: string, limit: number, depth: number): string {
@@ -145,6 +152,8 @@ function encodeTagged(value: unknown, what: string, limit: number, depth: number
   try {
     return write(w, value, depth);
   } catch (cause) {
+    // `() => ids.map(load)` returns promises that no code awaits: the step fails, and they must not end the process.
+    if (w.hasPromise === true) guardWithin(value);
     // By identity: whatever user code threw may be a proxy that throws when it is asked for its class.
     if (cause === w.refusal) throw cause;
     const path = showPath(w.path);
@@ -209,6 +218,10 @@ function writeKnown(w: Writing, object: object, levels: number): string | undefi
       return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
   }
   if (BINARY.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
+  if (object instanceof Promise) {
+    w.hasPromise = true;
+    guarded(object);
+  }
   if (ArrayBuffer.isView(object) || REFUSED.has(type)) return refuse(w, `a ${type}`);
   return undefined;
 }

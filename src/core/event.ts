@@ -46,9 +46,19 @@ export interface EventData {
   /**
    * Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph,
    * and `shape` is the signature of that. `began`: when it was taken up, by the store's clock; the event itself is written
-   * together with what the code did first.
+   * together with what the code did first. `checked`: a schema has accepted its input; `input`: what the schema made of it,
+   * if that is not what was given.
    */
-  "run.started": { began?: number; timeoutMs?: number; steps?: "chain" | "graph"; shape?: string };
+  "run.started": {
+    began?: number;
+    timeoutMs?: number;
+    steps?: "chain" | "graph";
+    shape?: string;
+    checked?: true;
+    input?: unknown;
+  };
+  /** The same two of a run that had started before a schema could answer, or before its workflow had one. */
+  "input.checked": { input?: unknown };
   /**
    * It goes on where another run has ended, with all that was done there for good. `root` is the first run of that line:
    * idempotency keys begin with its id and random numbers are drawn from it. `roots`: the steps whose keys begin with
@@ -80,6 +90,8 @@ export interface EventData {
   };
   /** `force`: it ends at once, without compensation. */
   "run.cancel_requested": { reason?: string; force?: true };
+  /** Its time limit has passed. What it did has still to be undone, and its `onFailure` to be called. */
+  "run.expired": { error: Failure };
   /** The handler asked to run again later; with `rewind` it forgets what it had done. `transient`: a passing error put it off. */
   "run.reattempted": { waitMs: number; rewind: boolean; transient?: true };
   "run.woken": Record<string, never>;

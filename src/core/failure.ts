@@ -1,5 +1,6 @@
 import { decode, encode } from "./codec.js";
 import { fieldsOf, rebuildError } from "./errors.js";
+import { guarded } from "./guarded.js";
 
 /** Whatever user code threw, as plain data that can always be stored. */
 export interface Failure {
@@ -110,7 +111,8 @@ function isError(thrown: unknown): thrown is object {
 }
 
 function read(object: object, key: string): unknown {
-  return attempt(() => Reflect.get(object, key));
+  const value = attempt((): unknown => Reflect.get(object, key));
+  return value instanceof Promise ? guarded(value) : value;
 }
 
 function firstOf(errors: readonly unknown[]): unknown[] {

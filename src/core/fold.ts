@@ -53,6 +53,6 @@ const damaged = (seq: number, problem: string, cause?: unknown) =>
   new DamagedDataError({ column: "events", event: seq, problem }, { cause });
 
 /** What the next owner of a run writes before it gets anywhere. */
-const beginnings = new Set(["run.started", "run.recovered", "shape.changed", "step.started"]);
+const beginnings = new Set(["run.started", "input.checked", "run.recovered", "shape.changed", "step.started"]);
 
 const folders: Readonly<Record<EventType, Folder>> = { ...runFolders, ...stepFolders, ...waitFolders, ...childFolders };

@@ -76,6 +76,7 @@ class Forking {
       case "dag.imported":
         return this.#hasOwnGraph ? [] : [copy];
       case "shape.changed":
+      case "input.checked":
       case "run.moved":
         return [copy];
       case "run.resumed": {

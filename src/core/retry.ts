@@ -1,5 +1,7 @@
 import { type Duration, parseDuration } from "./duration.js";
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "./errors.js";
+import { promptAnswer } from "./prompt-answer.js";
+import { retryAfterOf } from "./thrown-terms.js";
 
 /** How often, and how soon, a step that threw is tried again. */
 export interface RetryOptions {
@@ -81,19 +83,21 @@ function check(ok: boolean, name: string, value: unknown, expected: string): voi
 export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown): boolean {
   if (error instanceof PermanentError || error instanceof PauseError) return false;
   if (error instanceof TransientError) return true;
-  return attempt < policy.attempts && (policy.retryIf === undefined || policy.retryIf(error));
+  if (attempt >= policy.attempts) return false;
+  return policy.retryIf === undefined || promptAnswer("retryIf", policy.retryIf(error));
 }
 
 /**
- * The milliseconds between this attempt (1, 2, …) and the next. A `TransientError` may say so itself.
+ * The milliseconds between this attempt (1, 2, …) and the next. A `TransientError` may say so itself; if what it says is
+ * not a duration, the policy decides.
  *
  * @param random from 0 to 1, for the jitter: a thousand runs that failed together do not come back together
  */
 export function nextDelay(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
-  if (error instanceof TransientError && error.retryAfter !== undefined) {
-    return parseDuration(error.retryAfter, "retryAfter");
-  }
-  if (policy.backoff !== undefined) return parseDuration(policy.backoff(attempt, error), "backoff");
+  const asked = retryAfterOf(error);
+  if (asked !== undefined) return asked;
+  if (policy.backoff !== undefined)
+    return parseDuration(promptAnswer("backoff", policy.backoff(attempt, error)), "backoff");
   const delay = exponential(policy, attempt);
   return Math.min(policy.maxMs, Math.round(delay * jitterFactor(policy.jitter, random)));
 }

@@ -152,6 +152,8 @@ export interface RunState {
   /** Of the signals that came with one; none before the first. */
   signalKeys: Set<string> | null;
   startedAt: number | null;
+  /** A schema has accepted its input; `value` is what it made of it, unless that is what was given. */
+  input: { readonly made: boolean; readonly value: unknown } | null;
   /** Its steps are declared. */
   steps: "chain" | "graph" | null;
   /** Calls that began although the log had others that the code had not made yet. */
@@ -181,6 +183,8 @@ export interface RunState {
   cancel: { readonly reason: string | null; readonly force: boolean } | null;
   /** The time to begin came while the run was paused. */
   becameDue: boolean;
+  /** Its time limit has passed, and this is what it fails with. */
+  expired: Failure | null;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   /** How often in a row a passing error of the handler has put the run off, without it getting anywhere in between. */
@@ -209,6 +213,7 @@ export function initialState(): RunState {
     signals: [],
     signalKeys: null,
     startedAt: null,
+    input: null,
     steps: null,
     added: null,
     accepted: null,
@@ -225,6 +230,7 @@ export function initialState(): RunState {
     paused: null,
     cancel: null,
     becameDue: false,
+    expired: null,
     reattemptAt: null,
     postponed: 0,
     ending: null,

@@ -49,6 +49,7 @@ class Schedule<Node extends ScheduledNode> {
   #hasFailed = false;
   #running = 0;
   #finish: (failures: readonly NodeFailure<Node>[]) => void = () => {};
+  #giveUp: (error: unknown) => void = () => {};
 
   constructor(agenda: Agenda<Node>) {
     this.#agenda = agenda;
@@ -63,8 +64,9 @@ class Schedule<Node extends ScheduledNode> {
   }
 
   toTheEnd(): Promise<readonly NodeFailure<Node>[]> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.#finish = resolve;
+      this.#giveUp = reject;
       for (const node of this.#agenda.nodes) if (node.after.length === 0) this.#ready.push(node);
       this.#goOn();
     });
@@ -117,8 +119,13 @@ class Schedule<Node extends ScheduledNode> {
 
   #came(node: Node, ended: Ended): void {
     this.#running -= 1;
-    this.#note(node, ended);
-    this.#goOn();
+    try {
+      this.#note(node, ended);
+      this.#goOn();
+    } catch (error) {
+      // What the agenda answers with is read from the log, and a row can be damaged.
+      this.#giveUp(error);
+    }
   }
 
   #note(node: Node, ended: Ended): void {

@@ -1,5 +1,6 @@
 /** The part of Standard Schema (version 1) that Pawl uses: zod, valibot, arktype and others implement it. */
 import { InvalidInputError } from "../core/errors.js";
+import { promptAnswer } from "../core/prompt-answer.js";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -26,9 +27,12 @@ export type InferOutput<Schema extends StandardSchemaV1<any, any>> = NonNullable
 
 /** The value as the schema wants it (defaults filled in, strings trimmed…), or an InvalidInputError that lists what is wrong. */
 export async function validate(schema: StandardSchemaV1, value: unknown, what: string): Promise<unknown> {
-  const result = await schema["~standard"].validate(value);
-  if (result.issues === undefined) return result.value;
-  const issues = result.issues.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
+  const result: unknown = await schema["~standard"].validate(value);
+  if (typeof result !== "object" || result === null)
+    throw new InvalidInputError(`The ${what} could not be checked: its schema answered with ${String(result)}.`);
+  const found = promptAnswer("issues of a schema", (result as { readonly issues?: readonly SchemaIssue[] }).issues);
+  if (found === undefined) return (result as { readonly value: unknown }).value;
+  const issues = found.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
   const list = issues
     .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
     .join("; ");

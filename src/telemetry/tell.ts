@@ -3,13 +3,13 @@
  * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
  * Nobody listens as a rule; then a transition costs three comparisons.
  */
-import { channel } from "node:diagnostics_channel";
 import { endingOf } from "../core/ending.js";
 import type { NewEvent } from "../core/event.js";
 import { frozenVersion } from "../core/route.js";
 import type { Logger } from "../define/context.js";
 import type { Birth, Next, RunStatus } from "../store/store.js";
 import { quiet } from "./logger.js";
+import { safeChannel } from "./safe-channel.js";
 
 /** What is known of the run that a message is about. */
 export interface ToldRun {
@@ -41,8 +41,8 @@ export interface ToldStatus extends ToldRun {
   readonly at: number;
 }
 
-const eventChannel = channel("pawl:event");
-const runChannel = channel("pawl:run");
+const eventChannel = safeChannel("pawl:event");
+const runChannel = safeChannel("pawl:run");
 
 const eventsAreHeard = (log: Logger) => eventChannel.hasSubscribers || log.debug !== quiet;
 const runsAreHeard = (log: Logger) => runChannel.hasSubscribers || log.debug !== quiet;

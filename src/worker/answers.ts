@@ -116,6 +116,12 @@ export class Answers {
     this.#outOfOrder?.delete(key);
   }
 
+  /** A call that could not be brought under way: the log will never have an answer to it. */
+  refuse(key: string, error: unknown): void {
+    this.pending.get(key)?.reject(error);
+    this.pending.delete(key);
+  }
+
   /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
   open(): void {
     this.#open = true;

@@ -6,6 +6,7 @@
 import { decode, encode } from "../core/codec.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../core/errors.js";
 import type { FlowAction } from "../core/flow-control.js";
+import { guarded } from "../core/guarded.js";
 import type { StepOp } from "../core/state.js";
 import type { CheckpointOptions, Checkpoints } from "../define/stepping.js";
 import type { CursorRow } from "../store/store.js";
@@ -111,7 +112,7 @@ export class StepCheckpoints implements Checkpoints {
     try {
       this.#move(cursor);
     } catch (error) {
-      return Promise.reject(error);
+      return guarded(Promise.reject(error));
     }
     this.#done += 1;
     this.#iterations += 1;
@@ -119,11 +120,9 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    if (this.#execution.over) return Promise.reject(this.#tooLate());
-    const settled = this.#options.relaxed ? this.#goOn() : this.#written();
-    // An interruption is noted already: a call that nobody awaits must not end the process because of it.
-    settled.catch(nobody);
-    return settled;
+    if (this.#execution.over) return guarded(Promise.reject(this.#tooLate()));
+    // An interruption is noted already: a call that no code awaits must not end the process because of it.
+    return guarded(this.#options.relaxed ? this.#goOn() : this.#written());
   }
 
   skipTo(cursor: unknown, waitMs: number): never {
@@ -247,4 +246,3 @@ export class StepCheckpoints implements Checkpoints {
 
 const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
 const none: readonly never[] = [];
-const nobody = (): void => {};

@@ -4,6 +4,7 @@ import { dismissMap } from "../core/dismissal.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
+import { guarded } from "../core/guarded.js";
 import { childRunId } from "../core/ids.js";
 import { checkName, checkTags } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
@@ -48,8 +49,7 @@ export async function startChild<I, O>(
   const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
   const isAdded = options.added === true;
-  const answer = scope.ask(key, isAdded) as Promise<O>;
-  answer.catch(() => {});
+  const answer = guarded(scope.ask(key, isAdded) as Promise<O>);
   const handle: ChildHandle<O> = { runId, result: () => answer };
   const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
@@ -57,7 +57,7 @@ export async function startChild<I, O>(
     turn.stir();
     return handle;
   }
-  const [born, earlier] = await turn.busy(async () => {
+  const [born, earlier] = await turn.begins(key, async () => {
     const make = await birth(turn, child, key, { ...options, ...chosen });
     const fresh = await make(input, null);
     const known = await predecessorOfChild(turn, key, fresh);
@@ -100,7 +100,7 @@ export async function mapChildren<I, O>(
   const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await turn.busy(() =>
+    await turn.begins(key, () =>
       spawn(turn, child, items, {
         key,
         count,

@@ -1,6 +1,5 @@
 /** The course of a turn: what has come up that keeps user code from beginning anything new, or from counting at all. */
 import { isCompensation } from "../core/compensation.js";
-import type { Failure } from "../core/failure.js";
 import type { RunState } from "../core/state.js";
 
 export class Course {
@@ -20,8 +19,6 @@ export class Course {
   undoing = false;
   /** Steps whose jobs have ended while the run is paused: how they ended is recorded, and nothing else begins. */
   settling: ReadonlySet<string> | null = null;
-  /** The time limit of the run has passed, and its code is run once more, only to learn how to undo what it did. */
-  expired: Failure | null = null;
   readonly #state: RunState;
   readonly #isOver: () => boolean;
 
@@ -44,7 +41,7 @@ export class Course {
       this.holding ||
       this.lastStep !== null ||
       this.undoing ||
-      this.expired !== null ||
+      this.#state.expired !== null ||
       this.#state.paused !== null ||
       this.#state.cancel !== null ||
       this.#state.ending !== null

@@ -12,6 +12,7 @@ import { insist } from "./insist.js";
 import { holdForMissingJob } from "./missing-job.js";
 import type { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
+import { pauseIfItFails } from "./user-code.js";
 
 /** More nodes than this are handed out in several commits. With larger ones, this worker would be too slow to get its share. */
 const startsPerCommit = 200;
@@ -48,7 +49,7 @@ export class Dispatcher {
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
     if (!turn.course.mayBegin(node.id)) return;
     const info = this.#jobOf(node.job);
-    if (info instanceof Promise) void turn.busy(async () => this.#send(node, op, await info));
+    if (info instanceof Promise) pauseIfItFails(turn, () => turn.busy(async () => this.#send(node, op, await info)));
     else this.#send(node, op, info);
   }
 
@@ -70,7 +71,8 @@ export class Dispatcher {
   #send(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     if (this.#later !== null) return void this.#later.push([node, op, info]);
     this.#handOut(node, op, info);
-    if (this.#turn.outbox.starts.length >= startsPerCommit) void this.#turn.busy(() => this.#inParts());
+    if (this.#turn.outbox.starts.length >= startsPerCommit)
+      pauseIfItFails(this.#turn, () => this.#turn.busy(() => this.#inParts()));
   }
 
   /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */

@@ -18,13 +18,14 @@ import { pausedBy } from "./paused-by.js";
 import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 import { Scope } from "./scope.js";
 import type { Turn } from "./turn.js";
+import { warnOfNonsense } from "./user-code.js";
 
-export function handlerReturned(turn: Turn, output: unknown): void {
+export function handlerReturned(turn: Turn, output: unknown): Promise<void> | void {
   if (turn.over) return;
   const swallowed = turn.raised.take();
-  if (swallowed !== null) return void obey(turn, swallowed);
+  if (swallowed !== null) return obey(turn, swallowed);
   if (turn.course.suspended) return turn.stir();
-  if (!leavesOver(turn)) return void complete(turn, output);
+  if (!leavesOver(turn)) return complete(turn, output);
 }
 
 /** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
@@ -42,10 +43,21 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
   if (turn.halted) return turn.stir();
-  if (isPassing(error)) return putOff(turn, error);
+  warnOfNonsense(turn, error, "its code");
+  if (isPassing(error) && (await putOff(turn, error))) return;
   if (leavesOver(turn, error)) return;
   if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
   await fail(turn, error);
+}
+
+/** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
+function delayAfter(turn: Turn, error: unknown): number | null {
+  try {
+    return nextDelay(turn.definition.retry, turn.state.postponed + 1, Math.random(), error);
+  } catch (broken) {
+    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
+    return null;
+  }
 }
 
 /**
@@ -76,14 +88,17 @@ export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly N
   }
 }
 
-/** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. */
-async function putOff(turn: Turn, error: unknown): Promise<void> {
-  const { postponed } = turn.state;
-  if (isPutOffTooOften(postponed)) {
+/** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. False: it cannot be put off. */
+async function putOff(turn: Turn, error: unknown): Promise<boolean> {
+  if (isPutOffTooOften(turn.state.postponed)) {
     const reason = putOffTooOften("The run", error);
-    return rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
+    await rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
+    return true;
   }
-  return again(turn, nextDelay(turn.definition.retry, postponed + 1, Math.random(), error), false, true);
+  const waitMs = delayAfter(turn, error);
+  if (waitMs === null) return false;
+  await again(turn, waitMs, false, true);
+  return true;
 }
 
 /** The pause is recorded; what runs beside may finish, and then the run is parked. */
@@ -138,7 +153,7 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
     if (!turn.beginUndoing()) return;
     if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
     await callOnFailure(turn, error);
-  } else if (!turn.halted) await callOnFailure(turn, error);
+  } else if (!turn.halted || turn.state.expired !== null) await callOnFailure(turn, error);
   if (turn.over) return;
   await conclude(turn, { status: "failed", events: ended, output: null, error: failure });
 }

@@ -1,20 +1,44 @@
 /** What an exception in a step means, and the events that say so. */
-import { PauseError, TimeoutError } from "../core/errors.js";
+import { isCompensation } from "../core/compensation.js";
+import { InvalidInputError, PauseError, TimeoutError } from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
 import type { Reaction } from "../define/stepping.js";
 import type { Execution } from "./execution.js";
 import { pausedBy } from "./paused-by.js";
+import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 import type { Turn } from "./turn.js";
 
-/** What the user's own policies throw, or return by mistake, ends the step; a declared one can be repaired. */
-export function reactSafely(turn: Turn, step: string, react: () => Reaction): Reaction {
+interface ThrownFrom {
+  react(): Reaction;
+  readonly explain: ((error: unknown) => string) | undefined;
+  /** How often in a row passing errors have put the step off before. */
+  readonly postponed: number;
+  /** The run of the job that the step is for has failed with it. */
+  readonly spent: boolean;
+}
+
+/**
+ * What an exception leads to. When the user's own policy throws, or answers with nonsense, the step is not tried again:
+ * it has failed, or is paused if it is a declared one, which can be repaired, or undoes something, which must not be left.
+ */
+export function consequenceOf(
+  turn: Turn,
+  error: unknown,
+  execution: Execution,
+  { react, explain, postponed, spent }: ThrownFrom,
+): Consequence {
+  const { key } = execution;
   try {
-    return react();
+    const reaction = react();
+    if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
+      return eventsOf(reaction, error, execution, explain, spent);
+    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), spent);
   } catch (broken) {
-    turn.host.log.error(`Run ${turn.runId}: what step "${step}" says about exceptions failed itself.`, broken);
-    return { kind: turn.definition.declared === null ? "fail" : "pause" };
+    turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+    const isRepairable = turn.definition.declared !== null || isCompensation(key);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, spent);
   }
 }
 
@@ -24,12 +48,12 @@ interface Consequence {
   readonly signal: FlowSignal | null;
 }
 
-export function eventsOf(
+function eventsOf(
   reaction: Reaction,
   error: unknown,
   execution: Execution,
-  explain?: (error: unknown) => string,
-  spent = false,
+  explain: ((error: unknown) => string) | undefined,
+  spent: boolean,
 ): Consequence {
   const failure = toFailure(error);
   const ended = { error: failure, ms: execution.elapsedMs, ...(spent ? ({ spent: true } as const) : {}) };
@@ -56,6 +80,8 @@ export function eventsOf(
       const signal = new FlowSignal({ kind: "cancel", reason: failure.message });
       return { events: [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)], signal };
     }
+    default:
+      throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
   }
 }
 

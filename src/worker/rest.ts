@@ -6,6 +6,7 @@ import { waitingFor } from "../core/waiting.js";
 import { cancel, cancelAtOnce, fail } from "./ending.js";
 import { isNewsForCode } from "./parking.js";
 import type { Turn } from "./turn.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export function comeToRest(turn: Turn): void {
   const { state, course, journal, outbox, answers, attention } = turn;
@@ -21,7 +22,8 @@ export function comeToRest(turn: Turn): void {
   // Its receipt stirs again, and then the state knows what is in it.
   if (journal.unsettled) return;
   if (state.cancel !== null && state.paused === null) return restCanceled(turn, state.cancel.reason);
-  if (course.expired !== null && !answers.delivering) return restExpired(turn, course.expired);
+  if (state.expired !== null && state.paused === null && !(turn.codeRuns && answers.delivering))
+    return endExpired(turn, state.expired);
   if (state.paused !== null && settlesJobs(turn)) return turn.runCode();
   if (course.settling !== null && answers.delivering) return;
   if (state.paused !== null || course.cutShort) return void turn.park();
@@ -72,18 +74,25 @@ function restCanceled(turn: Turn, reason: string | null): void {
   const mustUndo = openCompensations(turn.state).length > 0;
   if (mustUndo && !turn.codeRuns) return turn.runCode();
   if (mustUndo && (turn.answers.delivering || turn.course.undoing)) return waitForUndoing(turn);
-  void cancel(turn, reason);
+  pauseIfItFails(turn, () => cancel(turn, reason));
 }
 
-function restExpired(turn: Turn, error: Failure): void {
-  if (turn.course.undoing) return waitForUndoing(turn);
-  void fail(turn, reviveFailure(error));
+/** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
+export function endExpired(turn: Turn, error: Failure): void {
+  if (turn.course.undoing || turn.course.failing) return waitForUndoing(turn);
+  if (!turn.codeRuns) {
+    if (openCompensations(turn.state).length > 0) return turn.runCode();
+    turn.skipCode();
+  }
+  pauseIfItFails(turn, () => fail(turn, reviveFailure(error)));
 }
 
-/** Undoing may have to wait for its next attempt. */
+/** Undoing, and onFailure, may have to wait for their next attempt. */
 function waitForUndoing(turn: Turn): void {
-  if (!turn.course.undoing || turn.answers.delivering) return;
-  if ([...turn.answers.pending.keys()].some(isCompensation)) void turn.park();
+  const { answers, course } = turn;
+  if (!(course.undoing || course.failing) || answers.delivering) return;
+  const isLast = (key: string) => isCompensation(key) || key === course.lastStep;
+  if ([...answers.pending.keys()].some(isLast)) void turn.park();
 }
 
 /** After a death nobody knows what the code had seen. */

@@ -20,6 +20,7 @@ import type { SlowSteps } from "./slow-steps.js";
 import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
 import type { Opening, Registered, TurnHost } from "./turn-host.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export interface SessionOptions {
   readonly store: Store;
@@ -226,7 +227,7 @@ export class Session {
       return;
     }
     this.turns.set(run.id, turn);
-    turn.begin();
+    pauseIfItFails(turn, () => turn.begin());
     if (this.#stopping) turn.stop();
   }
 

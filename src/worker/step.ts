@@ -18,12 +18,12 @@ import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
-import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
-import { eventsOf, reactSafely } from "./reaction.js";
+import { consequenceOf } from "./reaction.js";
 import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
+import { pauseIfItFails } from "./user-code.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -230,7 +230,8 @@ export class Step {
     execution.leavePlace = leavePlace;
     this.#turn.executions.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
-    if (kind === "transaction" || onCrash === "pause") return void this.#executeCarefully(execution, op);
+    if (kind === "transaction" || onCrash === "pause")
+      return pauseIfItFails(this.#turn, () => this.#executeCarefully(execution, op), execution);
     this.#run(execution, op);
   }
 
@@ -280,18 +281,21 @@ export class Step {
 
   #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     if (this.#turn.over) return this.#turn.executions.ended(execution);
+    pauseIfItFails(this.#turn, () => this.#recordThrown(execution, op, thrown), execution);
+  }
+
+  #recordThrown(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
     const error = presentable(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
     if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
-    const decided = reactSafely(turn, this.#key, () => this.#settings.react(error, op));
-    const isStuck = decided.kind === "reattempt" && !decided.counts && isPutOffTooOften(op?.postponed ?? 0);
-    const reaction: Reaction = isStuck ? { kind: "pause" } : decided;
-    const explain = isStuck ? () => putOffTooOften(`Step "${this.#key}"`, error) : this.#settings.explain;
-    const spent = this.#settings.job && (execution.jobFailed || error instanceof TimeoutError);
-    const { events, signal: consequence } = eventsOf(reaction, error, execution, explain, spent);
+    const { explain, job } = this.#settings;
+    const react = () => this.#settings.react(error, op);
+    const spent = job && (execution.jobFailed || error instanceof TimeoutError);
+    const thrownFrom = { react, explain, postponed: op?.postponed ?? 0, spent };
+    const { events, signal: consequence } = consequenceOf(turn, error, execution, thrownFrom);
     this.#record(execution, events, consequence);
   }
 
@@ -308,7 +312,7 @@ export class Step {
   #leave(execution: TurnExecution, signal: FlowSignal): void {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
-      return void this.#startOver(execution, signal);
+      return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
     this.#record(execution, this.#flow(execution, signal), signal);
   }
 

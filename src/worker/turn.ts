@@ -19,7 +19,6 @@ import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
-import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord } from "../store/store.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
@@ -32,10 +31,11 @@ import { conclude } from "./conclude.js";
 import { createContext } from "./context.js";
 import { Course } from "./course.js";
 import { DeclaredSteps, isDeclared } from "./declared.js";
-import { fail, handlerReturned, handlerThrew, obey } from "./ending.js";
+import { handlerReturned, handlerThrew, obey } from "./ending.js";
 import type { Body, Execution } from "./execution.js";
 import { Executions } from "./executions.js";
 import { Given } from "./given.js";
+import { knownInput, withInput } from "./input.js";
 import { Journal, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
@@ -46,11 +46,12 @@ import { newsSeen, parkingOf, type Station } from "./parking.js";
 import { deathsOf, survives } from "./quarantine.js";
 import { Raised } from "./raised.js";
 import { keysOfHandler, ReplayGate } from "./replay-gate.js";
-import { comeToRest, hasWorkForCode } from "./rest.js";
+import { comeToRest, endExpired, hasWorkForCode } from "./rest.js";
 import { Scope } from "./scope.js";
 import { settleCall } from "./settle.js";
 import type { TurnExecution } from "./step.js";
 import type { Opening, TurnHost } from "./turn-host.js";
+import { pauseIfItFails } from "./user-code.js";
 
 export class Turn {
   readonly run: RunRecord;
@@ -157,6 +158,11 @@ export class Turn {
     return this.#codeRuns;
   }
 
+  /** Its code has been called, runs no step, and has asked for nothing that it still waits for. */
+  get isSilent(): boolean {
+    return this.#codeRuns && !this.over && !this.executions.any && this.answers.pending.size === 0;
+  }
+
   get over(): boolean {
     return this.journal.closed;
   }
@@ -174,8 +180,10 @@ export class Turn {
   begin(): void {
     tellOfRun(this.log, this.run, "running", this.#opening.at);
     const deaths = deathsOf(this);
-    if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
-    if (this.state.startedAt === null && this.state.paused !== null) return void this.#beginIfResumed();
+    if (deaths >= this.host.maxDeliveries && this.state.paused === null)
+      return pauseIfItFails(this, () => this.#beginIfItSurvives(deaths));
+    if (this.state.startedAt === null && this.state.paused !== null)
+      return pauseIfItFails(this, () => this.#beginIfResumed());
     this.#recordBeginning();
     this.#goOn();
   }
@@ -204,7 +212,7 @@ export class Turn {
 
   #goOn(): void {
     if (this.state.seq === 0 && this.#opening.inbox.length === 0) return this.runCode();
-    void this.#wake();
+    pauseIfItFails(this, () => this.#wake());
   }
 
   #recordStart(): void {
@@ -229,33 +237,21 @@ export class Turn {
   runCode(): void {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.attention.setAlarm();
-    const { inputSchema, name } = this.definition;
-    let given: unknown;
-    try {
-      given = this.given.value;
-    } catch (error) {
-      return this.hold("The input of the run cannot be read.", toFailure(error));
-    }
-    if (inputSchema === null) return this.#callHandler(given);
-    // What the schema makes of the input is made again each time; the row keeps what was given.
-    this.busy(() => validate(inputSchema, given, `input of workflow "${name}"`)).then(
-      (input) => this.#callHandler(input),
-      (error) => handlerThrew(this, error),
-    );
+    withInput(this, (input) => this.#callHandler(input));
   }
 
   #callHandler(input: unknown): void {
     this.input = input;
     this.answers.open();
-    let result: unknown;
+    let result: Promise<unknown>;
     try {
-      result = this.definition.handler(this.#createContext(), input);
+      result = Promise.resolve(this.definition.handler(this.#createContext(), input));
     } catch (error) {
-      return void handlerThrew(this, error);
+      return pauseIfItFails(this, () => handlerThrew(this, error));
     }
-    Promise.resolve(result).then(
-      (output) => handlerReturned(this, output),
-      (error) => handlerThrew(this, error),
+    result.then(
+      (output) => pauseIfItFails(this, () => handlerReturned(this, output)),
+      (error) => pauseIfItFails(this, () => handlerThrew(this, error)),
     );
   }
 
@@ -353,7 +349,7 @@ export class Turn {
     this.#stirred = true;
     setImmediate(() => {
       this.#stirred = false;
-      comeToRest(this);
+      pauseIfItFails(this, () => comeToRest(this));
     });
   }
 
@@ -380,6 +376,16 @@ export class Turn {
     } finally {
       this.executions.release();
       this.stir();
+    }
+  }
+
+  /** The same for what brings a call under way that was asked for. If that fails, the call has failed: nothing waits for it. */
+  async begins<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.busy(work);
+    } catch (error) {
+      this.answers.refuse(key, error);
+      throw error;
     }
   }
 
@@ -469,20 +475,22 @@ export class Turn {
 
   /** The time limit of the run has passed. */
   async overdue(events: readonly NewEvent[], error: Failure): Promise<void> {
-    if (this.course.expired !== null || this.course.undoing || this.course.lastStep !== null) return;
+    if (this.state.expired !== null || this.course.undoing || this.course.failing) return;
     const before = events.filter((one) => !isEnding(one));
     const mustUndo = openCompensations(this.state).length > 0;
     if (this.definition.onFailure === null && !mustUndo)
       return conclude(this, { status: "failed", events: before, output: null, error });
-    if (!(await this.submit(before))) return;
+    // In the log, so that it is told once: an attempt at what is left may have to wait for its time.
+    if (!(await this.submit([...before, event("run.expired", {}, { error })]))) return;
     this.abort(reviveFailure(error));
-    if (mustUndo && !this.#codeRuns) {
-      this.course.expired = error;
-      return this.runCode();
-    }
+    pauseIfItFails(this, () => endExpired(this, error));
+  }
+
+  /** What is left to do is not the business of its code. */
+  skipCode(): void {
     this.#codeRuns = true;
+    this.input = knownInput(this);
     this.answers.open();
-    await fail(this, reviveFailure(error));
   }
 
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
@@ -546,7 +554,7 @@ export class Turn {
 
   /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
   obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
-    void obey(this, signal, ended);
+    pauseIfItFails(this, () => obey(this, signal, ended));
   }
 
   /** The code does not fit the log. Nothing is lost: the run is held until code that fits is there and somebody resumes it. */

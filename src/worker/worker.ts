@@ -17,6 +17,7 @@ import { Housekeeping } from "./housekeeping.js";
 import { Lease } from "./lease.js";
 import { Repertoire } from "./repertoire.js";
 import { Session } from "./session.js";
+import { SilentCode } from "./silent-code.js";
 import { SlowSteps } from "./slow-steps.js";
 import { isUnreachable, warnOf } from "./trouble.js";
 import type { Turn } from "./turn.js";
@@ -92,6 +93,7 @@ export class Worker {
   readonly #maxDeliveries: number;
   readonly #replayGraceMs: number;
   readonly #slowSteps = new SlowSteps();
+  readonly #silentCode: SilentCode;
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Lease | null = null;
@@ -115,6 +117,7 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
+    this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? []);
     const { poll = "1s" } = options;
     this.#claiming = new Claiming({
       ...services,
@@ -157,6 +160,7 @@ export class Worker {
     }
     this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
     this.#housekeeping.start();
+    this.#silentCode.start();
     this.#claiming.start();
     return this;
   }
@@ -188,6 +192,7 @@ export class Worker {
     }
     this.#lease?.stop();
     this.#slowSteps.stop();
+    this.#silentCode.stop();
   }
 
   async #untilEmpty(session: Session): Promise<void> {

@@ -74,9 +74,13 @@ test("a rejection that nobody handles ends its process, as Node does, and nothin
   expect(await run.result({ timeout: "20s" })).toBe("survived");
 });
 
-test("a step that fails without anybody awaiting it does not kill the worker", async () => {
+test.each([
+  ["a step that fails without anybody awaiting it", "late"],
+  ["a child that fails before it is awaited", "late_child"],
+  ["a retryAfter that is not a number", "nonsense"],
+])("%s does not kill the worker", async (_what, name) => {
   const { child, exited } = await worker();
-  const run = await pawl.workflow<void, string>("late").trigger();
+  const run = await pawl.workflow<void, string>(name).trigger();
   const ended = await Promise.race([
     run.result({ timeout: "20s" }),
     exited.then((code) => `the worker exited with ${code}`),

@@ -2,18 +2,23 @@
 import { dataOf } from "../event.js";
 import { stepsWithAnotherJob } from "../job-runs.js";
 import { scopeMark } from "../scope.js";
-import type { Ending } from "../state.js";
+import type { Ending, RunState } from "../state.js";
 import { answer, type Folder, type Folders, forget, keyOf } from "./folder.js";
 import { goAgain } from "./step.js";
 import { takeSignal } from "./wait.js";
 
-export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | "call"> = {
+export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | "patch" | "call"> = {
   "run.started": (state, event) => {
-    const { began, timeoutMs, steps, shape } = dataOf(event, "run.started");
+    const data = dataOf(event, "run.started");
+    const { began, timeoutMs, steps, shape } = data;
     state.startedAt = began ?? event.at;
     state.steps = steps ?? null;
     state.shape = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
+    if (data.checked === true) state.input = acceptedInput(data);
+  },
+  "input.checked": (state, event) => {
+    state.input = acceptedInput(dataOf(event, "input.checked"));
   },
   "run.forked": (state, event) => {
     const { from, root, roots = {}, redo, children = {} } = dataOf(event, "run.forked");
@@ -72,6 +77,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
     state.cancel = { reason: reason ?? state.cancel?.reason ?? null, force: force === true };
     state.news += 1;
   },
+  "run.expired": (state, event) => {
+    state.expired = dataOf(event, "run.expired").error;
+    // It passes once: the steps that are left have the time that they need.
+    state.deadlineAt = null;
+    state.news += 1;
+  },
   "run.reattempted": (state, event) => {
     const { waitMs, rewind, transient } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
@@ -121,6 +132,11 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch" | 
     state.ops.set(keyOf(event), { kind: "patch" });
   },
 };
+
+/** `undefined` is a value like any other, so it counts whether there is one. */
+function acceptedInput(data: { readonly input?: unknown }): NonNullable<RunState["input"]> {
+  return { made: "input" in data, value: data.input };
+}
 
 function end(status: Ending["status"]): Folder {
   return (state, event) => {

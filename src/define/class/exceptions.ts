@@ -7,6 +7,7 @@ import {
   PermanentError,
   SerializationError,
 } from "../../core/errors.js";
+import { promptAnswer } from "../../core/prompt-answer.js";
 import { nextDelay, type RetryPolicy } from "../../core/retry.js";
 import { isPassing } from "../retrying.js";
 import type { Reaction } from "../stepping.js";
@@ -73,6 +74,13 @@ function checkRule(rule: ExceptionRule, what: string): void {
     if (typeof one !== "function" || (classes.length > 0 && !isErrorClass(one)))
       throw new InvalidInputError(`"on" in the ${what} must be an error class, several, or a function.`);
   }
+}
+
+/** A function decides about one error: it cannot answer with another function, nor with a list of rules. */
+function checkAnswer(decided: unknown): void {
+  if (typeof decided === "function" || Array.isArray(decided))
+    throw new InvalidInputError("The answer of onException is an action or a rule, not a function or a list.");
+  checkPolicy(decided, "answer of onException");
 }
 
 /** What one place says: a step, or a class. */
@@ -149,7 +157,8 @@ function bestRule(error: unknown, parts: readonly Part[]): ExceptionRule | undef
 }
 
 function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): number {
-  if (typeof on === "function" && !isErrorClass(on)) return (on as (error: unknown) => boolean)(error) ? 0 : Infinity;
+  if (typeof on === "function" && !isErrorClass(on))
+    return promptAnswer('"on" of onException', (on as (error: unknown) => boolean)(error)) ? 0 : Infinity;
   let distance = Number.POSITIVE_INFINITY;
   for (const one of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
     if (!(error instanceof one)) continue;
@@ -171,9 +180,9 @@ function blanketRule(
 ): ExceptionRule | undefined {
   for (const part of parts) {
     if (typeof part === "object" && part.on !== undefined) continue;
-    const decided = typeof part === "function" ? part(error, history) : part;
+    const decided = typeof part === "function" ? promptAnswer("onException", part(error, history)) : part;
     if (decided === undefined) continue;
-    if (typeof part === "function") checkPolicy(decided, "answer of onException");
+    if (typeof part === "function") checkAnswer(decided);
     return typeof decided === "string" ? { action: decided } : decided;
   }
   return undefined;

@@ -1,6 +1,7 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
 import { InvalidStateError } from "../../core/errors.js";
 import { FlowSignal } from "../../core/flow-control.js";
+import { guarded } from "../../core/guarded.js";
 import { jobRunName } from "../../core/job-runs.js";
 import { presentable } from "../../core/presentable.js";
 import { jobWorkflow } from "../../core/route.js";
@@ -102,12 +103,15 @@ async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => un
   let running: Promise<void> | null = null;
   const next = () => {
     if (running !== null)
-      return Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${about.step}".`));
-    running = (async () => {
-      output = await body();
-    })();
-    // Whoever does not await it is told all the same, below.
-    running.catch(() => {});
+      return guarded(
+        Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${about.step}".`)),
+      );
+    // A hook that does not await it is told all the same, below.
+    running = guarded(
+      (async () => {
+        output = await body();
+      })(),
+    );
     return running;
   };
   try {

@@ -3,6 +3,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
+import { guardMethods } from "../../core/guarded.js";
+import { promptAnswer } from "../../core/prompt-answer.js";
 import type { Checkpoints } from "../stepping.js";
 
 export interface Pages<Item, Cursor> {
@@ -147,17 +149,23 @@ export class StepIterator {
       | ((cursor: any) => AsyncIterable<readonly [Item, unknown]> | Iterable<readonly [Item, unknown]>),
     fn: (item: Item) => unknown,
   ): Promise<void> {
-    for await (const [item, cursor] of typeof pairs === "function" ? pairs(this.cursor) : pairs) {
+    for await (const [item, cursor] of typeof pairs === "function"
+      ? promptAnswer("The function that each() takes", pairs(this.cursor))
+      : pairs) {
       await this.#checkpoints.item(() => fn(item));
       await this.set(cursor);
     }
   }
 }
 
+guardMethods(StepIterator, ["advance", "over", "records", "batches", "each"]);
+
 function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => Cursor {
   return (item) => {
     const value =
-      typeof key === "function" ? key(item) : (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
+      typeof key === "function"
+        ? promptAnswer("key", key(item))
+        : (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
     if (value !== undefined && value !== null) return value as Cursor;
     const what = typeof key === "function" ? "key to know it by" : `"${String(key)}" to know it by`;
     throw new InvalidInputError(`An item has no ${what}.`);

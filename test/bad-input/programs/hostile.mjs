@@ -1,7 +1,7 @@
 // A worker whose workflows misbehave. Arguments: the database's url and a ledger file.
 
 import { appendFileSync, readFileSync } from "node:fs";
-import { connect, workflow } from "pawl";
+import { connect, TransientError, workflow } from "pawl";
 
 const [url, ledger] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
@@ -43,6 +43,26 @@ const late = workflow("late", async (ctx) => {
   return step.catch(() => "survived");
 });
 
+/** Starts a child that fails, and awaits it only after a sleep. */
+const lateChild = workflow("late_child", async (ctx) => {
+  const child = ctx.run("fails_at_once", undefined);
+  const unknown = ctx.start("nowhere", undefined);
+  await ctx.sleep("nap", 300);
+  await unknown.catch(() => {});
+  return child.catch(() => "survived");
+});
+
+const failsAtOnce = workflow("fails_at_once", () => {
+  throw new Error("before its parent awaits it");
+});
+
+/** Asks to be tried again at a time that was made of a header that was not there. */
+const nonsense = workflow("nonsense", { retry: { initial: 1 } }, async (ctx) => {
+  note("nonsense");
+  if (times("nonsense") === 1) throw new TransientError("busy", { retryAfter: Date.parse("") - Date.now() });
+  return ctx.step("after", () => "survived");
+});
+
 /** Throws where nobody can catch it. */
 const throwsLater = workflow("throws_later", async (ctx) => {
   await ctx.step("timer", async () => {
@@ -69,7 +89,8 @@ const blocks = workflow("blocks", async (ctx) => {
 const fine = workflow("fine", async (ctx) => ctx.step("fine", () => "fine"));
 
 const pawl = await connect(url, { logger: { debug() {}, info() {}, warn() {}, error() {} } });
-const worker = pawl.worker({ workflows: [exits, rejects, late, throwsLater, blocks, fine], lease: 600, poll: 100 });
+const workflows = [exits, rejects, late, lateChild, failsAtOnce, nonsense, throwsLater, blocks, fine];
+const worker = pawl.worker({ workflows, lease: 600, poll: 100 });
 await worker.start();
 process.send("ready");
 process.on("message", async () => {
