@@ -21,6 +21,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord } from "../store/store.js";
+import { inContextOfItsOwn } from "../telemetry/async-context.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
@@ -201,7 +202,12 @@ export class Turn {
     comeToRest(this);
   }
 
+  /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
   runCode(): void {
+    inContextOfItsOwn(() => this.#runCode());
+  }
+
+  #runCode(): void {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.attention.setAlarm();
     const { inputSchema, name } = this.definition;

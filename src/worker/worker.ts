@@ -9,6 +9,7 @@ import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { Hint, NewRun, Route, Store } from "../store/store.js";
+import { inCleanContext } from "../telemetry/async-context.js";
 import { Backoff } from "./backoff.js";
 import { Claiming } from "./claiming.js";
 import type { StartReceipt } from "./committer.js";
@@ -134,7 +135,11 @@ export class Worker {
     return this.#phase;
   }
 
-  async start(): Promise<this> {
+  start(): Promise<this> {
+    return inCleanContext(() => this.#start());
+  }
+
+  async #start(): Promise<this> {
     if (this.#phase !== "idle")
       throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
@@ -147,7 +152,7 @@ export class Worker {
       this.#phase = "idle";
       throw error;
     }
-    this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
+    this.#unwatch = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#claiming.start();
     return this;
@@ -155,7 +160,7 @@ export class Worker {
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
+    this.#stopped ??= inCleanContext(() => this.#stop());
     return this.#stopped;
   }
 
@@ -308,13 +313,14 @@ export class Worker {
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
-    return (this.#session as Session).adopt(run);
+    const session = this.#session as Session;
+    return inCleanContext(() => session.adopt(run));
   }
 
   /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
   async runUntilIdle(): Promise<number | null> {
     this.#oneStep = null;
-    return this.#runUntilIdle();
+    return inCleanContext(() => this.#runUntilIdle());
   }
 
   /**
@@ -324,7 +330,7 @@ export class Worker {
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     const oneStep = { runId, ended: false };
     this.#oneStep = oneStep;
-    const nextDueAt = await this.#runUntilIdle();
+    const nextDueAt = await inCleanContext(() => this.#runUntilIdle());
     return { ended: oneStep.ended, nextDueAt };
   }
 
