@@ -21,6 +21,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import { validate } from "../define/standard-schema.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord } from "../store/store.js";
+import { callInside, callsAreHeard } from "../telemetry/around.js";
 import { inContextOfItsOwn } from "../telemetry/async-context.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type Deferred } from "./answers.js";
@@ -230,7 +231,7 @@ export class Turn {
     this.answers.open();
     let result: unknown;
     try {
-      result = this.definition.handler(this.#createContext(), input);
+      result = this.#enterHandler(input);
     } catch (error) {
       return void handlerThrew(this, error);
     }
@@ -238,6 +239,12 @@ export class Turn {
       (output) => handlerReturned(this, output),
       (error) => handlerThrew(this, error),
     );
+  }
+
+  #enterHandler(input: unknown): unknown {
+    const { handler } = this.definition;
+    const ctx = this.#createContext();
+    return callsAreHeard() ? callInside(this.run, null, () => handler(ctx, input)) : handler(ctx, input);
   }
 
   #createContext(): WorkflowContext<any> {
@@ -250,7 +257,10 @@ export class Turn {
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
 
   callBody(execution: Execution, body: Body): unknown {
-    return this.raised.callBody(execution, body);
+    if (!callsAreHeard()) return this.raised.callBody(execution, body);
+    // A listener may call it later, when the run is not ours any more.
+    const call = () => (this.over ? new Promise(() => {}) : this.raised.callBody(execution, body));
+    return callInside(this.run, execution, call);
   }
 
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
