@@ -1,5 +1,6 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
 import * as crypto from "node:crypto";
+import { existsSync } from "node:fs";
 import { Client } from "./client/client.js";
 import { newId } from "./client/new-id.js";
 import { prune } from "./client/prune.js";
@@ -10,6 +11,7 @@ import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
+import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
@@ -29,14 +31,17 @@ export class Pawl extends Client {
 
   readonly #onError: ErrorReporter | null;
   readonly #retentionMs: number | null;
+  readonly #address: StoreAddress | null;
 
   constructor(
     store: Store,
     logger: Logger = defaultLogger,
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
+    address: StoreAddress | null = null,
   ) {
     super(store, logger);
+    this.#address = address;
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
   }
@@ -56,6 +61,7 @@ export class Pawl extends Client {
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
+        address: this.#address,
         prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
       options,
@@ -102,7 +108,18 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError, options.retention);
+  return new Pawl(store, logger, options.onError, options.retention, addressOf(url, options));
+}
+
+/**
+ * For the watchdog's thread: null for what only this thread can reach, and where the thread's program is not beside this
+ * file (sources that are run as they are, bundles).
+ */
+function addressOf(url: string, { clock, schema }: ConnectOptions): StoreAddress | null {
+  const program = new URL("./watchdog-thread.js", import.meta.url);
+  if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
+  if (program.protocol !== "file:" || !existsSync(program)) return null;
+  return { program, url, ...(schema === undefined ? {} : { schema }) };
 }
 
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */

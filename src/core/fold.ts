@@ -24,7 +24,13 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
   folders[event.type as EventType]?.(state, event);
   if (!beginnings.has(event.type)) state.survived = state.delivery;
+  if (state.blocked !== null && event.type === "step.completed") gotFurther(state.blocked, event.node);
   return state;
+}
+
+/** This step does not block for ever, and the handler, or whatever it was, got as far as here. */
+function gotFurther(blocked: NonNullable<RunState["blocked"]>, step: string | null): void {
+  for (const place of [step, "", null]) blocked.delete(place);
 }
 
 /** What the next owner of a run writes before it gets anywhere. */

@@ -34,6 +34,7 @@ const known = new Set<string>([
   "reattempt",
   "import",
   "nodes",
+  "blocked",
 ] satisfies Command["type"][]);
 
 export interface Kin {

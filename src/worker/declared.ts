@@ -171,6 +171,7 @@ function runIn(
     wakes: execution.wakes,
     leave,
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
+    inFrame: <T>(call: () => T) => turn.inFrame(execution.key, call),
   };
   const { checkpoints: options } = declared;
   if (options === null) return body({ ...parts, checkpoints: null });

@@ -14,9 +14,11 @@ import type { JobInfo } from "./dispatch.js";
 import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import type { SlowSteps } from "./slow-steps.js";
+import { Trials } from "./trial.js";
 import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
 import type { Opening, Registered, TurnHost } from "./turn-host.js";
+import type { Watch } from "./watchdog.js";
 
 export interface SessionOptions {
   readonly store: Store;
@@ -24,6 +26,8 @@ export interface SessionOptions {
   readonly workerName: string;
   readonly fence: Fence;
   readonly slowSteps: SlowSteps;
+  readonly watch: Watch | null;
+  readonly leaseMs: number;
   readonly maxDeliveries: number;
   readonly graceMs: number;
   definition(workflow: string, version: string): WorkflowDefinition;
@@ -67,6 +71,8 @@ export class Session {
       log,
       committer: this.committer,
       executing: options.slowSteps.executing,
+      watch: options.watch,
+      trials: new Trials(options.watch, options.leaseMs),
       maxDeliveries: options.maxDeliveries,
       cancelGraceMs: options.graceMs,
       onError: options.onError,

@@ -82,6 +82,7 @@ export class Turn {
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
   #station: Station | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
+  #endTrial: (() => void) | null = null;
   readonly openedAt = performance.now();
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
@@ -161,7 +162,7 @@ export class Turn {
 
   begin(): void {
     tellOfRun(this.log, this.run, "running", this.#opening.at);
-    const deaths = deathsOf(this);
+    const deaths = deathsOf(this, this.#opening);
     if (deaths >= this.host.maxDeliveries && this.state.paused === null) return void this.#beginIfItSurvives(deaths);
     this.#recordBeginning();
     this.#goOn();
@@ -205,7 +206,19 @@ export class Turn {
 
   /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
   runCode(): void {
-    inContextOfItsOwn(() => this.#runCode());
+    const begin = () => inContextOfItsOwn(() => this.#runCode());
+    if (this.state.blocked?.has(null)) this.host.trials.hold(this, begin);
+    else begin();
+  }
+
+  /** It is executed apart from others like it; `end` makes room for the next of them. */
+  onTrial(end: () => void): void {
+    this.#endTrial = end;
+  }
+
+  endTrial(): void {
+    this.#endTrial?.();
+    this.#endTrial = null;
   }
 
   #runCode(): void {
@@ -231,7 +244,7 @@ export class Turn {
     this.answers.open();
     let result: unknown;
     try {
-      result = this.#enterHandler(input);
+      result = this.inFrame("", () => this.#enterHandler(input));
     } catch (error) {
       return void handlerThrew(this, error);
     }
@@ -257,10 +270,24 @@ export class Turn {
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
 
   callBody(execution: Execution, body: Body): unknown {
-    if (!callsAreHeard()) return this.raised.callBody(execution, body);
+    const call = () => this.raised.callBody(execution, body);
+    if (!callsAreHeard()) return this.inFrame(execution.key, call);
     // A listener may call it later, when the run is not ours any more.
-    const call = () => (this.over ? new Promise(() => {}) : this.raised.callBody(execution, body));
-    return callInside(this.run, execution, call);
+    return callInside(this.run, execution, () =>
+      this.over ? new Promise(() => {}) : this.inFrame(execution.key, call),
+    );
+  }
+
+  /** Calls user code; until it returns, the watchdog knows whose it is. */
+  inFrame<Result>(key: string, call: () => Result): Result {
+    const { watch } = this.host;
+    if (watch === null) return call();
+    watch.enter(this.runId, key);
+    try {
+      return call();
+    } finally {
+      watch.leave();
+    }
   }
 
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
@@ -409,6 +436,7 @@ export class Turn {
     this.answers.close();
     this.attention.stop();
     this.lines.leaveAll();
+    this.endTrial();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     this.linger.stop();
     this.executions.leave();

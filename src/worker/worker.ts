@@ -16,12 +16,14 @@ import type { StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
 import { Housekeeping } from "./housekeeping.js";
 import { Lease } from "./lease.js";
+import { monotonicMs } from "./monotonic.js";
 import { Repertoire } from "./repertoire.js";
 import { Session } from "./session.js";
 import { SlowSteps } from "./slow-steps.js";
 import { isUnreachable, warnOf } from "./trouble.js";
 import type { Turn } from "./turn.js";
 import type { Registered } from "./turn-host.js";
+import { type StoreAddress, type Watch, watchdogFor } from "./watchdog.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -68,6 +70,8 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
+  /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
+  readonly address: StoreAddress | null;
   /** Deletes what is older than the retention, if there is one. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
@@ -89,6 +93,7 @@ export class Worker {
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Lease | null = null;
+  #watch: Watch | null = null;
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
@@ -184,6 +189,7 @@ export class Worker {
       await within(signOffMs, this.#retire(session));
     }
     this.#lease?.stop();
+    this.#watch?.stop();
     this.#slowSteps.stop();
   }
 
@@ -215,6 +221,7 @@ export class Worker {
     const { store, log, registration } = this.#services;
     const leaseMs = this.#leaseMs;
     const routes = this.#repertoire.routes.map(({ workflow, version }): Route => ({ workflow, version }));
+    const enlistedAt = monotonicMs();
     const fence = await store.enlist({
       id: this.id,
       name: this.name,
@@ -224,9 +231,16 @@ export class Worker {
       routes,
       leaseMs,
     });
+    const { address } = this.#services;
+    const watched = { name: this.name, fence, leaseMs, renewedAt: enlistedAt };
+    const watch = address === null ? null : watchdogFor(address, log).watch(watched);
+    this.#watch?.stop();
+    this.#watch = watch;
     const session = new Session({
       store,
       log,
+      watch,
+      leaseMs,
       registration,
       fence,
       workerName: this.name,
@@ -251,6 +265,7 @@ export class Worker {
     this.#lease?.stop();
     this.#lease = new Lease(store, fence, leaseMs, log, {
       onLost: () => this.#lost(session),
+      onRenewed: (at) => watch?.renewed(at),
       onMail: (runIds) => this.#mailFor(runIds),
       onPausedQueues: (names) => {
         if (this.#repertoire.paused.learn(names)) this.#claiming.soon();
@@ -266,6 +281,7 @@ export class Worker {
       `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
     );
     if (this.#session === session) this.#session = null;
+    this.#watch?.stop();
     session.kill();
     this.#emptied?.();
     void this.#revive();

@@ -27,6 +27,12 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     }
     state.news += 1;
   },
+  "run.blocked": (state, event) => {
+    const { worker, session, by, suspected } = dataOf(event, "run.blocked");
+    if (by !== undefined) return;
+    state.blocked ??= new Map();
+    state.blocked.set(suspected === true ? null : (event.node ?? ""), { worker, session });
+  },
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
@@ -48,6 +54,7 @@ export const runFolders: Folders<"run" | "shape" | "dag" | "branch" | "patch"> =
     }
     const { signal, by } = dataOf(event, "run.resumed");
     if (by === "operator") for (const op of state.ops.values()) if (op.kind === "step") op.streak = 0;
+    if (by === "operator") state.blocked = null;
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;
