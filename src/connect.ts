@@ -31,17 +31,14 @@ export class Pawl extends Client {
 
   readonly #onError: ErrorReporter | null;
   readonly #retentionMs: number | null;
-  readonly #address: StoreAddress | null;
 
   constructor(
     store: Store,
     logger: Logger = defaultLogger,
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
-    address: StoreAddress | null = null,
   ) {
     super(store, logger);
-    this.#address = address;
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
   }
@@ -61,7 +58,7 @@ export class Pawl extends Client {
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
-        address: this.#address,
+        address: addresses.get(this.store) ?? null,
         prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
       options,
@@ -108,14 +105,14 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError, options.retention, addressOf(url, options));
+  return new Pawl(store, logger, options.onError, options.retention);
 }
 
-/**
- * For the watchdog's thread: null for what only this thread can reach, and where the thread's program is not beside this
- * file (sources that are run as they are, bundles).
- */
-function addressOf(url: string, { clock, schema }: ConnectOptions): StoreAddress | null {
+/** Where the watchdog's thread finds the same database. */
+const addresses = new WeakMap<Store, StoreAddress>();
+
+/** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
+function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
   const program = new URL("./watchdog-thread.js", import.meta.url);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
@@ -138,8 +135,15 @@ async function prepare(store: Store, migrate: boolean): Promise<void> {
     );
 }
 
-/** Each store is loaded only when it is asked for: its driver may not be installed. */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const store = await loadAndOpen(url, options);
+  const address = addressOf(url, options);
+  if (address !== null) addresses.set(store, address);
+  return store;
+}
+
+/** Each store is loaded only when it is asked for: its driver may not be installed. */
+async function loadAndOpen(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   switch (scheme) {
     case "memory":
