@@ -31,6 +31,15 @@ test("shorter names leave nothing of longer ones behind, and what was written be
   }
 });
 
+test("more runs and steps than there is room for are named all the same", () => {
+  const frames = new Frames();
+  for (let number = 0; number < 10_000; number += 1) {
+    frames.enter(0, `run-${number}`, `step-${number}`);
+    if (number % 997 === 0) expect(seenFrom(frames)).toMatchObject({ runId: `run-${number}`, step: `step-${number}` });
+    frames.leave();
+  }
+});
+
 test("frames deeper than can be kept are counted, and names longer than can be kept are cut", () => {
   const frames = new Frames();
   for (let depth = 0; depth < 20; depth += 1) frames.enter(0, `run-${depth}`, "x".repeat(1_000));

@@ -270,12 +270,22 @@ export class Turn {
   // ── What user code asks for ────────────────────────────────────────────────────────────────────────────────────────
 
   callBody(execution: Execution, body: Body): unknown {
-    const call = () => this.raised.callBody(execution, body);
-    if (!callsAreHeard()) return this.inFrame(execution.key, call);
+    if (callsAreHeard()) return this.#callHeard(execution, body);
+    const { watch } = this.host;
+    if (watch === null) return this.raised.callBody(execution, body);
+    // As `inFrame`, without a function for each step.
+    watch.enter(this.runId, execution.key);
+    try {
+      return this.raised.callBody(execution, body);
+    } finally {
+      watch.leave();
+    }
+  }
+
+  #callHeard(execution: Execution, body: Body): unknown {
+    const call = () => this.inFrame(execution.key, () => this.raised.callBody(execution, body));
     // A listener may call it later, when the run is not ours any more.
-    return callInside(this.run, execution, () =>
-      this.over ? new Promise(() => {}) : this.inFrame(execution.key, call),
-    );
+    return callInside(this.run, execution, () => (this.over ? new Promise(() => {}) : call()));
   }
 
   /** Calls user code; until it returns, the watchdog knows whose it is. */
