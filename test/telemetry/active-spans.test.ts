@@ -4,7 +4,7 @@ import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from 
 import { type AnyWorkflow, connect, graph, type Pawl, step, Workflow, workflow } from "pawl";
 import { traceRuns } from "pawl/otel";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { silent, world } from "../function-style/support.js";
+import { silent, until, world } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 import { tracing, treeOf } from "./support.js";
 
@@ -79,7 +79,13 @@ function traced(pawl: Pawl) {
   query = (name) => tracer.startSpan(name).end();
   const { stop } = traceRuns(pawl, { tracerProvider });
   onTestFinished(stop);
-  return { tracer, spans, stop };
+  /** A result may be there before the worker has told of the end of its run. */
+  const stopAfter = async (runs: readonly { readonly id: string }[]) => {
+    const ended = () => spans().filter(({ name }) => name.startsWith("run "));
+    await until(() => runs.every(({ id }) => ended().some(({ attributes }) => attributes["pawl.run_id"] === id)));
+    await stop();
+  };
+  return { tracer, spans, stop, stopAfter };
 }
 
 const client = (name: string) => `${name}: undefined`;
@@ -87,10 +93,10 @@ const client = (name: string) => `${name}: undefined`;
 forEachStore((kind) => {
   test("spans of clients are below the step, or the run, whose code began them", async () => {
     const pawl = await working(kind, [everything, leaf, Chain, plan]);
-    const { spans, stop } = traced(pawl);
+    const { spans, stopAfter } = traced(pawl);
     const runs = [await pawl.start(everything), await pawl.start(Chain), await pawl.start(plan, null)];
     await Promise.all(runs.map((run) => run.result()));
-    await stop();
+    await stopAfter(runs);
     // A handler or body that has waited is called again, and says again what it said before: once is enough to see.
     const tree = treeOf(spans()).filter((line, index, lines) => line !== lines[index - 1]);
     expect(tree).toEqual([
@@ -124,7 +130,7 @@ forEachStore((kind) => {
 
   test("a run's span has a link to the span in which it was started, whoever starts at the same time", async () => {
     const pawl = await working(kind, [leaf]);
-    const { spans, stop, tracer } = traced(pawl);
+    const { spans, stopAfter, tracer } = traced(pawl);
     const requests = ["A", "B", "C"].map((name) => tracer.startSpan(`GET /${name}`));
     const runs = await Promise.all(
       requests.map((span) =>
@@ -138,7 +144,7 @@ forEachStore((kind) => {
     );
     const alone = await pawl.start(leaf);
     await alone.result();
-    await stop();
+    await stopAfter([...runs, alone]);
     const linksOf = (id: string) =>
       spans().find(({ name, attributes }) => name === "run leaf" && attributes["pawl.run_id"] === id)?.links;
     expect(runs.map(({ id }) => linksOf(id))).toEqual(
@@ -160,9 +166,10 @@ test("what code says to the active span is said of the step", async () => {
     }),
   );
   const pawl = await working("memory", [talks]);
-  const { spans, stop } = traced(pawl);
-  await (await pawl.start(talks)).result();
-  await stop();
+  const { spans, stopAfter } = traced(pawl);
+  const run = await pawl.start(talks);
+  await run.result();
+  await stopAfter([run]);
   const said = spans().filter(({ name }) => name === "step say");
   expect(said).toHaveLength(1);
   expect(said[0]).toMatchObject({
