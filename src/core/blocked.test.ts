@@ -45,6 +45,11 @@ describe("a worker whose event loop stood still", () => {
     expect(types(decide(suspected, now(blocked("w2", "")), 0))).toEqual(["run.blocked", "run.paused"]);
   });
 
+  test("counts wherever in the run it was, as that is not always known", () => {
+    expect(types(decide(given(started, by("w1")), now(blocked("w2", "spin")), 0))).toContain("run.paused");
+    expect(types(decide(given(started, by("w1", "spin")), now(blocked("w2", "")), 0))).toContain("run.paused");
+  });
+
   test("is forgotten when the step completes after all, and when an operator resumes the run", () => {
     const completed = event("step.completed", { node: "spin", attempt: 1 });
     expect(types(decide(given(started, by("w1", "spin"), completed), now(blocked("w2", "spin")), 0))).toEqual([

@@ -256,7 +256,8 @@ class Decision {
     if (step === null) return void this.events.push(event("run.blocked", {}, { ...about, suspected: true }));
     const place = step === "" ? {} : { node: step };
     this.events.push(event("run.blocked", place, about));
-    const before = blocked?.get(step) ?? blocked?.get(null);
+    // Where it did so before does not matter: it is not always known.
+    const [before] = blocked?.values() ?? [];
     if (before === undefined || this.#paused !== null || this.#cancelRequested) return;
     this.#paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };
     this.events.push(event("run.paused", place, blockedTwice(step, before.worker, worker)));

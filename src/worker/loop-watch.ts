@@ -39,6 +39,8 @@ export class LoopWatch {
   /** How often in a row a look found the loop where it was. After a pause of the whole process the first look proves nothing. */
   #silentLooks = 0;
   #store: Promise<OwnStore> | null = null;
+  /** The runs of each worker, read while they are certainly its own: others may reap it before it can be reported. */
+  readonly #owned = new Map<number, readonly string[]>();
   #reporting = false;
   #hasComplained = false;
 
@@ -72,6 +74,7 @@ export class LoopWatch {
       this.#beats = beats;
       this.#silentLooks = 0;
       this.#hasComplained = false;
+      this.#owned.clear();
       return this.#disconnect();
     }
     this.#silentLooks += 1;
@@ -83,8 +86,10 @@ export class LoopWatch {
       // Connected beforehand: that may take longer than there is time at the end.
       this.#store ??= this.#options.open();
       const store = await this.#store;
-      for (const worker of silent)
-        if (now - worker.renewedAt >= worker.leaseMs * reportAt) await this.#report(store, worker);
+      for (const worker of silent) {
+        const owned = await this.#ownedBy(store, worker);
+        if (now - worker.renewedAt >= worker.leaseMs * reportAt) await this.#report(store, worker, owned);
+      }
     } catch (error) {
       // The next look tries again; if none succeeds the leases run out, which frees the runs as well.
       await this.#disconnect();
@@ -95,10 +100,17 @@ export class LoopWatch {
     }
   }
 
-  async #report(store: OwnStore, worker: WatchedWorker): Promise<void> {
+  async #ownedBy(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
+    const known = this.#owned.get(index);
+    if (known !== undefined) return known;
+    const owned = (await store.owned(fence)).map(({ runId }) => runId);
+    this.#owned.set(index, owned);
+    return owned;
+  }
+
+  async #report(store: OwnStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
-    const owned = (await store.owned(fence)).map(({ runId }) => runId);
     const culprit = this.#options.frames.top() ?? this.#onlyOne(index, owned);
     const told = new Set(owned);
     if (culprit?.worker === index) told.add(culprit.runId);

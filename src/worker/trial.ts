@@ -1,6 +1,6 @@
 /**
- * Runs that were there when the event loop of a worker stood still, and of which one has blocked it: it is not known which.
- * A worker executes one of them at a time, so that the one that does it again is known.
+ * Runs that have blocked the event loop of a worker, or were there when one of them did and it is not known which. A worker
+ * executes one of them at a time, so that the one that does it again is known.
  */
 import { Places } from "../core/places.js";
 import type { Turn } from "./turn.js";

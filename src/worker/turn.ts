@@ -207,7 +207,7 @@ export class Turn {
   /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
   runCode(): void {
     const begin = () => inContextOfItsOwn(() => this.#runCode());
-    if (this.state.blocked?.has(null)) this.host.trials.hold(this, begin);
+    if ((this.state.blocked?.size ?? 0) > 0) this.host.trials.hold(this, begin);
     else begin();
   }
 

@@ -123,12 +123,11 @@ forEachStore((kind) => {
   });
 
   test("a suspect that waits for its turn can be canceled", async () => {
-    let hangs = true;
     let begun = 0;
     const work = workflow(`cancel ${kind}`, (ctx) =>
       ctx.step("work", () => {
         begun += 1;
-        return hangs ? new Promise<void>(() => {}) : undefined;
+        return new Promise<void>(() => {});
       }),
     );
     const w = await database.world();
@@ -140,8 +139,6 @@ forEachStore((kind) => {
     await w.worker([work]);
     await until(() => begun === 1);
     await Promise.all(runs.map((run) => run.cancel("enough")));
-    expect(begun).toBe(1);
-    hangs = false;
     for (const run of runs) expect(await errorOf(run.result())).toMatchObject({ name: "RunCanceledError" });
   });
 });

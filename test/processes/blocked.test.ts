@@ -8,7 +8,7 @@ import { silent, until } from "../function-style/support.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
 import { killAllProcesses, LibraryProcess } from "./library-process.js";
 
-const lease = 3_000;
+const lease = 4_000;
 const names = ["first", "second", "third"];
 
 /** See programs/blocking-worker.mjs. */
