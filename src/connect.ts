@@ -1,5 +1,6 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
 import * as crypto from "node:crypto";
+import { existsSync } from "node:fs";
 import { Client } from "./client/client.js";
 import { newId } from "./client/new-id.js";
 import { prune } from "./client/prune.js";
@@ -12,6 +13,7 @@ import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
 import { safeLogger } from "./telemetry/safe-logger.js";
+import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
@@ -58,6 +60,7 @@ export class Pawl extends Client {
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
+        address: addresses.get(this.store) ?? null,
         prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
       options,
@@ -107,6 +110,17 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   return new Pawl(store, logger, options.onError, options.retention);
 }
 
+/** Where the watchdog's thread finds the same database. */
+const addresses = new WeakMap<Store, StoreAddress>();
+
+/** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
+function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
+  const program = new URL("./watchdog-thread.js", import.meta.url);
+  if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
+  if (program.protocol !== "file:" || !existsSync(program)) return null;
+  return { program, url, ...(schema === undefined ? {} : { schema }) };
+}
+
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
 function checkRetention(retention: Duration): number {
   const ms = parseDuration(retention, "retention");
@@ -126,7 +140,10 @@ async function prepare(store: Store, migrate: boolean): Promise<void> {
 /** @throws never with a password or a token of the URL in the error */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   try {
-    return await openByScheme(url, options);
+    const store = await openByScheme(url, options);
+    const address = addressOf(url, options);
+    if (address !== null) addresses.set(store, address);
+    return store;
   } catch (error) {
     throw withoutSecretsOf(url, error);
   }

@@ -9,6 +9,7 @@ import { checkPriority } from "../define/function.js";
 import { checkHero } from "../define/hero.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun } from "../store/store.js";
+import { tagsOfStart } from "../telemetry/around.js";
 import { newId } from "./new-id.js";
 
 export interface StartOptions {
@@ -51,7 +52,8 @@ export function birthOf(origin: Origin, options: StartOptions = {}): (input: unk
     hero === null || (options.allowMultiple ?? origin.hero.allowMultiple)
       ? null
       : JSON.stringify([name, hero.type, hero.id]);
-  const tags = options.tags === undefined ? origin.tags : checkTags([...origin.tags, ...checkTags(options.tags)]);
+  const given = options.tags === undefined ? origin.tags : checkTags([...origin.tags, ...checkTags(options.tags)]);
+  const tags = tagsOfStart(name, [...given]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
   const what = { what: `the input of workflow "${name}"` };

@@ -3,6 +3,7 @@ import { StoreError } from "../core/errors.js";
 import { isKeyed } from "../core/keyed.js";
 import { howManyFit, Lane } from "../core/lane.js";
 import type { NewRun, Refusal, Store } from "../store/store.js";
+import { inCleanContext } from "../telemetry/async-context.js";
 
 /** The starts of one call: it has its answer when all of them do. */
 interface Group {
@@ -37,7 +38,8 @@ export class Starter {
   constructor(store: Store, started: (run: NewRun, at: number) => void) {
     this.#store = store;
     this.#started = started;
-    const write = (batch: readonly Pending[]) => this.#write(batch);
+    // The starts of many callers share a write: it is told of, and logged, as none of theirs.
+    const write = (batch: readonly Pending[]) => inCleanContext(() => this.#write(batch));
     this.#free = new Lane({ write, fits, mostAtOnce: 1 });
     this.#keyed = new Lane({ write, fits, mostAtOnce: mostKeyedCommits });
   }

@@ -53,6 +53,17 @@ export type Command =
     }
   /** No live worker has this job any more. Whether that holds the run up is for its owner to find out. */
   | { readonly type: "jobGone"; readonly job: string }
+  /**
+   * The event loop of its worker stood still. `step`: in whose code, "" outside of steps. `by`: the other run whose code it
+   * was. Neither: it is not known whose.
+   */
+  | {
+      readonly type: "blocked";
+      readonly worker: string;
+      readonly session: string;
+      readonly step: string | null;
+      readonly by: string | null;
+    }
   /** Attempts at nodes have ended. */
   | { readonly type: "nodes"; readonly results: readonly NodeResult[] };
 
@@ -176,6 +187,8 @@ class Decision {
         return this.#childEnded(command);
       case "children":
         return this.#childrenEnded(command);
+      case "blocked":
+        return this.#blocked(command);
       case "nodes":
         for (const result of command.results) this.#nodeEnded(result);
     }
@@ -245,6 +258,22 @@ class Decision {
     if (this.#cancelRequested) throw new InvalidStateError("The run is being canceled and cannot be paused any more.");
     this.#paused = { resumeOn: null, recheckAt: null, node: null };
     this.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
+  }
+
+  /** Twice is enough: each time, all runs of a worker stand still for a lease. */
+  #blocked({ worker, session, step, by }: Extract<Command, { type: "blocked" }>): void {
+    const { blocked } = this.#state;
+    if (blocked !== null && [...blocked.values()].some((before) => before.session === session)) return;
+    const about = { worker, session };
+    if (by !== null) return void this.events.push(event("run.blocked", {}, { ...about, by }));
+    if (step === null) return void this.events.push(event("run.blocked", {}, { ...about, suspected: true }));
+    const place = step === "" ? {} : { node: step };
+    this.events.push(event("run.blocked", place, about));
+    // Where it did so before does not matter: it is not always known.
+    const [before] = blocked?.values() ?? [];
+    if (before === undefined || this.#paused !== null || this.#cancelRequested) return;
+    this.#paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };
+    this.events.push(event("run.paused", place, blockedTwice(step, before.worker, worker)));
   }
 
   #resume({ output, accept, renamed }: Extract<Command, { type: "resume" }>, idle: boolean): void {
@@ -448,6 +477,16 @@ class Decision {
     };
     this.events.push(event("run.failed", {}, { error }));
   }
+}
+
+function blockedTwice(
+  step: string,
+  first: string,
+  second: string,
+): { readonly reason: string; readonly error: Failure } {
+  const code = step === "" ? "Its code" : `Step "${step}"`;
+  const reason = `${code} blocked the event loop of worker "${first}" and then of worker "${second}" until their leases were over; it is held so that it takes no more of them down. Code that computes for long belongs in a thread. Resume the run when that is mended.`;
+  return { reason, error: { name: "QuarantineError", code: "QUARANTINED", message: reason } };
 }
 
 /** Whether cancelling has to reach further than the run itself. */

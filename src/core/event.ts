@@ -74,6 +74,12 @@ export interface EventData {
   };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };
+  /**
+   * It was being executed by this worker when the worker's event loop stood still for a lease. The node is the step whose
+   * code was running. `session`: the worker's id and epoch. `by`: it was the code of that other run. `suspected`: it is not
+   * known whose code it was.
+   */
+  "run.blocked": { worker: string; session: string; by?: string; suspected?: true };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
   "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
   /**

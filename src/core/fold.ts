@@ -32,6 +32,7 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
     throw damaged(event.seq, error instanceof Error ? error.message : String(error), error);
   }
   if (!beginnings.has(event.type)) state.survived = state.delivery;
+  if (state.blocked !== null && event.type === "step.completed") gotFurther(state.blocked, event.node);
   return state;
 }
 
@@ -51,6 +52,10 @@ function noteBodyCall(state: RunState, node: string, type: string): void {
 }
 const damaged = (seq: number, problem: string, cause?: unknown) =>
   new DamagedDataError({ column: "events", event: seq, problem }, { cause });
+/** This step does not block for ever, and the handler, or whatever it was, got as far as here. */
+function gotFurther(blocked: NonNullable<RunState["blocked"]>, step: string | null): void {
+  for (const place of [step, "", null]) blocked.delete(place);
+}
 
 /** What the next owner of a run writes before it gets anywhere. */
 const beginnings = new Set(["run.started", "input.checked", "run.recovered", "shape.changed", "step.started"]);

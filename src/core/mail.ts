@@ -36,6 +36,7 @@ const known = new Set<string>([
   "import",
   "nodes",
   "jobGone",
+  "blocked",
 ] satisfies Command["type"][]);
 
 export interface Kin {

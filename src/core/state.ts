@@ -140,6 +140,13 @@ export interface Lineage {
   readonly children: ReadonlyMap<string, readonly Place[]>;
 }
 
+export interface BlockedWorker {
+  /** By its name. */
+  readonly worker: string;
+  /** Its id and epoch: a message about it may come twice. */
+  readonly session: string;
+}
+
 export interface RunState {
   /** How many events have been folded. */
   seq: number;
@@ -201,6 +208,11 @@ export interface RunState {
   survived: number;
   /** The latest delivery that the log knows of. */
   delivery: number;
+  /**
+   * Where its code has blocked the event loop of a worker, and whose: a step, "" for the handler, null when it is only one of
+   * several runs that may have. A step that completes after all, and an operator's `resume`, clear it.
+   */
+  blocked: Map<string | null, BlockedWorker> | null;
   /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
   news: number;
 }
@@ -240,6 +252,7 @@ export function initialState(): RunState {
     rewound: null,
     survived: 1,
     delivery: 1,
+    blocked: null,
     news: 0,
   };
 }

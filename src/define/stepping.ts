@@ -136,6 +136,8 @@ export interface StepScope {
   jobFailed(): void;
   /** Runs code that must not wait for anything durable, nor record anything. */
   withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T>;
+  /** Calls user code that is not the first to be called in the body: until it returns, it is known whose it is. */
+  inFrame<T>(call: () => T): T;
   /** Leaves the step, noted so that no `catch` can make it unsaid. */
   leave(action: FlowAction): never;
 }

@@ -4,6 +4,7 @@
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Logger } from "../define/context.js";
+import type { ToldCall, ToldStart } from "./around.js";
 import { defaultLogger } from "./logger.js";
 import type { ToldEvent, ToldStatus } from "./tell.js";
 
@@ -11,6 +12,12 @@ import type { ToldEvent, ToldStatus } from "./tell.js";
 export interface Listener {
   event(told: ToldEvent): void;
   run?(told: ToldStatus): void;
+}
+
+/** Takes part in calls and starts, see `around.ts`. */
+interface Participant {
+  call(told: ToldCall): void;
+  start(told: ToldStart): void;
 }
 
 /** Something that listens until it is told to stop. */
@@ -68,6 +75,18 @@ export class Guard {
   async settled(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
+}
+
+/** Returns how to stop. */
+export function takePart(participant: Participant, guard: Guard): () => void {
+  const onCall = (told: unknown) => guard.try(() => participant.call(told as ToldCall));
+  const onStart = (told: unknown) => guard.try(() => participant.start(told as ToldStart));
+  subscribe("pawl:call", onCall);
+  subscribe("pawl:start", onStart);
+  return () => {
+    unsubscribe("pawl:call", onCall);
+    unsubscribe("pawl:start", onStart);
+  };
 }
 
 export function listen(listener: Listener, guard: Guard): Listening {

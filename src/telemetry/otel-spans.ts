@@ -1,4 +1,6 @@
 /** Spans that are made when they are over, in the trace of the run's family, with ids that every process agrees upon. */
+
+import type { Link } from "@opentelemetry/api";
 import {
   type Attributes,
   type Context,
@@ -12,6 +14,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { Failure } from "../core/failure.js";
+import type { ActiveSpan } from "./otel-active-span.js";
 import { spanIdOf, traceIdOf, withIds } from "./span-ids.js";
 
 /** One span. The ids are those of runs and executions. */
@@ -24,6 +27,9 @@ export interface Told {
   readonly to: number;
   readonly attributes: Attributes;
   readonly error: Failure | null;
+  readonly links?: Link[];
+  /** What its code saw as the active span. */
+  readonly active?: ActiveSpan | undefined;
 }
 
 export class Spans {
@@ -38,6 +44,7 @@ export class Spans {
   make(told: Told): void {
     const span = told.parentId === null ? this.#startRoot(told) : this.#start(told, contextOf(told, told.parentId));
     const { error, to } = told;
+    told.active?.handOver(span);
     if (error !== null) {
       span.recordException(error, new Date(to));
       span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
@@ -61,11 +68,11 @@ export class Spans {
     return this.#start(told, contextOf(told, told.id));
   }
 
-  #start({ name, id, rootId, from, attributes }: Told, context: Context): Span {
+  #start({ name, id, rootId, from, attributes, links = [] }: Told, context: Context): Span {
     const traceId = context === ROOT_CONTEXT ? traceIdOf(rootId) : null;
     // Instants as dates: a small number would be taken for a reading of the process's own clock.
     return withIds({ traceId, spanId: spanIdOf(id) }, () =>
-      this.#tracer.startSpan(name, { startTime: new Date(from), attributes }, context),
+      this.#tracer.startSpan(name, { startTime: new Date(from), attributes, links }, context),
     );
   }
 }

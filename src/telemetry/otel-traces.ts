@@ -2,13 +2,24 @@
  * Runs and step executions as spans: one tree for a run and all that descends from it, whichever processes had a part in
  * it. Each process makes the spans of what it has itself made durable, when that is over.
  */
-import { type Attributes, type TracerProvider, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  context,
+  isSpanContextValid,
+  type Span,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
 import { dataOf } from "../core/event.js";
 import { executionId } from "../core/ids.js";
+import type { ToldCall, ToldStart } from "./around.js";
 import { KnownRuns, type RunSource } from "./known-runs.js";
-import { Guard, type Listener, type Listening, type ListeningOptions, listen } from "./listen.js";
+import { Guard, type Listener, type Listening, type ListeningOptions, listen, takePart } from "./listen.js";
+import { ActiveSpan } from "./otel-active-span.js";
 import { Spans, spanContextOf } from "./otel-spans.js";
 import { Recent } from "./recent.js";
+import { starterLinks, starterTag } from "./starter-link.js";
 import { endOf, isStepEnd } from "./step-ends.js";
 import type { ToldEvent, ToldStatus } from "./tell.js";
 
@@ -45,7 +56,15 @@ export interface TraceOptions extends ListeningOptions {
 export function traceRuns(pawl: Traceable, options: TraceOptions = {}): Listening {
   const provider = options.tracerProvider ?? trace;
   const guard = new Guard("Tracing", options);
-  return listen(new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard), guard);
+  const tracer = new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard);
+  const leave = takePart(tracer, guard);
+  const listening = listen(tracer, guard);
+  return {
+    stop: () => {
+      leave();
+      return listening.stop();
+    },
+  };
 }
 
 /**
@@ -63,6 +82,8 @@ export function linkToRun(run: { readonly id: string }): void {
 
 const remembered = 10_000;
 const ended = "ended";
+/** A step does not wait longer than this to learn which trace it belongs to. */
+const patienceMs = 1_000;
 
 class RunTracer implements Listener {
   readonly #pawl: Traceable;
@@ -71,12 +92,50 @@ class RunTracer implements Listener {
   readonly #known: KnownRuns;
   /** When executions began, as far as the log was told; and which have ended. */
   readonly #executions = new Recent<number | typeof ended>(remembered);
+  /** Of those whose code was called here. */
+  readonly #active = new Recent<ActiveSpan>(remembered);
 
   constructor(pawl: Traceable, spans: Spans, guard: Guard) {
     this.#pawl = pawl;
     this.#spans = spans;
     this.#guard = guard;
     this.#known = new KnownRuns(pawl, (error) => guard.complain(error));
+  }
+
+  /** What is started here is linked with the span that it is started in. */
+  start({ tags }: ToldStart): void {
+    const starter = trace.getActiveSpan()?.spanContext();
+    if (starter !== undefined && isSpanContextValid(starter)) tags.push(starterTag(starter));
+  }
+
+  /** While its code runs, the span of a step is the active one; outside of steps, that of the run. */
+  call(told: ToldCall): void {
+    const { call, node } = told;
+    const rootId = this.#known.rootOf(told);
+    if (!(rootId instanceof Promise)) {
+      told.call = () => context.with(this.#contextOf(told, rootId), call);
+    } else if (node !== null) {
+      told.call = async () => {
+        const known = await within(patienceMs, rootId);
+        return known === null ? call() : context.with(this.#contextOf(told, known), call);
+      };
+    }
+  }
+
+  #contextOf(told: ToldCall, rootId: string): Context {
+    const span =
+      told.node === null ? trace.wrapSpanContext(spanContextOf(rootId, told.runId)) : this.#spanOf(told, rootId);
+    return trace.setSpan(context.active(), span);
+  }
+
+  /** A body that rested and goes on here has the same one. */
+  #spanOf(told: ToldCall, rootId: string): Span {
+    const id = idOf(told);
+    const known = this.#active.get(id);
+    if (known !== undefined) return known;
+    const span = new ActiveSpan(spanContextOf(rootId, id));
+    this.#active.set(id, span);
+    return span;
   }
 
   run(told: ToldStatus): void {
@@ -115,6 +174,7 @@ class RunTracer implements Listener {
           to: at,
           attributes: { ...aboutRun(told), "pawl.status": status },
           error,
+          links: starterLinks(told.tags),
         }),
       ),
     );
@@ -147,6 +207,7 @@ class RunTracer implements Listener {
 
   #step(told: ToldEvent, { from, outcome, error }: StepEnd): void {
     const { runId, node, attempt, at } = told;
+    const active = this.#active.take(idOf(told));
     this.#guard.with(this.#known.rootOf(told), (rootId) =>
       this.#spans.make({
         name: `step ${node}`,
@@ -162,6 +223,7 @@ class RunTracer implements Listener {
           ...(outcome === null ? {} : { "pawl.outcome": outcome }),
         },
         error,
+        active,
       }),
     );
   }
@@ -169,7 +231,19 @@ class RunTracer implements Listener {
 
 type StepEnd = Pick<Parameters<Spans["make"]>[0], "from" | "error"> & { readonly outcome: string | null };
 
-const idOf = ({ runId, node, attempt }: ToldEvent) => executionId(runId, node ?? "", attempt ?? 1);
+/** null when it takes longer. */
+async function within<Value>(ms: number, value: Promise<Value>): Promise<Value | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, ms, null);
+  });
+  const first = await Promise.race([value, tooLong]);
+  clearTimeout(timer);
+  return first;
+}
+
+const idOf = ({ runId, node, attempt }: Pick<ToldEvent, "runId" | "node" | "attempt">) =>
+  executionId(runId, node ?? "", attempt ?? 1);
 
 function aboutRun({ runId, workflow, version, queue, hero }: ToldEvent): Attributes {
   return {

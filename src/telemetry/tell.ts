@@ -19,6 +19,7 @@ export interface ToldRun {
   readonly queue: string;
   readonly parentId: string | null;
   readonly hero: { readonly type: string; readonly id: string } | null;
+  readonly tags: readonly string[];
 }
 
 /** One event of a run's log, on the channel `pawl:event`. */
@@ -75,7 +76,7 @@ export function tellOfRun(log: Logger, birth: Birth, status: "pending" | "runnin
 function tellOfEvent(log: Logger, birth: Birth, one: NewEvent, seq: number, at: number): void {
   const { type, node, attempt, outcome, data } = one;
   if (eventChannel.hasSubscribers) {
-    const { id: runId, workflow, queue, parentId } = birth;
+    const { id: runId, workflow, queue, parentId, tags } = birth;
     // In one piece: to spread the part that is common to both would cost more than everything else here.
     const told: ToldEvent = {
       runId,
@@ -84,6 +85,7 @@ function tellOfEvent(log: Logger, birth: Birth, one: NewEvent, seq: number, at: 
       queue,
       parentId,
       hero: heroOf(birth),
+      tags,
       seq,
       type,
       node,
@@ -103,20 +105,16 @@ function tellOfEvent(log: Logger, birth: Birth, one: NewEvent, seq: number, at: 
 
 function tellOfStatus(log: Logger, birth: Birth, status: RunStatus, at: number): void {
   if (runChannel.hasSubscribers) {
-    const { id: runId, workflow, queue, parentId } = birth;
-    const told: ToldStatus = {
-      runId,
-      workflow,
-      version: versionOf(birth),
-      queue,
-      parentId,
-      hero: heroOf(birth),
-      status,
-      at,
-    };
+    const told: ToldStatus = { ...toldRun(birth), status, at };
     runChannel.publish(told);
   }
   if (log.debug !== quiet) log.debug(`Run ${birth.id} (${birth.workflow}) is ${status}`);
+}
+
+/** What every message says of its run. */
+export function toldRun(birth: Birth): ToldRun {
+  const { id: runId, workflow, queue, parentId, tags } = birth;
+  return { runId, workflow, version: versionOf(birth), queue, parentId, hero: heroOf(birth), tags };
 }
 
 const heroOf = ({ heroType: type, heroId: id }: Birth): ToldRun["hero"] =>

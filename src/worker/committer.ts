@@ -9,6 +9,7 @@ import { isKeyed } from "../core/keyed.js";
 import { howManyFit, Lane } from "../core/lane.js";
 import { gatherMail } from "../core/mail.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../store/store.js";
+import { inCleanContext } from "../telemetry/async-context.js";
 import { Backoff } from "./backoff.js";
 import { isTransient } from "./insist.js";
 import { LogConflict } from "./log-conflict.js";
@@ -92,7 +93,7 @@ export class Committer {
     this.#options = options;
     this.#store = options.store;
     this.#fence = options.fence;
-    const write = (starts: readonly Start[]) => this.#write([], starts);
+    const write = (starts: readonly Start[]) => inCleanContext(() => this.#write([], starts));
     this.#keyedStarts = new Lane({ write, fits: startsThatFit, mostAtOnce: mostKeyedCommits });
   }
 
@@ -145,7 +146,8 @@ export class Committer {
     // Everything that is submitted in this same tick joins the flush.
     queueMicrotask(() => {
       this.#kicked = false;
-      void this.#flush();
+      // A flush is for many runs, and its receipts set them going again.
+      void inCleanContext(() => this.#flush());
     });
   }
 

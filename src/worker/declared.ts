@@ -190,6 +190,7 @@ function runIn(
     },
     leave,
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
+    inFrame: <T>(call: () => T) => turn.inFrame(execution.key, call),
   };
   const { checkpoints: options } = declared;
   if (options === null) {

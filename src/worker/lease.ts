@@ -1,6 +1,7 @@
 /** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
 import type { Logger } from "../define/context.js";
 import type { Fence, Store } from "../store/store.js";
+import { monotonicMs } from "./monotonic.js";
 import { warnOf } from "./trouble.js";
 
 const fewWorkers = 3;
@@ -8,6 +9,8 @@ const fewWorkers = 3;
 export interface LeaseEvents {
   /** The store says that this epoch is over. */
   readonly onLost: () => void;
+  /** It was renewed, at this time or later (by `monotonicMs`). */
+  readonly onRenewed?: (at: number) => void;
   readonly onMail: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
@@ -70,9 +73,11 @@ export class Lease {
     if (this.#beating) return;
     this.#beating = true;
     try {
+      const sentAt = monotonicMs();
       const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
       if (this.#stopped) return;
       if (!alive) return this.#events.onLost();
+      this.#events.onRenewed?.(sentAt);
       if (reaped.length > 0) void this.#tellOfDead(reaped);
       this.#events.onPausedQueues(pausedQueues);
       if (mail.length > 0) this.#events.onMail(mail);

@@ -7,8 +7,10 @@ import type { Turn } from "./turn.js";
 import type { Opening } from "./turn-host.js";
 
 /** How often its workers have died since anybody last got anywhere with it. */
-export function deathsOf({ deliveries, state }: Turn): number {
-  return deliveries - Math.min(deliveries, state.survived);
+export function deathsOf({ deliveries, state }: Turn, { inbox }: Opening): number {
+  // That its worker's event loop was blocked is counted apart, against the run whose code did it.
+  const blocked = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
+  return deliveries - Math.min(deliveries, state.survived + blocked);
 }
 
 /** Comes back with false when the run is held. */

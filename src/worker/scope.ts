@@ -75,7 +75,7 @@ export class Scope {
       );
     this.#item = new Item(number);
     try {
-      await run();
+      await this.turn.inFrame(this.execution?.key ?? "", run);
     } finally {
       this.#item = null;
     }

@@ -17,10 +17,12 @@ import { insist } from "./insist.js";
 import type { Parting } from "./journal.js";
 import { LogConflict } from "./log-conflict.js";
 import type { SlowSteps } from "./slow-steps.js";
+import { Trials } from "./trial.js";
 import { warnOf } from "./trouble.js";
 import { Turn } from "./turn.js";
 import type { Opening, Registered, TurnHost } from "./turn-host.js";
 import { pauseIfItFails } from "./user-code.js";
+import type { Watch } from "./watchdog.js";
 
 export interface SessionOptions {
   readonly store: Store;
@@ -28,6 +30,8 @@ export interface SessionOptions {
   readonly workerName: string;
   readonly fence: Fence;
   readonly slowSteps: SlowSteps;
+  readonly watch: Watch | null;
+  readonly leaseMs: number;
   readonly maxDeliveries: number;
   readonly replayGraceMs: number;
   readonly graceMs: number;
@@ -72,6 +76,8 @@ export class Session {
       log,
       committer: this.committer,
       executing: options.slowSteps.executing,
+      watch: options.watch,
+      trials: new Trials(options.watch, options.leaseMs),
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,

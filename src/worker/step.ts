@@ -16,6 +16,7 @@ import type { Op, StepOp } from "../core/state.js";
 import type { StepOptions, StepTools } from "../define/context.js";
 import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction, StepHistory } from "../define/stepping.js";
+import { keepContext } from "../telemetry/async-context.js";
 import type { StepCheckpoints } from "./checkpoints.js";
 import { type Body, Execution } from "./execution.js";
 import { consequenceOf } from "./reaction.js";
@@ -59,7 +60,7 @@ export function callStep(
   const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, historyOf(op));
   const { compensate } = options;
   if (compensate !== undefined) {
-    const undo = (tools: StepTools) => compensate(tools, turn.outputOf(key));
+    const undo = keepContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));
     turn.compensators.set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
@@ -202,7 +203,12 @@ export class Step {
   }
 
   #later(): void {
-    this.#turn.retryLater(this.#key, (op: Op | undefined) => this.#execute(op as StepOp | undefined));
+    this.#turn.retryLater(this.#key, this.#nextAttempt());
+  }
+
+  /** A timer or a receipt begins it, but it belongs where the step was called. */
+  #nextAttempt(): (op: Op | undefined) => void {
+    return keepContext((op: Op | undefined) => this.#execute(op as StepOp | undefined));
   }
 
   /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
@@ -214,11 +220,13 @@ export class Step {
     const { places } = this.#settings;
     if (places === null) return this.#enter(op, null);
     const turn = this.#turn;
-    turn.lines.stand(places, (leave) => {
+    const enter = (leave: () => void) => {
       if (turn.course.mayBegin(this.#key)) return this.#enter(op, leave);
       leave();
       turn.stir();
-    });
+    };
+    // Another run that leaves its place may be what lets this step in.
+    turn.lines.stand(places, keepContext(enter));
   }
 
   #enter(op: StepOp | undefined, leavePlace: (() => void) | null): void {
@@ -339,10 +347,11 @@ export class Step {
       return turn.obeyFromStep(signal, events);
     }
     if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) turn.giveWay();
+    const nextAttempt = events.some(leadsToAnother) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
       // Not before the state knows of the failure: until then it shows the attempt before as due.
-      if (events.some(leadsToAnother)) this.#later();
+      if (nextAttempt !== null) turn.retryLater(this.#key, nextAttempt);
       turn.settled();
     });
   }

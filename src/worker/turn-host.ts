@@ -6,7 +6,9 @@ import type { Committer } from "./committer.js";
 import type { JobInfo } from "./dispatch.js";
 import type { Parting } from "./journal.js";
 import type { TurnExecution } from "./step.js";
+import type { Trials } from "./trial.js";
 import type { Turn } from "./turn.js";
+import type { Watch } from "./watchdog.js";
 
 /** What is known of a workflow by its name alone. */
 export interface Registered {
@@ -23,6 +25,9 @@ export interface TurnHost {
   readonly store: Store;
   readonly committer: Committer;
   readonly log: Logger;
+  /** Knows whose code is being called, for the case that it does not return. */
+  readonly watch: Watch | null;
+  readonly trials: Trials;
   /** Steps that are executing now, for whoever watches for slow ones. */
   readonly executing: Set<TurnExecution>;
   readonly maxDeliveries: number;

@@ -21,6 +21,8 @@ import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord } from "../store/store.js";
+import { callInside, callsAreHeard } from "../telemetry/around.js";
+import { inContextOfItsOwn } from "../telemetry/async-context.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
@@ -90,6 +92,7 @@ export class Turn {
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
   #station: Station | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
+  #endTrial: (() => void) | null = null;
   readonly openedAt = performance.now();
 
   constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
@@ -179,7 +182,7 @@ export class Turn {
 
   begin(): void {
     tellOfRun(this.log, this.run, "running", this.#opening.at);
-    const deaths = deathsOf(this);
+    const deaths = deathsOf(this, this.#opening);
     if (deaths >= this.host.maxDeliveries && this.state.paused === null)
       return pauseIfItFails(this, () => this.#beginIfItSurvives(deaths));
     if (this.state.startedAt === null && this.state.paused !== null)
@@ -234,7 +237,24 @@ export class Turn {
     comeToRest(this);
   }
 
+  /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
   runCode(): void {
+    const begin = () => inContextOfItsOwn(() => this.#runCode());
+    if ((this.state.blocked?.size ?? 0) > 0) this.host.trials.hold(this, begin);
+    else begin();
+  }
+
+  /** It is executed apart from others like it; `end` makes room for the next of them. */
+  onTrial(end: () => void): void {
+    this.#endTrial = end;
+  }
+
+  endTrial(): void {
+    this.#endTrial?.();
+    this.#endTrial = null;
+  }
+
+  #runCode(): void {
     this.#codeRuns = true;
     if (this.definition.timeoutMs !== null) this.attention.setAlarm();
     withInput(this, (input) => this.#callHandler(input));
@@ -245,7 +265,7 @@ export class Turn {
     this.answers.open();
     let result: Promise<unknown>;
     try {
-      result = Promise.resolve(this.definition.handler(this.#createContext(), input));
+      result = Promise.resolve(this.inFrame("", () => this.#enterHandler(input)));
     } catch (error) {
       return pauseIfItFails(this, () => handlerThrew(this, error));
     }
@@ -253,6 +273,12 @@ export class Turn {
       (output) => pauseIfItFails(this, () => handlerReturned(this, output)),
       (error) => pauseIfItFails(this, () => handlerThrew(this, error)),
     );
+  }
+
+  #enterHandler(input: unknown): unknown {
+    const { handler } = this.definition;
+    const ctx = this.#createContext();
+    return callsAreHeard() ? callInside(this.run, null, () => handler(ctx, input)) : handler(ctx, input);
   }
 
   #createContext(): WorkflowContext<any> {
@@ -295,7 +321,34 @@ export class Turn {
   }
 
   callBody(execution: Execution, body: Body): unknown {
-    return this.raised.callBody(execution, body);
+    if (callsAreHeard()) return this.#callHeard(execution, body);
+    const { watch } = this.host;
+    if (watch === null) return this.raised.callBody(execution, body);
+    // As `inFrame`, without a function for each step.
+    watch.enter(this.runId, execution.key);
+    try {
+      return this.raised.callBody(execution, body);
+    } finally {
+      watch.leave();
+    }
+  }
+
+  #callHeard(execution: Execution, body: Body): unknown {
+    const call = () => this.inFrame(execution.key, () => this.raised.callBody(execution, body));
+    // A listener may call it later, when the run is not ours any more.
+    return callInside(this.run, execution, () => (this.over ? new Promise(() => {}) : call()));
+  }
+
+  /** Calls user code; until it returns, the watchdog knows whose it is. */
+  inFrame<Result>(key: string, call: () => Result): Result {
+    const { watch } = this.host;
+    if (watch === null) return call();
+    watch.enter(this.runId, key);
+    try {
+      return call();
+    } finally {
+      watch.leave();
+    }
   }
 
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
@@ -455,6 +508,7 @@ export class Turn {
     if (this.#gates !== null) for (const gate of this.#gates) gate.close();
     this.attention.stop();
     this.lines.leaveAll();
+    this.endTrial();
     if (this.#cancelTimer !== null) clearTimeout(this.#cancelTimer);
     this.linger.stop();
     this.executions.leave();

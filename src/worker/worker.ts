@@ -9,12 +9,14 @@ import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { Hint, NewRun, Route, Store } from "../store/store.js";
+import { inCleanContext } from "../telemetry/async-context.js";
 import { Backoff } from "./backoff.js";
 import { Claiming } from "./claiming.js";
 import type { StartReceipt } from "./committer.js";
 import { maxTimerMs } from "./execution.js";
 import { Housekeeping } from "./housekeeping.js";
 import { Lease } from "./lease.js";
+import { monotonicMs } from "./monotonic.js";
 import { Repertoire } from "./repertoire.js";
 import { Session } from "./session.js";
 import { SilentCode } from "./silent-code.js";
@@ -22,6 +24,7 @@ import { SlowSteps } from "./slow-steps.js";
 import { isUnreachable, warnOf } from "./trouble.js";
 import type { Turn } from "./turn.js";
 import type { Registered } from "./turn-host.js";
+import { type StoreAddress, type Watch, watchdogFor } from "./watchdog.js";
 
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -74,6 +77,8 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
+  /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
+  readonly address: StoreAddress | null;
   /** Deletes what is older than the retention, if there is one. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
@@ -97,6 +102,7 @@ export class Worker {
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Lease | null = null;
+  #watch: Watch | null = null;
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
@@ -145,7 +151,11 @@ export class Worker {
     return this.#phase;
   }
 
-  async start(): Promise<this> {
+  start(): Promise<this> {
+    return inCleanContext(() => this.#start());
+  }
+
+  async #start(): Promise<this> {
     if (this.#phase !== "idle")
       throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
@@ -158,7 +168,7 @@ export class Worker {
       this.#phase = "idle";
       throw error;
     }
-    this.#unwatch = this.#services.store.watch((hint) => this.#onHint(hint));
+    this.#unwatch = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#silentCode.start();
     this.#claiming.start();
@@ -167,7 +177,7 @@ export class Worker {
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
+    this.#stopped ??= inCleanContext(() => this.#stop());
     return this.#stopped;
   }
 
@@ -191,6 +201,7 @@ export class Worker {
       await within(signOffMs, this.#retire(session));
     }
     this.#lease?.stop();
+    this.#watch?.stop();
     this.#slowSteps.stop();
     this.#silentCode.stop();
   }
@@ -223,6 +234,7 @@ export class Worker {
     const { store, log, registration } = this.#services;
     const leaseMs = this.#leaseMs;
     const routes = this.#repertoire.routes.map(({ workflow, version }): Route => ({ workflow, version }));
+    const enlistedAt = monotonicMs();
     const fence = await store.enlist({
       id: this.id,
       name: this.name,
@@ -232,9 +244,16 @@ export class Worker {
       routes,
       leaseMs,
     });
+    const { address } = this.#services;
+    const watched = { name: this.name, fence, leaseMs, renewedAt: enlistedAt };
+    const watch = address === null ? null : watchdogFor(address, log).watch(watched);
+    this.#watch?.stop();
+    this.#watch = watch;
     const session = new Session({
       store,
       log,
+      watch,
+      leaseMs,
       registration,
       fence,
       workerName: this.name,
@@ -260,6 +279,7 @@ export class Worker {
     this.#lease?.stop();
     this.#lease = new Lease(store, fence, leaseMs, log, {
       onLost: () => this.#lost(session),
+      onRenewed: (at) => watch?.renewed(at),
       onMail: (runIds) => this.#mailFor(runIds),
       onPausedQueues: (names) => {
         if (this.#repertoire.paused.learn(names)) this.#claiming.soon();
@@ -275,6 +295,7 @@ export class Worker {
       `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
     );
     if (this.#session === session) this.#session = null;
+    this.#watch?.stop();
     session.kill();
     this.#emptied?.();
     void this.#revive();
@@ -322,13 +343,14 @@ export class Worker {
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
-    return (this.#session as Session).adopt(run);
+    const session = this.#session as Session;
+    return inCleanContext(() => session.adopt(run));
   }
 
   /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
   async runUntilIdle(): Promise<number | null> {
     this.#oneStep = null;
-    return this.#runUntilIdle();
+    return inCleanContext(() => this.#runUntilIdle());
   }
 
   /**
@@ -338,7 +360,7 @@ export class Worker {
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     const oneStep = { runId, ended: false };
     this.#oneStep = oneStep;
-    const nextDueAt = await this.#runUntilIdle();
+    const nextDueAt = await inCleanContext(() => this.#runUntilIdle());
     return { ended: oneStep.ended, nextDueAt };
   }
 

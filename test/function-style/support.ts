@@ -43,6 +43,8 @@ export interface MortalWorker {
   readonly pawl: Pawl;
   /** Runs everything that is due; the instant at which more becomes due. */
   settle(): Promise<number | null>;
+  /** Stands still: nothing more is heard of it, but its lease goes on. */
+  freeze(): void;
   /** Dies, and its lease runs out. */
   kill(): Promise<void>;
 }
@@ -87,6 +89,7 @@ export async function world(kind: StoreKind = "memory", url = "memory:", logger:
         worker,
         pawl: own,
         settle: () => worker.runUntilIdle(),
+        freeze: () => mortal.freeze(),
         kill: async () => {
           workers.splice(workers.indexOf(worker), 1);
           await mortal.kill();
@@ -135,8 +138,12 @@ class MortalStore {
     };
   }
 
-  async kill(): Promise<void> {
+  freeze(): void {
     this.#dead = true;
+  }
+
+  async kill(): Promise<void> {
+    this.freeze();
     if (this.#fence !== null) await this.#inner.retire(this.#fence);
   }
 }

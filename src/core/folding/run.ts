@@ -37,6 +37,12 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     }
     state.news += 1;
   },
+  "run.blocked": (state, event) => {
+    const { worker, session, by, suspected } = dataOf(event, "run.blocked");
+    if (by !== undefined) return;
+    state.blocked ??= new Map();
+    state.blocked.set(suspected === true ? null : (event.node ?? ""), { worker, session });
+  },
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
@@ -67,7 +73,10 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
       op.held = null;
       if (by === "operator") op.streak = op.postponed = 0;
     }
-    if (by === "operator") state.postponed = 0;
+    if (by === "operator") {
+      state.postponed = 0;
+      state.blocked = null;
+    }
     if (signal !== undefined) takeSignal(state, signal);
     state.paused = null;
     state.news += 1;

@@ -38,9 +38,9 @@ export async function executeStep(
   const about = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
   if (!scope.wakes) {
     await scope.withoutRecords("A condition", () => checkConditions(code, step, scope, w));
-    await scope.withoutRecords("A hook", async () => w.beforeStepExecution(about));
+    await scope.withoutRecords("A hook", async () => scope.inFrame(() => w.beforeStepExecution(about)));
   }
-  return runWithHooks(w, about, () => {
+  return runWithHooks(w, about, scope, () => {
     if (step.options.job !== undefined) return runJob(step, w, scope);
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
@@ -98,7 +98,12 @@ async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> 
   return Boolean(await (typeof member === "function" ? member.call(w) : member));
 }
 
-async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => unknown): Promise<unknown> {
+async function runWithHooks(
+  w: AnyInstance,
+  about: StepExecution,
+  scope: StepScope,
+  body: () => unknown,
+): Promise<unknown> {
   let output: unknown;
   let running: Promise<void> | null = null;
   const next = () => {
@@ -109,13 +114,13 @@ async function runWithHooks(w: AnyInstance, about: StepExecution, body: () => un
     // A hook that does not await it is told all the same, below.
     running = guarded(
       (async () => {
-        output = await body();
+        output = await scope.inFrame(body);
       })(),
     );
     return running;
   };
   try {
-    await w.aroundStepExecution(about, next);
+    await scope.inFrame(() => w.aroundStepExecution(about, next));
     if (running === null)
       throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
     await running;

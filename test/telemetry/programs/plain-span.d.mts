@@ -11,6 +11,7 @@ export interface PlainSpan {
   /** The message of its status, if that is an error. */
   readonly error: string | null;
   readonly exceptions: readonly string[];
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
 }
 
 export function plainSpan(span: ReadableSpan): PlainSpan;

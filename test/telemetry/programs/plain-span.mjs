@@ -13,7 +13,10 @@ export function plainSpan(span) {
     endMs: inMs(span.endTime),
     attributes: span.attributes,
     error: span.status.code === SpanStatusCode.ERROR ? (span.status.message ?? "") : null,
-    exceptions: span.events.map(({ attributes }) => String(attributes?.["exception.message"])),
+    exceptions: span.events
+      .filter(({ name }) => name === "exception")
+      .map(({ attributes }) => String(attributes?.["exception.message"])),
+    links: span.links.map(({ context: { traceId, spanId } }) => ({ traceId, spanId })),
   };
 }
 

@@ -1,0 +1,85 @@
+/**
+ * The span of a step while its code runs: spans that are begun meanwhile become its children. The real one is made when the
+ * step is over, with the same ids; what code says to this one (attributes, events) is kept for it.
+ */
+import type {
+  Attributes,
+  AttributeValue,
+  Exception,
+  Link,
+  Span,
+  SpanContext,
+  SpanStatus,
+  TimeInput,
+} from "@opentelemetry/api";
+
+/** More than any provider keeps by default, and a bound for code that never ends. */
+const mostNotes = 1_000;
+
+export class ActiveSpan implements Span {
+  readonly #context: SpanContext;
+  readonly #notes: ((span: Span) => void)[] = [];
+  #isOver = false;
+
+  constructor(context: SpanContext) {
+    this.#context = context;
+  }
+
+  /** The real one exists now: it gets what was said so far, and nothing after. */
+  handOver(span: Span): void {
+    this.#isOver = true;
+    for (const note of this.#notes) note(span);
+  }
+
+  spanContext(): SpanContext {
+    return this.#context;
+  }
+
+  isRecording(): boolean {
+    return !this.#isOver;
+  }
+
+  setAttribute(key: string, value: AttributeValue): this {
+    return this.#note((span) => span.setAttribute(key, value));
+  }
+
+  setAttributes(attributes: Attributes): this {
+    return this.#note((span) => span.setAttributes(attributes));
+  }
+
+  addEvent(name: string, attributesOrTime?: Attributes | TimeInput, time?: TimeInput): this {
+    const isTime =
+      typeof attributesOrTime === "number" || Array.isArray(attributesOrTime) || attributesOrTime instanceof Date;
+    const attributes = isTime ? {} : (attributesOrTime as Attributes | undefined);
+    const at = isTime ? (attributesOrTime as TimeInput) : (time ?? new Date());
+    return this.#note((span) => span.addEvent(name, attributes, at));
+  }
+
+  addLink(link: Link): this {
+    return this.#note((span) => span.addLink(link));
+  }
+
+  addLinks(links: Link[]): this {
+    return this.#note((span) => span.addLinks(links));
+  }
+
+  setStatus(status: SpanStatus): this {
+    return this.#note((span) => span.setStatus(status));
+  }
+
+  updateName(name: string): this {
+    return this.#note((span) => span.updateName(name));
+  }
+
+  recordException(exception: Exception, time: TimeInput = new Date()): void {
+    this.#note((span) => span.recordException(exception, time));
+  }
+
+  /** It ends with its step. */
+  end(): void {}
+
+  #note(note: (span: Span) => void): this {
+    if (!this.#isOver && this.#notes.length < mostNotes) this.#notes.push(note);
+    return this;
+  }
+}

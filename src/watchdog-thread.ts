@@ -1,0 +1,33 @@
+/** The program of the watchdog's thread, see `worker/watchdog.ts`. It loads the database's driver only when it needs it. */
+import { writeSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { Frames } from "./worker/frames.js";
+import { LoopWatch } from "./worker/loop-watch.js";
+import { monotonicMs } from "./worker/monotonic.js";
+import type { WatchdogData, WatchdogMessage } from "./worker/watchdog.js";
+
+const { memory, url, schema } = workerData as WatchdogData;
+
+const watch = new LoopWatch({
+  frames: new Frames(memory),
+  open: async () => {
+    const { openStore } = await import("./connect.js");
+    return openStore(url, { notify: true, ...(schema === undefined ? {} : { schema }) });
+  },
+  // Straight to the file: the streams of a thread pass through the event loop that is blocked.
+  say: (text) => void writeSync(2, `${text}\n`),
+});
+
+let timer: NodeJS.Timeout | undefined;
+function keepLooking(): void {
+  clearInterval(timer);
+  const { everyMs } = watch;
+  if (everyMs !== null) timer = setInterval(() => void watch.look(monotonicMs()), everyMs);
+}
+
+parentPort?.on("message", (message: WatchdogMessage) => {
+  if (message.kind === "renewed") return watch.renewed(message.index, message.at);
+  if (message.kind === "watch") watch.watch(message.worker);
+  else watch.leave(message.index);
+  keepLooking();
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { Frames } from "./frames.js";
+
+/** What another thread sees. */
+const seenFrom = (frames: Frames) => new Frames(frames.memory).top();
+
+test("the innermost frame is seen from outside, until it is left", () => {
+  const frames = new Frames();
+  expect(seenFrom(frames)).toBeNull();
+  frames.enter(0, "run-1", "");
+  expect(seenFrom(frames)).toEqual({ worker: 0, runId: "run-1", step: "" });
+  frames.enter(1, "run-2", "bezahlen für 🦊");
+  expect(seenFrom(frames)).toEqual({ worker: 1, runId: "run-2", step: "bezahlen für 🦊" });
+  frames.leave();
+  expect(seenFrom(frames)).toEqual({ worker: 0, runId: "run-1", step: "" });
+  frames.leave();
+  expect(seenFrom(frames)).toBeNull();
+});
+
+test("shorter names leave nothing of longer ones behind, and what was written before is known", () => {
+  const frames = new Frames();
+  for (const [run, key] of [
+    ["a-long-run", "a long step"],
+    ["b", "c"],
+    ["b", "d"],
+    ["e", "d"],
+  ] as const) {
+    frames.enter(0, run, key);
+    expect(seenFrom(frames)).toEqual({ worker: 0, runId: run, step: key });
+    frames.leave();
+  }
+});
+
+test("more runs and steps than there is room for are named all the same", () => {
+  const frames = new Frames();
+  for (let number = 0; number < 10_000; number += 1) {
+    frames.enter(0, `run-${number}`, `step-${number}`);
+    if (number % 997 === 0) expect(seenFrom(frames)).toMatchObject({ runId: `run-${number}`, step: `step-${number}` });
+    frames.leave();
+  }
+});
+
+test("frames deeper than can be kept are counted, and names longer than can be kept are cut", () => {
+  const frames = new Frames();
+  for (let depth = 0; depth < 20; depth += 1) frames.enter(0, `run-${depth}`, "x".repeat(1_000));
+  expect(seenFrom(frames)).toMatchObject({ runId: "run-7", step: expect.stringMatching(/^x+$/) });
+  for (let depth = 0; depth < 19; depth += 1) frames.leave();
+  expect(seenFrom(frames)).toMatchObject({ runId: "run-0" });
+  frames.leave();
+  expect(seenFrom(frames)).toBeNull();
+});
+
+test("the run on trial is named while no frame is", () => {
+  const frames = new Frames();
+  frames.suspect(0, "run-1");
+  expect(seenFrom(frames)).toEqual({ worker: 0, runId: "run-1", step: "" });
+  frames.enter(0, "run-2", "work");
+  expect(seenFrom(frames)).toMatchObject({ runId: "run-2" });
+  frames.leave();
+  frames.clear();
+  expect(seenFrom(frames)).toBeNull();
+});

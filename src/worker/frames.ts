@@ -1,0 +1,100 @@
+/**
+ * Whose code is on the stack of the event loop right now, in memory that another thread can read: when the loop is blocked,
+ * nothing else can be asked.
+ *
+ * A frame is a piece of user code from its call until it returns or awaits. To enter and leave one costs about 50 ns: names
+ * are written once, a frame is three numbers.
+ */
+import { memoryFor, SharedTexts } from "./shared-texts.js";
+
+const deepest = 8;
+/** 200 KB and 500 KB; steps whose names never come again cost a write each. */
+const runsSize = { count: 4_096, bytes: 48 };
+const keysSize = { count: 2_048, bytes: 256 };
+
+/** Places in the control words. */
+const beats = 0;
+const depthAt = 1;
+const suspect = 2;
+const framesFrom = 4;
+const perFrame = 3;
+
+/** The frame behind all others is the run that is on trial, see `trial.ts`. */
+const suspectFrame = deepest;
+
+const controlBytes = 256;
+const keysAt = controlBytes + memoryFor(runsSize);
+
+export interface Frame {
+  readonly worker: number;
+  readonly runId: string;
+  /** "" in the handler of the workflow. */
+  readonly step: string;
+}
+
+export class Frames {
+  readonly memory: SharedArrayBuffer;
+  readonly #control: Int32Array;
+  readonly #runs: SharedTexts;
+  readonly #keys: SharedTexts;
+  #depth = 0;
+
+  constructor(memory = new SharedArrayBuffer(keysAt + memoryFor(keysSize))) {
+    this.memory = memory;
+    this.#control = new Int32Array(memory, 0, controlBytes / 4);
+    this.#runs = new SharedTexts(memory, controlBytes, runsSize);
+    this.#keys = new SharedTexts(memory, keysAt, keysSize);
+  }
+
+  enter(worker: number, runId: string, key: string): void {
+    if (this.#depth < deepest) this.#write(this.#depth, worker, runId, key);
+    this.#depth += 1;
+    this.#control[depthAt] = this.#depth;
+  }
+
+  leave(): void {
+    this.#depth -= 1;
+    this.#control[depthAt] = this.#depth;
+  }
+
+  /** This run blocked a worker before, perhaps: if nothing is on the stack that is known, it was this one again. */
+  suspect(worker: number, runId: string): void {
+    this.#write(suspectFrame, worker, runId, "");
+    this.#control[suspect] = 1;
+  }
+
+  clear(): void {
+    this.#control[suspect] = 0;
+  }
+
+  /** The event loop turns. */
+  beat(): void {
+    Atomics.add(this.#control, beats, 1);
+  }
+
+  // ── For the other thread ───────────────────────────────────────────────────────────────────────────────────────────
+
+  get beats(): number {
+    return Atomics.load(this.#control, beats);
+  }
+
+  /** The innermost frame, or the run on trial. */
+  top(): Frame | null {
+    const depth = Atomics.load(this.#control, depthAt);
+    if (depth > 0) return this.#read(Math.min(depth, deepest) - 1);
+    return Atomics.load(this.#control, suspect) === 1 ? this.#read(suspectFrame) : null;
+  }
+
+  #write(frame: number, worker: number, runId: string, key: string): void {
+    const at = framesFrom + frame * perFrame;
+    this.#control[at] = worker;
+    this.#control[at + 1] = this.#runs.placeOf(runId);
+    this.#control[at + 2] = this.#keys.placeOf(key);
+  }
+
+  #read(frame: number): Frame {
+    const at = framesFrom + frame * perFrame;
+    const [worker = 0, run = 0, key = 0] = this.#control.subarray(at, at + perFrame);
+    return { worker, runId: this.#runs.at(run), step: this.#keys.at(key) };
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * A run blocks the event loop of its worker for ever. The other runs of that worker go on elsewhere, and after two workers
+ * the run is held, with a reason that says what did it.
+ */
+import { connect, type Pawl } from "pawl";
+import { afterEach, expect, onTestFinished, test } from "vitest";
+import { silent, until } from "../function-style/support.js";
+import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { killAllProcesses, LibraryProcess } from "./library-process.js";
+
+const lease = 4_000;
+const names = ["first", "second", "third"];
+
+/** See programs/blocking-worker.mjs. */
+class BlockingWorker extends LibraryProcess {
+  readonly ready = this.told((message) => (message === "ready" ? true : undefined));
+
+  constructor(options: { url: string; name: string; lease: number; concurrency: number }) {
+    super("blocking-worker", options);
+  }
+}
+
+afterEach(() => killAllProcesses());
+
+async function fleet(kind: StoreKind): Promise<Pawl> {
+  const { url, drop } = await testDatabase(kind);
+  onTestFinished(async () => {
+    await killAllProcesses();
+    await drop();
+  });
+  const pawl = await connect(url, { logger: silent });
+  onTestFinished(() => pawl.close());
+  for (const name of ["spins", "spinsLater", "SpinsInClass", "healthy"]) await pawl.createWorkflow(name);
+  const workers = names.map((name) => new BlockingWorker({ url, name, lease, concurrency: 20 }));
+  await Promise.all(workers.map(({ ready }) => ready));
+  return pawl;
+}
+
+/** The run that blocks is held and the others end; the names of the workers that it blocked. */
+async function blockedBy(pawl: Pawl, workflow: string, step: string | null): Promise<string[]> {
+  const bad = await pawl.workflow<null, null>(workflow).trigger(null);
+  const good = await Promise.all(
+    Array.from({ length: 20 }, () => pawl.workflow<null, string>("healthy").trigger(null)),
+  );
+  expect(await Promise.all(good.map((run) => run.result()))).toEqual(good.map(() => "done"));
+  await until(async () => (await bad.status()) === "paused");
+  const history = await bad.history();
+  const blocked = history.filter(({ type }) => type === "run.blocked");
+  const workers = blocked.map(({ data }) => String((data as { worker: string }).worker));
+  const paused = history.findLast(({ type }) => type === "run.paused");
+  const what = step === null ? "Its code" : `Step "${step}"`;
+  expect(paused?.data).toMatchObject({
+    reason: expect.stringContaining(
+      `${what} blocked the event loop of worker "${workers[0]}" and then of worker "${workers[1]}"`,
+    ),
+    error: { name: "QuarantineError", code: "QUARANTINED" },
+  });
+  expect(paused?.node).toBe(step);
+  expect((await pawl.verify()).differences).toEqual([]);
+  return workers;
+}
+
+forEachStore(
+  (kind) => {
+    test("a step that never returns is held after two workers; 20 other runs complete", {
+      timeout: 90_000,
+    }, async () => {
+      const pawl = await fleet(kind);
+      const workers = await blockedBy(pawl, "spins", "spin");
+      expect(workers).toHaveLength(2);
+      expect(new Set(workers).size).toBe(2);
+    });
+
+    test("a class's step, which is called after an await, is known by its name as well", {
+      timeout: 90_000,
+    }, async () => {
+      const pawl = await fleet(kind);
+      expect(new Set(await blockedBy(pawl, "SpinsInClass", "spin")).size).toBe(2);
+    });
+
+    test("code that blocks where its call cannot be seen is found all the same", { timeout: 90_000 }, async () => {
+      const pawl = await fleet(kind);
+      expect(new Set(await blockedBy(pawl, "spinsLater", null)).size).toBe(2);
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
