@@ -1,6 +1,7 @@
 /** Compares a run with its children and its parent: what one log says of another run must be so. */
 import { nodeRunId } from "../core/dismissal.js";
 import { childRunId } from "../core/ids.js";
+import { indexes } from "../core/ranges.js";
 import { childNode } from "../core/scope.js";
 import { isDispatched, type MapOp, type RunState } from "../core/state.js";
 import type { Audit, AuditedRun } from "../store/store.js";
@@ -99,7 +100,10 @@ function* expectedChildren(runId: string, state: RunState): Generator<Expected> 
 
 function* childrenOfMap(runId: string, node: string, op: MapOp): Generator<Expected> {
   const failed = new Set(op.failed);
+  // Those that a retry has taken over are children of the run that it goes on for, and are looked at there.
+  const adopted = new Set((op.adopted ?? []).flatMap((one) => [...indexes(one.indexes)]));
   for (let index = 0; index < op.spawned; index += 1) {
+    if (adopted.has(index)) continue;
     const how = !op.ended.has(index)
       ? "open"
       : failed.has(index)

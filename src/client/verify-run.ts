@@ -3,6 +3,7 @@ import { decode } from "../core/codec.js";
 import { type DamagedDataError, PawlError } from "../core/errors.js";
 import { dataOf } from "../core/event.js";
 import { childRunId } from "../core/ids.js";
+import { callerNode } from "../core/lineage.js";
 import { readMail } from "../core/mail.js";
 import { type RunState, statusOf } from "../core/state.js";
 import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../store/store.js";
@@ -91,13 +92,15 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
   else if (heroKey !== null && heroKey !== key)
     findings.add("run.hero_key", "keeps the key of another hero than its own.", { log: key, table: heroKey });
   if (parentId === null) {
-    if (parentNode !== null || parentIndex !== null)
+    // A retry names only the run that it goes on for.
+    const isAlone = parentNode === null || callerNode(parentNode) === "";
+    if (!isAlone || parentIndex !== null)
       findings.add("run.parent", "names the call of a parent that it does not have.", { table: parentNode });
     return;
   }
   if (startKey !== null)
     findings.add("run.start_key", "is a child and has an idempotency key, which no child has.", { table: startKey });
-  if (parentNode === null || id !== childRunId(parentId, parentNode, parentIndex ?? 0))
+  if (parentNode === null || id !== childRunId(parentId, callerNode(parentNode), parentIndex ?? 0))
     findings.add("run.parent", `names run ${parentId} as its parent, but its id was made for another place.`, {
       table: { parentId, parentNode, parentIndex },
     });

@@ -23,6 +23,7 @@ import {
   StepNotDefinedError,
   StoreError,
   TimeoutError,
+  TransactionError,
   TransientError,
   WorkflowNotFoundError,
 } from "./errors.js";
@@ -56,7 +57,7 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [
     new NonDeterminismError({ runId: "r1", steps: ["s"], problem: "step s is a sleep now" }),
     "NON_DETERMINISM",
-    /Run r1 cannot be replayed: step s is a sleep now.*patched/,
+    /Run r1 cannot be replayed: step s is a sleep now.*resume\(\).*force/,
   ],
   [
     new DamagedDataError({ runId: "r1", column: "input", problem: "not JSON." }, { cause }),
@@ -64,6 +65,7 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
     /^Run r1 cannot be read: its input is damaged \(not JSON\)\.$/,
   ],
   [new StoreError("gone", { transient: true, cause }), "STORE_ERROR", /gone/],
+  [new TransactionError("over"), "TRANSACTION_ERROR", /over/],
   [new FencedError("w1", 3), "FENCED", /w1 lost its lease \(epoch 3\)/],
   [new MigrationError("version 9 is newer", { cause }), "MIGRATION_ERROR", /version 9/],
   [new PermanentError("no", { cause }), "PERMANENT_ERROR", /no/],

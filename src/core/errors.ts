@@ -384,6 +384,7 @@ for (const [name, { prototype }] of Object.entries({
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  TransactionError,
   FencedError,
   GraphError,
   InvalidInputError,

@@ -31,8 +31,8 @@ const readsPerPage = 500;
 /** A map of so many took 216 MB and 65 s on SQLite; all its results are one array in one process. */
 const mostItems = 100_000;
 
-const childOptions = new Set<string>(["hero", "name", "tags", "priority"] satisfies (keyof ChildOptions)[]);
-const mapOptions = new Set<string>(["name", "concurrency", "tolerate"] satisfies (keyof MapOptions)[]);
+const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added"] satisfies (keyof ChildOptions)[]);
+const mapOptions = new Set<string>(["name", "concurrency", "tolerate", "added"] satisfies (keyof MapOptions)[]);
 
 export async function startChild<I, O>(
   scope: Scope,

@@ -161,9 +161,12 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
 }
 
-/** A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. */
-function gateOf(turn: Turn, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
-  return wakes ? turn.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
+/**
+ * A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. A step with a
+ * job has no code of its own that could change.
+ */
+function gateOf(turn: Turn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
+  return wakes && job === null ? turn.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
 }
 
 function runIn(
@@ -184,7 +187,7 @@ function runIn(
     hero: heroOf(turn.run),
     execution: described(execution, declared.name),
     wakes: execution.wakes,
-    jobRun: spentRuns(turn, declared.name) + 1,
+    jobRun: spentRuns(turn, execution.key) + 1,
     jobFailed: () => {
       execution.jobFailed = true;
     },
@@ -194,12 +197,12 @@ function runIn(
   };
   const { checkpoints: options } = declared;
   if (options === null) {
-    scope.gate = gateOf(turn, execution);
+    scope.gate = gateOf(turn, declared, execution);
     return body({ ...parts, checkpoints: null });
   }
   return openCheckpoints(execution, options, leave).then((checkpoints) => {
     execution.checkpoints = checkpoints;
-    scope.gate = gateOf(turn, execution);
+    scope.gate = gateOf(turn, declared, execution);
     return body({ ...parts, checkpoints });
   });
 }

@@ -2,7 +2,7 @@
 import { encode } from "../core/codec.js";
 import { decide } from "../core/decide.js";
 import { InvalidStateError } from "../core/errors.js";
-import type { NewEvent, StoredEvent } from "../core/event.js";
+import { event, type NewEvent, type StoredEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
 import { fold } from "../core/fold.js";
 import { forkOf } from "../core/fork.js";
@@ -95,6 +95,8 @@ async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
     return command === null ? [] : [{ command, at: row.at, strict: false }];
   });
   const events = decide(state, received, now);
+  // A worker had it, so its time to begin has come: when it is resumed, it begins.
+  if (pausesRun(state, events) && !state.becameDue) events.push(event("run.became_due", {}));
   fold(stamped(events, own.length, now), state);
   const drained = inbox.map(({ id }) => id);
   if (state.cancel !== null) {
@@ -109,6 +111,12 @@ async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
   if (receipt.kept) return { kind: "again" };
   return { kind: "parked", dueAt: receipt.at + soon, now: receipt.at };
 }
+
+const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
+  events.reduce(
+    (isPaused, { type }) => (type === "run.paused" ? true : type === "run.resumed" ? false : isPaused),
+    state.paused !== null,
+  );
 
 function parkingWith(state: RunState, wakeIn: number | null): Next {
   const status = statusOf(state) as "pending" | "waiting" | "paused";

@@ -1039,10 +1039,11 @@ describe("a deploy", () => {
       "that makes a resumable step plain",
       chain(["a", { maxIterations: 9 }, (w, iter) => iter.set(1).then(() => nap(w))], ["b"]),
       chain(["a"], ["b"]),
-      "completed",
-      ["a", "b"],
+      "paused",
+      ["a"],
     ],
-    ["that no longer rests", chain(["a", {}, nap], ["b"]), chain(["a"], ["b"]), "completed", ["a", "b"]],
+    // A body that goes on after a rest, and ends without having asked for it, is not the body that began.
+    ["that no longer rests", chain(["a", {}, nap], ["b"]), chain(["a"], ["b"]), "paused", ["a"]],
     [
       "that makes of a sleep something else of that name",
       chain(["a", {}, nap]),
