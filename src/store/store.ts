@@ -165,7 +165,7 @@ export type Next =
       readonly priority?: number;
       readonly keepsDue?: true;
     }
-  /** The task's row is deleted with its inbox and the run's row gets its end; `startedAt` as for park. */
+  /** The task's row is deleted and the run's row gets its end; `startedAt` as for park. Refused while it has messages. */
   | {
       readonly kind: "finish";
       readonly status: TerminalStatus;
@@ -233,8 +233,11 @@ export type CommitResult =
     }
   /** The fence is gone. Nothing was written. */
   | { readonly kind: "fenced" }
-  /** This run's log does not end at `after` (or, without a fence, it is owned or has mail). Nothing was written. */
-  | { readonly kind: "conflict"; readonly runId: string };
+  /**
+   * This run's log does not end at `after` (or, without a fence, it is owned or has mail). Nothing was written. `unread`: it
+   * was to finish, and has messages that this commit does not drain: what was acknowledged must not vanish with its inbox.
+   */
+  | { readonly kind: "conflict"; readonly runId: string; readonly unread?: true };
 
 export interface Route {
   readonly workflow: string;

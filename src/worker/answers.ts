@@ -48,6 +48,8 @@ export class Answers {
   /** Answers that are being read, outside of the order of the log. */
   #late = 0;
   #scheduled = false;
+  /** Messages are taken before anything more is handed over. */
+  #isHeld = false;
   /** Nothing is handed over before there is code that could have asked. */
   #open = false;
   #closed = false;
@@ -61,7 +63,7 @@ export class Answers {
 
   /** True while an answer is on its way: the code must not be parked now. */
   get delivering(): boolean {
-    if (this.#scheduled || this.#late > 0) return true;
+    if (this.#scheduled || this.#late > 0 || this.#isHeld) return true;
     return this.#cursor < this.#state.answered.length && !this.#isStuck;
   }
 
@@ -133,6 +135,16 @@ export class Answers {
     if (this.#open && !this.#scheduled) this.#next();
   }
 
+  /** Nothing is handed over until `goOn`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  goOn(): void {
+    this.#isHeld = false;
+    this.deliver();
+  }
+
   close(): void {
     this.#closed = true;
     this.pending.clear();
@@ -147,7 +159,7 @@ export class Answers {
   }
 
   #next(): void {
-    if (this.#closed || this.#handOutOfOrder()) return;
+    if (this.#closed || this.#isHeld || this.#handOutOfOrder()) return;
     const { answered } = this.#state;
     while (this.#cursor < answered.length) {
       if (this.#mustWait(answered[this.#cursor] as Answered)) break;

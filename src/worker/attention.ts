@@ -22,6 +22,8 @@ export class Attention {
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
   #again = false;
+  /** Those who wait for the look after the one that is under way. */
+  #waiting: (() => void)[] = [];
   #alarm: NodeJS.Timeout | null = null;
 
   constructor(turn: Turn) {
@@ -51,6 +53,13 @@ export class Attention {
     });
   }
 
+  /** Comes back when everything that is in the inbox now has been decided about. */
+  lookNow(): Promise<void> {
+    if (!this.#deciding) return this.poke();
+    this.#again = true;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
   /** The same about an inbox that was read already, with the claim. */
   pump(inbox: readonly InboxRow[], now: number): Promise<void> {
     return this.#oneAtATime(() => this.#decideAndCommit(inbox, now));
@@ -75,8 +84,14 @@ export class Attention {
     }
     if (!this.#again) return;
     this.#again = false;
+    const waiting = this.#waiting.splice(0);
     // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
-    setImmediate(() => void this.poke());
+    setImmediate(() => void this.#lookFor(waiting));
+  }
+
+  async #lookFor(waiting: readonly (() => void)[]): Promise<void> {
+    await this.lookNow();
+    for (const goOn of waiting) goOn();
   }
 
   async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
@@ -99,7 +114,7 @@ export class Attention {
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
       dismissFailedMaps(turn, events);
       for (const mail of dismissedBy(turn.runId, turn.state, events)) turn.outbox.mail.push(mail);
-      if (!(await turn.submit(events))) return;
+      if (!(await turn.journal.submitDecision(events))) return;
       // Again: a wait that the code began meanwhile may be for a signal that came just now.
       received = [];
     }

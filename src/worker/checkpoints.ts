@@ -200,6 +200,7 @@ export class StepCheckpoints implements Checkpoints {
   /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
   async #written(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
+    await this.#takeMessages();
     this.#stopIfAsked();
   }
 
@@ -207,7 +208,13 @@ export class StepCheckpoints implements Checkpoints {
   async #goOn(): Promise<void> {
     if (!this.#writing && this.#dirty) this.#writeLatest();
     await this.#letOthersRun();
+    await this.#takeMessages();
     this.#stopIfAsked();
+  }
+
+  /** A pause or cancel that was acknowledged acts before the next item begins. */
+  #takeMessages(): Promise<void> | undefined {
+    return this.#execution.turn.takingMessages ?? undefined;
   }
 
   /** A loop over quick items that waits for nothing would never let the process do anything else. */

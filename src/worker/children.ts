@@ -189,6 +189,9 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
     isNew = false;
     spawned = upTo;
     if (!(await turn.submit([]))) return;
+    if (turn.takingMessages !== null) await turn.takingMessages;
+    // A run that was paused or canceled meanwhile goes on with the rest when it is resumed, or never.
+    if (turn.halted) return;
   } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 

@@ -16,7 +16,10 @@ import { LogConflict } from "./log-conflict.js";
 import { Receipts } from "./receipts.js";
 
 export type Receipt =
-  | { readonly kind: "committed"; readonly at: number; readonly kept: boolean }
+  /** `mailed`: it stays here, and messages wait in its inbox. */
+  | { readonly kind: "committed"; readonly at: number; readonly kept: boolean; readonly mailed: boolean }
+  /** It was to end, but has messages that were acknowledged before: nothing of it was written. */
+  | { readonly kind: "unread" }
   /** Somebody else has written to this run, or it cannot be written at all: whoever submitted it must let go of it. */
   | { readonly kind: "evicted"; readonly error: unknown };
 
@@ -227,16 +230,21 @@ export class Committer {
         continue;
       }
       if (result.kind === "committed") return this.#acknowledge(entries, starts, result);
-      entries = evict(entries, result.runId);
+      const { runId, unread } = result;
+      entries = leaveOut(entries, runId, ({ after }) =>
+        unread ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, after) },
+      );
       uncertain = false;
     }
   }
 
-  #acknowledge(entries: readonly Entry[], starts: readonly Start[], { at, kept, refused }: Committed): void {
-    const usual: Receipt = { kind: "committed", at, kept: false };
+  #acknowledge(entries: readonly Entry[], starts: readonly Start[], committed: Committed): void {
+    const { at, kept, mailed, refused } = committed;
+    const usual: Receipt = { kind: "committed", at, kept: false, mailed: false };
     for (const { transition, receiver, others } of entries) {
       const isKept = kept.length > 0 && kept.includes(transition.runId);
-      const receipt = isKept ? { ...usual, kept: true } : usual;
+      const isMailed = mailed.length > 0 && mailed.includes(transition.runId);
+      const receipt = isKept || isMailed ? { ...usual, kept: isKept, mailed: isMailed } : usual;
       this.#receipts.add(receiver, receipt);
       if (others !== null) for (const other of others) this.#receipts.add(other, receipt);
     }
@@ -366,11 +374,9 @@ function tell({ receiver, others }: Entry, receipt: Receipt | null): void {
   if (others !== null) for (const other of others) other(receipt);
 }
 
-function evict(entries: readonly Entry[], runId: string): Entry[] {
-  for (const entry of entries) {
-    if (entry.transition.runId !== runId) continue;
-    tell(entry, { kind: "evicted", error: new LogConflict(runId, entry.transition.after) });
-  }
+/** Tells the run why it was not written; the others are tried again without it. */
+function leaveOut(entries: readonly Entry[], runId: string, receiptOf: (transition: Transition) => Receipt): Entry[] {
+  for (const entry of entries) if (entry.transition.runId === runId) tell(entry, receiptOf(entry.transition));
   return entries.filter((entry) => entry.transition.runId !== runId);
 }
 

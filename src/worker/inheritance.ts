@@ -59,11 +59,12 @@ export async function inherit(opening: Opening, given: Inheriting): Promise<Inhe
   });
   if (predecessor.status === "completed") {
     // It was canceled too late: what it came to is what this run comes to.
-    await submit(opening, given, { events: fork.events, ...endOf(run, "completed", predecessor.output, null) });
-    return { kind: "finished" };
+    const end = endOf(run, "completed", predecessor.output, null);
+    const { kept } = await submit(opening, given, { events: fork.events, ...end });
+    return { kind: kept ? "again" : "finished" };
   }
-  const kept = cursors.filter(({ node }) => fork.keepsCursor(node));
-  const { at } = await submit(opening, given, { events: fork.events, next: keep, cursors: kept.map(cursorOf) });
+  const keptCursors = cursors.filter(({ node }) => fork.keepsCursor(node));
+  const { at } = await submit(opening, given, { events: fork.events, next: keep, cursors: keptCursors.map(cursorOf) });
   return { kind: "inherited", log: [...own, ...stamped(fork.events, own.length, at)] };
 }
 
@@ -101,8 +102,9 @@ async function park(opening: Opening, given: Inheriting): Promise<Inherited> {
   const drained = inbox.map(({ id }) => id);
   if (state.cancel !== null) {
     // It has done nothing yet, so there is nothing to undo either.
-    await submit(opening, given, { events, drained, ...endOf(run, "canceled", null, canceledBy(state.cancel.reason)) });
-    return { kind: "finished" };
+    const end = endOf(run, "canceled", null, canceledBy(state.cancel.reason));
+    const { kept } = await submit(opening, given, { events, drained, ...end });
+    return { kind: kept ? "again" : "finished" };
   }
   const { least, most } = lookAgainMs;
   const soon = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
@@ -124,13 +126,15 @@ function parkingWith(state: RunState, wakeIn: number | null): Next {
 }
 
 async function submit(
-  { run, log }: Opening,
+  opening: Opening,
   { committer }: Inheriting,
   part: Pick<Transition, "events" | "next"> & Partial<Transition>,
 ): Promise<{ readonly at: number; readonly kept: boolean }> {
+  const { run, log } = opening;
   const receipt = await committer.submit({ ...nothingElse, runId: run.id, after: log.length, ...part });
   if (receipt.kind === "evicted") throw receipt.error;
-  return receipt;
+  // It was to end, and has messages: it is taken up again with them.
+  return receipt.kind === "unread" ? { at: opening.at, kept: true } : receipt;
 }
 
 function endOf(

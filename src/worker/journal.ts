@@ -25,6 +25,13 @@ export interface Durable {
   readonly starts: readonly NewRun[];
 }
 
+/** What a transactional step has written by a connection of its own. */
+interface Written {
+  readonly events: readonly NewEvent[];
+  readonly at: number;
+  readonly mailed: boolean;
+}
+
 export interface JournalOptions {
   readonly runId: string;
   readonly state: RunState;
@@ -34,6 +41,10 @@ export interface JournalOptions {
   /** Events are durable and folded into the state. */
   readonly onWritten: (events: readonly NewEvent[], at: number) => void;
   readonly onParted: (parting: Parting) => void;
+  /** Messages wait in the inbox of the run: what they ask for comes before the code gets any further. */
+  readonly onMailed: () => void;
+  /** The run could not end because of messages. Nothing of this was written, and the run is still ours. */
+  readonly onUnread: (unwritten: Transition) => void;
   /** Told of everything that is durable, before anything is made of it. */
   readonly onDurable: (what: Durable) => void;
 }
@@ -85,26 +96,34 @@ export class Journal {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
 
+  /** The same for what was decided about messages: that there are more of them does not keep the code from going on. */
+  submitDecision(events: readonly NewEvent[]): Promise<boolean> {
+    return new Promise((resolve) => this.post(events, keep, resolve, true));
+  }
+
   /** The same without a promise, for what happens once per step. */
-  post(events: readonly NewEvent[], next: Next, done: (written: boolean) => void): void {
-    if (this.#gate !== null) return void this.#gate.then(() => this.post(events, next, done));
+  post(events: readonly NewEvent[], next: Next, done: (written: boolean) => void, isDecision = false): void {
+    if (this.#gate !== null) return void this.#gate.then(() => this.post(events, next, done, isDecision));
     if (this.#closed) return done(false);
     for (const one of events) this.outbox.events.push(one);
     const transition = this.outbox.take(this.#options.runId, this.#nextSeq - 1, next);
     this.#nextSeq += transition.events.length;
     if (next.kind !== "keep") this.#closed = true;
     this.#submitting += 1;
-    this.#options.committer.post(transition, (receipt) => done(this.#received(transition, receipt)));
+    this.#options.committer.post(transition, (receipt) => done(this.#received(transition, receipt, isDecision)));
   }
 
-  #received({ next, events, after, starts }: Transition, receipt: Receipt | null): boolean {
+  #received(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
+    const { next, events, after, starts } = transition;
     this.#submitting -= 1;
     this.#tellWaiting();
     // Nothing of this worker counts any more, and it knows by itself.
     if (receipt === null) return this.#part({ how: "lost" });
     if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
+    if (receipt.kind === "unread") return this.#reopen(transition);
     this.#heard(receipt.at);
     this.#options.onDurable({ events, after, at: receipt.at, next: receipt.kept ? keep : next, starts });
+    if (receipt.mailed && !isDecision) this.#options.onMailed();
     if (next.kind === "keep") this.#absorb(events, after, receipt.at);
     else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
     return true;
@@ -114,9 +133,7 @@ export class Journal {
    * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
    * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
    */
-  async exclusively(
-    work: (after: number) => Promise<{ readonly events: readonly NewEvent[]; readonly at: number } | null>,
-  ): Promise<boolean> {
+  async exclusively(work: (after: number) => Promise<Written | null>): Promise<boolean> {
     if (!this.outbox.empty) await this.submit([]);
     while (this.#gate !== null) await this.#gate;
     let open = () => {};
@@ -132,6 +149,7 @@ export class Journal {
       this.#nextSeq += written.events.length;
       this.#heard(written.at);
       this.#options.onDurable({ events: written.events, after, at: written.at, next: keep, starts: [] });
+      if (written.mailed) this.#options.onMailed();
       this.#absorb(written.events, after, written.at);
       return true;
     } finally {
@@ -191,6 +209,14 @@ export class Journal {
       evolve(this.#options.state, { seq, type, node, attempt, outcome, data, at });
     }
     this.#options.onWritten(events, at);
+  }
+
+  /** Its end was not written: it goes on where its log ends. */
+  #reopen(unwritten: Transition): false {
+    this.#closed = false;
+    this.#nextSeq = unwritten.after + 1;
+    this.#options.onUnread(unwritten);
+    return false;
   }
 
   #part(parting: Parting): false {

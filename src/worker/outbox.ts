@@ -38,6 +38,18 @@ export class Outbox {
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
+  /** What was handed out and not written comes first again. */
+  putBack({ events, starts, mail, release, drained, cursors }: Transition): void {
+    this.events.unshift(...events);
+    this.starts.unshift(...starts);
+    this.mail.unshift(...mail);
+    this.release.unshift(...release);
+    this.drained.unshift(...drained);
+    const later = this.#cursors;
+    this.#cursors = null;
+    for (const write of [...cursors, ...(later?.values() ?? [])]) this.cursor(write);
+  }
+
   /** What is handed out is never written to again: it may wait for its flush while the outbox fills anew. */
   take(runId: string, after: number, next: Next): Transition {
     const { events, starts, mail, release, drained } = this;

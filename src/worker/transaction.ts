@@ -42,7 +42,7 @@ export async function inTransaction(
       const event = record(output);
       if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
-      if (result.kind === "committed") return { events: [event], at: result.at };
+      if (result.kind === "committed") return { events: [event], at: result.at, mailed: result.mailed.length > 0 };
       throw new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
         transient: true,
       });

@@ -20,7 +20,7 @@ import type { Op, Pause, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { stepping } from "../define/stepping.js";
-import type { Next, RunRecord } from "../store/store.js";
+import type { Next, RunRecord, Transition } from "../store/store.js";
 import { callInside, callsAreHeard } from "../telemetry/around.js";
 import { inContextOfItsOwn } from "../telemetry/async-context.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
@@ -89,6 +89,9 @@ export class Turn {
   #gates: Set<ReplayGate> | null = null;
   /** What the code was told about its patches in this turn. */
   patches: Map<string, boolean> | null = null;
+  /** While messages are being taken that a commit has told of. */
+  takingMessages: Promise<void> | null = null;
+  #unended: ((unwritten: Transition) => void) | null = null;
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
   #station: Station | null = null;
   #cancelTimer: NodeJS.Timeout | null = null;
@@ -118,6 +121,8 @@ export class Turn {
       at: opening.at,
       onWritten: (events, at) => this.#written(events, at),
       onParted: (parting) => this.#parted(parting),
+      onMailed: () => this.#takeMessagesFirst(),
+      onUnread: (unwritten) => this.#unended?.(unwritten),
       onDurable: (what) => {
         tellOfCommit(host.log, opening.run, what);
         if (what.next.kind === "park") this.#warnOfPause();
@@ -501,6 +506,21 @@ export class Turn {
     if (listens && this.state.signals.length > 0) void this.attention.pump([], at);
     if (this.halted) this.halt();
     else if (!this.outbox.empty) this.stir();
+  }
+
+  /** An acknowledged pause or cancel acts at the next boundary: before the code gets what it is waiting for. */
+  #takeMessagesFirst(): void {
+    if (this.takingMessages !== null) return;
+    this.answers.hold();
+    this.takingMessages = this.attention.lookNow().then(() => {
+      this.takingMessages = null;
+      this.answers.goOn();
+    });
+  }
+
+  /** Calls back when the end of the run, which was posted before, was not written because of messages. */
+  onUnended(callback: (unwritten: Transition) => void): void {
+    this.#unended = callback;
   }
 
   #parted(parting: Parting): void {

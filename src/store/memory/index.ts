@@ -98,7 +98,7 @@ export class MemoryStore implements Store {
 
   #refuses(batch: Batch): CommitResult | null {
     if (batch.fence !== null && !this.#holds(batch.fence)) return { kind: "fenced" };
-    for (const { runId, after, events } of batch.transitions) {
+    for (const { runId, after, events, next, drained } of batch.transitions) {
       const task = this.#tasks.get(runId);
       const mine =
         task !== undefined &&
@@ -107,8 +107,14 @@ export class MemoryStore implements Store {
           : task.owner === batch.fence.workerId && task.epoch === batch.fence.epoch);
       const position = this.#events.get(runId)?.length ?? 0;
       if (!mine || (events.length > 0 && position !== after)) return { kind: "conflict", runId };
+      if (next.kind === "finish" && this.#unread(runId, drained)) return { kind: "conflict", runId, unread: true };
     }
     return null;
+  }
+
+  #unread(runId: string, drained: readonly number[]): boolean {
+    const rows = this.#inboxes.get(runId) ?? [];
+    return rows.some(({ id }) => !drained.includes(id));
   }
 
   #apply(transition: Transition, fence: Fence | null, at: number, kept: string[], mailed: string[]): void {

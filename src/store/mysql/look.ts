@@ -94,7 +94,7 @@ const taskSeen = (row: Readonly<Record<string, unknown>>): TaskSeen => ({
 /** Why the batch cannot be written, or null. */
 export function refusalOf({ fence, transitions }: Batch, seen: Seen): CommitResult | null {
   if (!seen.holdsFence) return { kind: "fenced" };
-  for (const { runId, after, events } of transitions) {
+  for (const { runId, after, events, next, drained } of transitions) {
     const task = seen.tasks.get(runId);
     const isMine =
       task !== undefined &&
@@ -102,6 +102,7 @@ export function refusalOf({ fence, transitions }: Batch, seen: Seen): CommitResu
         ? task.state !== taskState.owned && task.mail === 0
         : task.owner === fence.workerId && task.epoch === fence.epoch);
     if (!isMine || (events.length > 0 && task.tail !== after)) return { kind: "conflict", runId };
+    if (next.kind === "finish" && task.mail > drained.length) return { kind: "conflict", runId, unread: true };
   }
   return null;
 }

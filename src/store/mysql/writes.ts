@@ -35,7 +35,7 @@ export function writeStatements(
   const statements = [
     ...drainStatements(drained, seen),
     ...parkTasks(parks, at),
-    ...finishTasks(finishes, seen),
+    ...finishTasks(finishes),
     ...mailStatements(mail, at),
     ...releaseStatements(released, at),
     ...eventStatements(sorted, at),
@@ -113,18 +113,9 @@ function parkTasks(parks: readonly Moving<"park">[], at: number): Sql[] {
   ];
 }
 
-function finishTasks(finishes: readonly Moving<"finish">[], seen: Seen): Sql[] {
+function finishTasks(finishes: readonly Moving<"finish">[]): Sql[] {
   const ids = finishes.map(({ runId }) => runId);
-  const mailOf = (runId: string) => seen.tasks.get(runId)?.mail ?? 0;
-  // Most have no mail, and then there is nothing to look for.
-  const mailed = ids.filter((runId) => mailOf(runId) > 0);
-  return [
-    ...forKeys(ids, (part) => deleteByKey("pawl_tasks", "run_id", part)),
-    ...forKeys(mailed, (part) => {
-      const most = part.reduce((sum, runId) => sum + mailOf(runId), 0);
-      return sql(`DELETE FROM pawl_inbox WHERE run_id IN (${marks(part)}) ORDER BY run_id, id LIMIT ${most}`, part);
-    }),
-  ];
+  return forKeys(ids, (part) => deleteByKey("pawl_tasks", "run_id", part));
 }
 
 /** DELETE takes no index hint (see `byKey`). In the order of the key, with a limit, it uses the key all the same. */

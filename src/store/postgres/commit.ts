@@ -32,10 +32,7 @@ import { mailWork, type Work, workOf } from "./work.js";
 /** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
 export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
 
-type Committed = Extract<CommitResult, { kind: "committed" }>;
-/** `litter`: runs that ended while messages to them were being committed, so that some are left in the inbox. */
-export type Applied = { readonly result: CommitResult; readonly litter: readonly string[] };
-
+type Conflict = Extract<CommitResult, { kind: "conflict" }>;
 const sections: readonly Section[] = [
   keeps,
   plainEnds,
@@ -77,24 +74,24 @@ export class Committer {
    * Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`), and so is,
    * when it was `optimistic`, that it was mistaken.
    */
-  async apply(run: Run, batch: Batch, optimistic = false): Promise<Applied> {
+  async apply(run: Run, batch: Batch, optimistic = false): Promise<CommitResult> {
     refuseNonsense(batch);
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
-    if (odd !== undefined) return { result: { kind: "conflict", runId: odd.runId }, litter: [] };
+    if (odd !== undefined) return { kind: "conflict", runId: odd.runId };
     const work = workOf(batch, optimistic);
     const alone = this.#oneEvent.query(work) ?? this.#oneCursor.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {
       const mailed = written.mailed === true ? work.keeps : [];
-      return { result: { kind: "committed", at: Number(written.at), kept: [], mailed, refused: [] }, litter: [] };
+      return { kind: "committed", at: Number(written.at), kept: [], mailed, refused: [] };
     }
     const query = this.#statements.build(work, this.#clock.values());
     for (let look = 1; look <= looks; look += 1) {
       const row = (await run(query))[0];
-      if (row === undefined) return { result: { kind: "fenced" }, litter: [] };
+      if (row === undefined) return { kind: "fenced" };
       if (row.passed === true) return this.#committed(run, batch, work, row);
-      const runId = await this.#offender(run, batch);
-      if (runId !== null) return { result: { kind: "conflict", runId }, litter: [] };
+      const conflict = await this.#offender(run, batch);
+      if (conflict !== null) return conflict;
     }
     throw new StoreError("A commit was refused for a reason that was gone whenever it was looked for.", {
       transient: true,
@@ -104,20 +101,20 @@ export class Committer {
   /** What a thrown error says of the batch; `run` must not be inside the transaction that it ended. */
   async conflictOf(run: Run, batch: Batch, error: unknown): Promise<CommitResult> {
     const named = runOfDuplicateEvent(error);
-    const runId = named === "" ? await this.#offender(run, batch) : named;
-    if (runId === null) throw error;
-    return { kind: "conflict", runId };
+    if (named !== null && named !== "") return { kind: "conflict", runId: named };
+    const conflict = await this.#offender(run, batch);
+    if (conflict === null) throw error;
+    return conflict;
   }
 
-  async #committed(run: Run, batch: Batch, work: Work, row: SqlRow): Promise<Applied> {
+  async #committed(run: Run, batch: Batch, work: Work, row: SqlRow): Promise<CommitResult> {
     const at = Number(row.at);
     const kept = (row.kept ?? []) as readonly string[];
     const mailed = [row.mailed, row.drained_mailed].flatMap((ids) => (ids ?? []) as readonly string[]);
     if (work.late.length > 0) await this.send(run, work.late);
     const allBorn = work.allNew || work.starts.length === 0 || row.ss === work.starts.length;
     const refused = allBorn ? [] : await this.#settleStarts(run, batch);
-    const litter = row.litter === true ? batch.transitions.filter(endsIt).map(({ runId }) => runId) : [];
-    return { result: { kind: "committed", at, kept, mailed, refused } satisfies Committed, litter };
+    return { kind: "committed", at, kept, mailed, refused };
   }
 
   /** Makes runs and nothing else. */
@@ -125,7 +122,7 @@ export class Committer {
     run: Run,
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
-    const { result } = await this.apply(run, { fence: null, transitions: [], starts });
+    const result = await this.apply(run, { fence: null, transitions: [], starts });
     if (result.kind !== "committed") throw new TypeError("A start without a fence has nothing to conflict with.");
     return { at: result.at, refused: result.refused };
   }
@@ -164,24 +161,32 @@ export class Committer {
     return new Set(row?.delivered as readonly string[]);
   }
 
-  /** The first run of the batch that keeps it from being committed. */
-  async #offender(run: Run, { fence, transitions }: Batch): Promise<string | null> {
+  /** The first run of the batch that keeps it from being committed, and whether messages are what keeps it. */
+  async #offender(run: Run, { fence, transitions }: Batch): Promise<Conflict | null> {
     const { tasks, events } = this.#tables;
     const mine =
-      fence === null ? `t.state <> ${taskState.owned} AND t.mail = 0` : "t.owner = $4::text AND t.epoch = $5::bigint";
+      fence === null ? `t.state <> ${taskState.owned} AND t.mail = 0` : "t.owner = $5::text AND t.epoch = $6::bigint";
     const position = `SELECT e.seq + e.span - 1 FROM ${events} e WHERE e.run_id = u.id ORDER BY e.seq DESC LIMIT 1`;
+    const fits = `coalesce(${mine}, false) AND NOT (u.appends AND u.after <> coalesce((${position}), 0))`;
     const rows = await run({
-      text: `SELECT u.id FROM unnest($1::uuid[], $2::int4[], $3::bool[]) WITH ORDINALITY u(id, after, appends, n)
-        LEFT JOIN ${tasks} t ON t.run_id = u.id
-        WHERE NOT coalesce(${mine}, false) OR u.appends AND u.after <> coalesce((${position}), 0) ORDER BY u.n LIMIT 1`,
+      text: `SELECT x.id, x.fits FROM (
+          SELECT u.id, u.n, ${fits} AS fits, t.mail > u.drained AS unread
+          FROM unnest($1::uuid[], $2::int4[], $3::bool[], $4::int4[]) WITH ORDINALITY u(id, after, appends, drained, n)
+          LEFT JOIN ${tasks} t ON t.run_id = u.id
+        ) x WHERE NOT x.fits OR x.unread ORDER BY x.n LIMIT 1`,
       values: [
         plainArray(transitions.map(({ runId }) => runId)),
         plainArray(transitions.map(({ after }) => after)),
-        plainArray(transitions.map(({ events }) => events.length > 0)),
+        plainArray(transitions.map(({ events: appended }) => appended.length > 0)),
+        // How much is drained matters where a run ends.
+        plainArray(transitions.map(({ next, drained: ids }) => (next.kind === "finish" ? ids.length : null))),
         ...(fence === null ? [] : [fence.workerId, fence.epoch]),
       ],
     });
-    return (rows[0]?.id as string | undefined) ?? null;
+    const [found] = rows;
+    if (found === undefined) return null;
+    const conflict = { kind: "conflict", runId: found.id as string } as const;
+    return found.fits === true ? { ...conflict, unread: true } : conflict;
   }
 }
 
@@ -192,8 +197,6 @@ export function needsTransaction({ transitions }: Batch): boolean {
   const born = new Set(transitions.flatMap(({ starts }) => starts.map(({ id }) => id)));
   return transitions.some((transition) => transition.mail.some(({ to }) => born.has(to)));
 }
-
-const endsIt = ({ next }: Batch["transitions"][number]) => next.kind === "finish";
 
 function refuseNonsense({ fence, starts, transitions }: Batch): void {
   if (fence !== null) return;

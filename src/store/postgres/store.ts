@@ -31,11 +31,10 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "../store.js";
-import { plainArray } from "./arrays.js";
 import { Claimer } from "./claim.js";
 import { ScanBounds } from "./claim-bounds.js";
 import { type SqlClock, sqlClock } from "./clock.js";
-import { type Applied, Committer, needsTransaction, type Run } from "./commit.js";
+import { Committer, needsTransaction, type Run } from "./commit.js";
 import type { Database } from "./database.js";
 import { postgresDialect } from "./dialect.js";
 import type { PgModule } from "./driver.js";
@@ -139,9 +138,9 @@ export class PostgresStore implements Store {
     if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
     const { fence } = batch;
     try {
-      const applied = await this.#apply(fence === null ? this.#write : this.#writeUnder(fence), batch);
-      await this.#committed(batch, applied);
-      return applied.result;
+      const result = await this.#apply(fence === null ? this.#write : this.#writeUnder(fence), batch);
+      this.#committed(batch, result);
+      return result;
     } catch (error) {
       if (error instanceof FencedError) return { kind: "fenced" };
       if (runOfDuplicateEvent(error) === null) throw error;
@@ -155,7 +154,7 @@ export class PostgresStore implements Store {
     return (query) => this.#db.write(query, check);
   }
 
-  async #apply(run: Run, batch: Batch): Promise<Applied> {
+  async #apply(run: Run, batch: Batch): Promise<CommitResult> {
     try {
       return await this.#committer.apply(run, batch, true);
     } catch (error) {
@@ -165,18 +164,9 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #committed(batch: Batch, { result, litter }: Applied): Promise<void> {
+  #committed(batch: Batch, result: CommitResult): void {
     if (result.kind === "committed") this.#history.committed(batch, result);
     this.#tell(hintsOf(batch, result));
-    if (litter.length > 0) await this.#sweep(litter);
-  }
-
-  /** Messages that crossed with their addressee's end. Nobody reads them; they are only in the way. */
-  async #sweep(runIds: readonly string[]): Promise<void> {
-    await this.#write({
-      text: `DELETE FROM ${this.#opened.tables.inbox} WHERE run_id = ANY ($1::uuid[])`,
-      values: [plainArray(runIds)],
-    }).catch((error: unknown) => this.#trouble("Messages to runs that have ended were left behind.", error));
   }
 
   async startInTransaction(

@@ -80,7 +80,9 @@ export const locks: Section = {
       WHERE t.run_id = u.id AND f.at IS NOT NULL FOR UPDATE`;
     const lock = `lk AS MATERIALIZED (SELECT u.*, t.* FROM f, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
     const mine = fenced ? `lk.owner = ${workerId} AND lk.epoch = ${epoch}` : `lk.state <> ${owned} AND lk.mail = 0`;
-    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${move.mail} AND ${mine}`;
+    // A run that has messages which this commit does not drain cannot end.
+    const isRead = `(lk.kind <> ${move.finish} OR lk.mail <= lk.letters)`;
+    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${move.mail} AND ${mine} AND ${isRead}`;
     // The count is needed for its reading of lk, too: without a reader there would be no lock.
     return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
   },
@@ -174,12 +176,6 @@ export const finishes: Section = {
           hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
         FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.finish})`,
       `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isMoved("t.run_id", `mv.kind = ${move.finish}`)})`,
-      `fi AS (DELETE FROM ${tables.inbox} i
-        WHERE ${isMoved("i.run_id", `mv.kind = ${move.finish} AND mv.mail > mv.drained`)} RETURNING i.run_id)`,
-    ],
-    // Messages that were committed after this statement's snapshot but before its lock: counted, but out of its sight.
-    columns: [
-      `(SELECT coalesce(sum(mv.mail - mv.drained), 0) FROM mv WHERE mv.kind = ${move.finish}) > (SELECT count(*) FROM fi) AS litter`,
     ],
   }),
 };

@@ -3,7 +3,7 @@ import { FencedError, StoreError } from "../../core/errors.js";
 import { postgresSyntax } from "../sql/lex.js";
 import type { Batch, CommitResult, StoreTransaction } from "../store.js";
 import { TransactionGuard } from "../transaction-guard.js";
-import type { Applied, Committer } from "./commit.js";
+import type { Committer } from "./commit.js";
 import type { Database } from "./database.js";
 import type { PgPoolClient, PgQuery, PgResult } from "./driver.js";
 import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./errors.js";
@@ -26,7 +26,7 @@ export class PostgresTransaction implements StoreTransaction {
   readonly #committer: Committer;
   readonly #operations: Operations;
   readonly #history: History;
-  readonly #onCommitted: (batch: Batch, applied: Applied) => Promise<void>;
+  readonly #onCommitted: (batch: Batch, result: CommitResult) => void;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
   readonly #guard = new TransactionGuard(postgresSyntax);
   #open = true;
@@ -36,7 +36,7 @@ export class PostgresTransaction implements StoreTransaction {
     committer: Committer,
     operations: Operations,
     history: History,
-    onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
+    onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ): Promise<PostgresTransaction> {
     const { client, results } = await db.checkOut(begin);
@@ -51,7 +51,7 @@ export class PostgresTransaction implements StoreTransaction {
     committer: Committer,
     operations: Operations,
     history: History,
-    onCommitted: (batch: Batch, applied: Applied) => Promise<void>,
+    onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
     this.#client = client;
@@ -73,14 +73,14 @@ export class PostgresTransaction implements StoreTransaction {
   async #commit(batch: Batch): Promise<CommitResult> {
     this.#guard.assertUsable();
     this.#guard.end();
-    let applied: Applied;
+    let result: CommitResult;
     try {
       if (batch.fence !== null) this.#history.check(batch.fence);
       await this.#assertSame();
-      applied = await this.#committer.apply(async (query) => (await this.#ask(query)).rows, batch);
-      if (applied.result.kind !== "committed") {
+      result = await this.#committer.apply(async (query) => (await this.#ask(query)).rows, batch);
+      if (result.kind !== "committed") {
         await this.rollback();
-        return applied.result;
+        return result;
       }
       const { command } = await this.#ask({ text: "COMMIT" });
       if (command !== "COMMIT") throw this.#guard.broke("The server has rolled this transaction back.");
@@ -91,8 +91,8 @@ export class PostgresTransaction implements StoreTransaction {
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }
     await this.#end("return");
-    await this.#onCommitted(batch, applied);
-    return applied.result;
+    this.#onCommitted(batch, result);
+    return result;
   }
 
   /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */

@@ -35,8 +35,8 @@ const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coal
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = NULL,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
-const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ?";
-const deleteInbox = "DELETE FROM pawl_inbox WHERE run_id = ?";
+/** No change: mail came that the owner has not seen, so the run cannot end yet. */
+const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
 
 /** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
 const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM pawl_workers
@@ -66,7 +66,10 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
     if (transition.starts.length > 0) startChildren(db, transition.starts, fence, at);
     if (transition.mail.length > 0) deliver(db, transition.mail, at);
     if (transition.release.length > 0) release(db, transition.release, at);
-    if (!advance(db, runId, transition.next, fence, at)) kept.push(runId);
+    if (!advance(db, runId, transition.next, fence, at)) {
+      if (transition.next.kind === "finish") return { kind: "conflict", runId, unread: true };
+      kept.push(runId);
+    }
     if (!hasMessages || transition.next.kind !== "keep") continue;
     if (isLeft ?? db.get(hasMail, runId) !== undefined) mailed.push(runId);
   }
@@ -95,7 +98,7 @@ function append(db: Connection, { runId, after, events }: Transition, fence: Fen
   return written === 1;
 }
 
-/** What becomes of the task and the run's row. False: it was to be parked, but has mail. */
+/** What becomes of the task and the run's row. False: it was to be parked, or to end, but has mail. */
 function advance(db: Connection, runId: string, next: Next, fence: Fence | null, at: number): boolean {
   if (next.kind === "keep") {
     // A worker's run is no longer fresh since it was claimed.
@@ -104,9 +107,8 @@ function advance(db: Connection, runId: string, next: Next, fence: Fence | null,
   }
   const startedAt = next.startedAt === "now" ? at : next.startedAt;
   if (next.kind === "finish") {
+    if (db.run(deleteTask, runId) === 0) return false;
     db.run(finishRun, next.status, next.output, next.error, startedAt, at, runId);
-    db.run(deleteTask, runId);
-    db.run(deleteInbox, runId);
     return true;
   }
   const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);

@@ -132,13 +132,15 @@ export function commitTests(fixture: Fixture): void {
     const worker = await fixture.worker();
     for (const status of ["completed", "failed", "canceled"] as const) {
       const run = await fixture.owned(worker);
-      await fixture.store.send([letter(run.id, "unread")]);
+      await fixture.store.send([letter(run.id, "read")]);
       await fixture.move(
         worker,
         transition(run.id, { events: [event("wait")], cursors: [{ node: "n", cursor: "1" }] }),
       );
       const next = finish(status, { output: "out", error: "err" });
-      const { at } = await fixture.move(worker, transition(run.id, { after: 1, events: [event("end")], next }));
+      const drained = (await fixture.inbox(run.id)).map(({ id }) => id);
+      const ended = transition(run.id, { after: 1, events: [event("end")], drained, next });
+      const { at } = await fixture.move(worker, ended);
       expect(await fixture.run(run.id)).toMatchObject({ status, output: "out", error: "err", finishedAt: at });
       expect(await fixture.store.tasks([run.id])).toEqual([]);
       expect(await fixture.inbox(run.id)).toEqual([]);

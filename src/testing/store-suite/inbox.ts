@@ -187,7 +187,7 @@ export function inboxTests(fixture: Fixture): void {
         one(drainedAll, { drained: await rows(drainedAll, 2) }),
         one(drainedSome, { drained: await rows(drainedSome, 1) }),
         one(parked, { next: park() }),
-        one(ended, { next: finish() }),
+        one(ended, { drained: await rows(ended, 2), next: finish() }),
         one(silent, {}),
       ]),
     );
@@ -219,12 +219,23 @@ export function inboxTests(fixture: Fixture): void {
     expect(mailed).toEqual([]);
   });
 
-  test("a run ends although it has mail", async () => {
+  test("a run that has messages does not end before they are drained, and nothing of the batch is written", async () => {
     const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    await fixture.store.send([letter(run.id, "late")]);
-    const { kept } = await fixture.move(worker, transition(run.id, { events: [event("end")], next: finish() }));
-    expect(kept).toEqual([]);
+    const [run, other, parent] = (await fixture.ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    await fixture.store.send([letter(run.id, "early"), letter(run.id, "late")]);
+    const [early, late] = ids(await fixture.inbox(run.id)) as [number, number];
+    const ends = (drained: readonly number[]) =>
+      batch(worker, [
+        transition(run.id, { events: [event("end")], mail: [letter(parent.id, "done")], drained, next: finish() }),
+        transition(other.id, { events: [event("end")], next: finish() }),
+      ]);
+    for (const drained of [[], [early]])
+      expect(await fixture.store.commit(ends(drained))).toEqual({ kind: "conflict", runId: run.id, unread: true });
+    expect(await fixture.run(run.id)).toMatchObject({ status: "running" });
+    expect(await fixture.run(other.id)).toMatchObject({ status: "running" });
+    expect(await fixture.inbox(parent.id)).toEqual([]);
+    expect(await fixture.inbox(run.id)).toHaveLength(2);
+    await fixture.commit(ends([early, late]));
     expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
     expect(await fixture.inbox(run.id)).toEqual([]);
     expect((await fixture.store.send([letter(run.id, "later")])).undeliverable).toEqual([run.id]);

@@ -123,7 +123,8 @@ export function logTests(fixture: Fixture): void {
       );
       expect(await fixture.inbox(run.id)).toMatchObject([{ kind: text.slice(0, 20), data: text }]);
       expect(await fixture.store.cursors(run.id)).toMatchObject([{ cursor: text, progress: text }]);
-      const ended = transition(run.id, { after: 3, next: finish("failed", { output: text, error: text }) });
+      const drained = (await fixture.inbox(run.id)).map(({ id }) => id);
+      const ended = transition(run.id, { after: 3, drained, next: finish("failed", { output: text, error: text }) });
       await fixture.move(worker, ended);
       expect(await fixture.run(run.id)).toMatchObject({ input: text, output: text, error: text });
     }
@@ -144,7 +145,8 @@ export function logTests(fixture: Fixture): void {
     expect(same).toEqual(["wide", "ascii", "wide"]);
     expect((await fixture.run(run.id)).input === ascii).toBe(true);
     expect((await fixture.inbox(run.id))[0]?.data === wide).toBe(true);
-    await fixture.move(worker, transition(run.id, { after: 3, next: finish("completed", { output: wide }) }));
+    const drained = (await fixture.inbox(run.id)).map(({ id }) => id);
+    await fixture.move(worker, transition(run.id, { after: 3, drained, next: finish("completed", { output: wide }) }));
     expect((await fixture.run(run.id)).output === wide).toBe(true);
   });
 

@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { gate, silent, until } from "../../../test/function-style/support.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import type { Batch, Fence, NewRun, Store } from "../store.js";
-import { openMysql } from "./index.js";
+import { openMysql } from "../../src/store/mysql/index.js";
+import type { Batch, Fence, NewRun, Store } from "../../src/store/store.js";
+import { gate, silent, until } from "../function-style/support.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "./harness.js";
 
 describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () => {
   let database: TestDatabase;

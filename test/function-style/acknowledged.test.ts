@@ -1,0 +1,196 @@
+/** What was acknowledged acts at the next boundary: a pause, a cancel, a signal, also while a run is about to end. */
+import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Store } from "../../src/store/store.js";
+import { forEachStore, openStore, testDatabase } from "../stores/harness.js";
+import { gate, logOf, silent, until, type World, world } from "./support.js";
+
+const kinds = ["the same process", "another process"] as const;
+
+/** A world, and a client in the same process as the workers or in another one: the latter's writes are not hinted. */
+async function setUp(kind: "memory" | "sqlite" | "postgres" | "mysql", where: (typeof kinds)[number]) {
+  const database = await testDatabase(kind);
+  onTestFinished(() => database.drop());
+  const w = await world(kind, database.url);
+  if (where === "the same process" || kind === "memory") return { w, client: w.pawl };
+  // Without notifications, as where a database cannot send any, or loses them.
+  const store: Store = await openStore(kind, database.url, { clock: w.clock.read, notify: false });
+  const client = new Pawl(store, silent);
+  onTestFinished(() => client.close());
+  return { w, client };
+}
+
+/** Waits for the run to be parked or to end, without polling on its behalf. */
+const atRest = (w: World, run: RunHandle<any, any>) =>
+  until(async () => (await w.store.tasks([run.id]))[0]?.state !== "owned");
+
+forEachStore((kind) => {
+  for (const where of kinds)
+    for (const command of ["pause", "cancel"] as const)
+      describe(`a ${command} from ${where}`, () => {
+        test("lets at most one more step of a chain begin", async () => {
+          const { w, client } = await setUp(kind, where);
+          let begun = 0;
+          let acknowledged: number | null = null;
+          const tenth = gate();
+          const chain = workflow("chain", async (ctx) => {
+            for (let n = 0; n < 500; n += 1)
+              await ctx.step("quick", () => {
+                begun += 1;
+                if (begun === 10) tenth.open();
+              });
+          });
+          await w.worker([chain], { lease: "1 hour" });
+          const run = await w.pawl.start(chain);
+          await tenth.opened;
+          await client.run(run.id)[command]();
+          acknowledged = begun;
+          await atRest(w, run);
+          expect(await run.status()).toBe(command === "pause" ? "paused" : "canceled");
+          expect(begun - acknowledged).toBeLessThanOrEqual(1);
+        });
+
+        test("lets at most one more step per branch begin", async () => {
+          const { w, client } = await setUp(kind, where);
+          const begun = [0, 0, 0];
+          const go = gate();
+          const wide = workflow("wide", (ctx) =>
+            Promise.all(
+              begun.map(async (_zero, branch) => {
+                for (let n = 0; n < 200; n += 1)
+                  await ctx.step(`branch ${branch}`, () => {
+                    begun[branch] = (begun[branch] as number) + 1;
+                    if (begun[branch] === 10) go.open();
+                  });
+              }),
+            ),
+          );
+          await w.worker([wide], { lease: "1 hour" });
+          const run = await w.pawl.start(wide);
+          await go.opened;
+          await client.run(run.id)[command]();
+          const acknowledged = [...begun];
+          await atRest(w, run);
+          for (const [branch, count] of begun.entries())
+            expect(count - (acknowledged[branch] as number)).toBeLessThanOrEqual(1);
+        });
+
+        test("lets no item of a resumable step begin after the next checkpoint", async () => {
+          const { w, client } = await setUp(kind, where);
+          let begun = 0;
+          const tenth = gate();
+          class Items extends Workflow {
+            static {
+              this.resumableStep("all", {}, async (_w, iter) => {
+                await iter.over(Array.from({ length: 5_000 }), () => {
+                  begun += 1;
+                  if (begun === 10) tenth.open();
+                });
+              });
+            }
+          }
+          await w.worker([Items], { lease: "1 hour" });
+          const run = await w.pawl.start(Items);
+          await tenth.opened;
+          await client.run(run.id)[command]();
+          const acknowledged = begun;
+          await atRest(w, run);
+          expect(begun - acknowledged).toBeLessThanOrEqual(1);
+        });
+      });
+
+  test("a cancel that was acknowledged while the last step ran is obeyed", async () => {
+    const { w, client } = await setUp(kind, "another process");
+    const [entered, leave] = [gate(), gate()];
+    const last = workflow("last", (ctx) =>
+      ctx.step("only", async () => {
+        entered.open();
+        await leave.opened;
+      }),
+    );
+    await w.worker([last], { lease: "1 hour" });
+    const run = await w.pawl.start(last);
+    await entered.opened;
+    await client.run(run.id).cancel("too late?");
+    leave.open();
+    await atRest(w, run);
+    expect(await run.status()).toBe("canceled");
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("a pause that was acknowledged while the last step ran is obeyed, and the run completes when it is resumed", async () => {
+    const { w, client } = await setUp(kind, "another process");
+    let runs = 0;
+    const [entered, leave] = [gate(), gate()];
+    const last = workflow("last", (ctx) =>
+      ctx.step("only", async () => {
+        runs += 1;
+        entered.open();
+        await leave.opened;
+        return "done";
+      }),
+    );
+    const worker = await w.worker([last], { lease: "1 hour" });
+    const run = await w.pawl.start(last);
+    await entered.opened;
+    await client.run(run.id).pause();
+    leave.open();
+    await atRest(w, run);
+    expect(await run.status()).toBe("paused");
+    await run.resume();
+    await worker.settle();
+    expect(await run.result()).toBe("done");
+    expect(runs).toBe(1);
+  });
+
+  test("a signal that was acknowledged before its run failed is there for the retry", async () => {
+    const { w, client } = await setUp(kind, "another process");
+    let fails = true;
+    const [entered, leave] = [gate(), gate()];
+    const pay = workflow("pay", async (ctx) => {
+      await ctx.step("slow", async () => {
+        entered.open();
+        await leave.opened;
+      });
+      if (fails) throw new PermanentError("no");
+      return ctx.waitForSignal("paid", { timeout: "1 hour" });
+    });
+    const worker = await w.worker([pay], { lease: "1 hour" });
+    const run = await w.pawl.start(pay);
+    await entered.opened;
+    await client.run(run.id).signal("paid", "1 EUR", { key: "webhook" });
+    leave.open();
+    await atRest(w, run);
+    expect(await run.status()).toBe("failed");
+    expect(await logOf(run)).toContain("signal.received");
+    fails = false;
+    const retry = await run.retry();
+    await worker.settle();
+    expect(await retry.result()).toBe("1 EUR");
+  });
+
+  test("a step that ends its run does so once, whatever was acknowledged meanwhile", async () => {
+    const { w, client } = await setUp(kind, "another process");
+    let runs = 0;
+    const [entered, leave] = [gate(), gate()];
+    class Ends extends Workflow<null, void, string> {
+      static {
+        this.step("only", async (one) => {
+          runs += 1;
+          entered.open();
+          await leave.opened;
+          one.finish("finished");
+        });
+        this.step("never", () => void (runs += 100));
+      }
+    }
+    await w.worker([Ends], { lease: "1 hour" });
+    const run = await w.pawl.start(Ends);
+    await entered.opened;
+    await client.run(run.id).signal("hello");
+    leave.open();
+    await atRest(w, run);
+    expect(await run.result()).toBe("finished");
+    expect(runs).toBe(1);
+  });
+});
