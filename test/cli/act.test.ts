@@ -185,7 +185,7 @@ test("pause holds a run and resume lets it go, each saying what became of it", a
 test("resume --output takes the step that it is stuck at for done", async () => {
   const { folder, ids } = stocked;
   expect(await folder.complaint("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
-    "Give --at or --output, not both.",
+    "Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.",
   );
   expect(await folder.complaint("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
   await folder.text("resume", ids.held, "--output", '{"looked": true}');

@@ -10,13 +10,31 @@ export const resume = command({
   options: {
     at: { type: "string", value: "<step>", about: "Of a workflow class: go on from this step" },
     output: { type: "string", value: "<json>", about: "Count the step that it is stuck at as done, with this result" },
+    accept: { type: "string", value: "<names>", about: "Of changed code: run, or leave behind, these steps (a,b)" },
+    renamed: {
+      type: "string",
+      value: "<old=new>",
+      about: "Of changed code: steps that have another name now (a=b,c=d)",
+    },
   },
   example: "pawl resume 019a8c3f --at send_reminder",
 
   run: async (call) => {
-    const { at, output } = call.options;
-    if (at !== undefined && output !== undefined) throw new CliError("Give --at or --output, not both.");
-    const given = output === undefined ? {} : { output: jsonArgument("output", output) };
+    const { at, output, accept, renamed } = call.options;
+    if (at !== undefined && (output ?? accept ?? renamed) !== undefined)
+      throw new CliError("Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.");
+    const given = {
+      ...(output === undefined ? {} : { output: jsonArgument("output", output) }),
+      ...(accept === undefined ? {} : { accept: accept.split(",") }),
+      ...(renamed === undefined ? {} : { renamed: Object.fromEntries(renamed.split(",").map(pairOf)) }),
+    };
     return tell(call, (run) => (at === undefined ? run.resume(given) : run.resumeAt(at)), "it goes on");
   },
 });
+
+function pairOf(text: string): [older: string, name: string] {
+  const [older, name, ...more] = text.split("=");
+  if (!older || !name || more.length > 0)
+    throw new CliError(`--renamed takes old=new, with a comma between several, not "${text}".`);
+  return [older, name];
+}
