@@ -10,7 +10,7 @@ const { store, only, rounds, folder, here, other, with: revision } = JSON.parse(
 function figuresOf(code) {
   const json = join(folder, "figures.json");
   const program = join(code, "bench/main.mjs");
-  const args = ["--store", store, "--only", only, "--rounds", "1", "--json", json];
+  const args = ["--store", store, "--only", only, "--rounds", "5", "--json", json];
   execFileSync(process.execPath, [program, ...args], { cwd: code, stdio: ["ignore", "ignore", "inherit"] });
   const { results } = JSON.parse(readFileSync(json, "utf8"));
   return new Map(

@@ -292,7 +292,7 @@ export class Client {
       await check(input);
       return make(input);
     };
-    for await (const page of birthsInPages(inputs, checked)) {
+    for await (const page of birthsInPages(inputs, inputSchema === null ? make : checked)) {
       for (const handle of await this.#begin(page, options.tx)) handles.push(handle);
     }
     return handles;

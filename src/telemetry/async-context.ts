@@ -8,7 +8,7 @@ import { AsyncResource } from "node:async_hooks";
 /** Made when the library is loaded, which is before any request: it has the stores of no caller. */
 const clean = new AsyncResource("Pawl", { requireManualDestroy: true });
 
-const newResource = () => new AsyncResource("PawlRun");
+const newResource = () => new AsyncResource("PawlRun", { requireManualDestroy: true });
 
 /** For Pawl's own work, which is on behalf of many callers. */
 export function inCleanContext<Result>(work: () => Result): Result {

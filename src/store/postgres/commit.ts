@@ -8,7 +8,7 @@ import type { SqlClock } from "./clock.js";
 import type { PgQuery } from "./driver.js";
 import { runOfDuplicateEvent } from "./errors.js";
 import { isRunId } from "./ids.js";
-import { cursors, events } from "./log-sections.js";
+import { cursors, events, ownEvents } from "./log-sections.js";
 import { OneCursor } from "./one-cursor.js";
 import { OneEvent } from "./one-event.js";
 import { holdersOf } from "./refusals.js";
@@ -27,7 +27,7 @@ import {
   plainEnds,
   releases,
 } from "./task-sections.js";
-import { mailWork, type Work, workOf } from "./work.js";
+import { type KnowsEnd, mailWork, type Work, workOf } from "./work.js";
 
 /** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
 export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
@@ -38,6 +38,7 @@ const sections: readonly Section[] = [
   plainEnds,
   locks,
   events,
+  ownEvents,
   drained,
   moved,
   movedAndDrained,
@@ -57,13 +58,16 @@ const looks = 10;
 
 export class Committer {
   readonly #tables: Tables;
+  readonly #knowsEnd: KnowsEnd | undefined;
   readonly #clock: SqlClock;
   readonly #statements: StatementBuilder;
   readonly #oneEvent: OneEvent;
   readonly #oneCursor: OneCursor;
 
-  constructor(tables: Tables, clock: SqlClock) {
+  /** @param knowsEnd whether this process has written the log up to there, and the database still has it */
+  constructor(tables: Tables, clock: SqlClock, knowsEnd?: KnowsEnd) {
     this.#tables = tables;
+    this.#knowsEnd = knowsEnd;
     this.#clock = clock;
     this.#statements = new StatementBuilder(tables, sections, (bind) => clock.now(bind));
     this.#oneEvent = new OneEvent(tables, clock);
@@ -78,7 +82,7 @@ export class Committer {
     refuseNonsense(batch);
     const odd = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (odd !== undefined) return { kind: "conflict", runId: odd.runId };
-    const work = workOf(batch, optimistic);
+    const work = workOf(batch, optimistic, this.#knowsEnd);
     const alone = this.#oneEvent.query(work) ?? this.#oneCursor.query(work);
     const written = alone === null ? undefined : (await run(alone))[0];
     if (written !== undefined) {

@@ -9,6 +9,8 @@ import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { PgQuery } from "./driver.js";
 import type { Tables } from "./tables.js";
 
+const mostEnds = 100_000;
+
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 
 export class History {
@@ -17,8 +19,10 @@ export class History {
   readonly #epochs = new Map<string, number>();
   /** The epochs of workers up to which nothing counts any more. */
   readonly #lost = new Map<string, number>();
-  /** Makes the question for what was written last. */
-  #last: (() => PgQuery | null) | null = null;
+  /** Where the logs end that this process has appended to and still owns: nothing else can have changed them. */
+  readonly #ends = new Map<string, number>();
+  /** The question for what was written last. */
+  #last: PgQuery | null = null;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -39,18 +43,39 @@ export class History {
   }
 
   committed(batch: Batch, result: Committed): void {
-    // Kept as it is: the question is needed only when a connection is opened.
-    this.#last = () => this.#evidenceOf(batch, result);
+    // Made at once, although it is needed only when a connection is opened: the batch is large, and would be kept alive.
+    this.#last = this.#evidenceOf(batch, result);
+    if (batch.fence !== null) this.#noteEnds(batch.transitions, result.kept);
+  }
+
+  #noteEnds(transitions: readonly Transition[], kept: readonly string[]): void {
+    // Runs that a dead worker of this process had are never let go of. They must not add up.
+    if (this.#ends.size > mostEnds) this.#ends.clear();
+    for (const { runId, after, events, next } of transitions) {
+      if (next.kind !== "keep" && !kept.includes(runId)) this.#ends.delete(runId);
+      else if (events.length > 0) this.#ends.set(runId, after + events.length);
+    }
+  }
+
+  /** Whether this process has itself written the log up to here. Then no statement has to look where it ends. */
+  knowsEnd(runId: string, end: number): boolean {
+    return this.#ends.get(runId) === end;
+  }
+
+  /** It is not known whether this was written. */
+  uncertain({ transitions }: Batch): void {
+    for (const { runId } of transitions) this.#ends.delete(runId);
   }
 
   /** Returns a row with `there`; null: nothing was written yet. A standby that is still behind may catch up. */
   question(): PgQuery | null {
-    return this.#last?.() ?? null;
+    return this.#last;
   }
 
   /** The database does not have it: every epoch of this process is over. */
   wasLost(): void {
     this.#last = null;
+    this.#ends.clear();
     for (const [workerId, epoch] of this.#epochs) this.#lost.set(workerId, epoch);
   }
 

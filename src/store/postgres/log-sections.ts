@@ -1,40 +1,48 @@
 /** The sections of a commit that append to logs and overwrite cursors. */
 import { plainArray, textArray } from "./arrays.js";
-import type { Section } from "./statement.js";
+import type { Context, Parts, Section } from "./statement.js";
 import type { RunCursor, Work } from "./work.js";
 
 /**
  * A plain insert: a number that is taken aborts the whole statement, and the error names the run. (ON CONFLICT DO NOTHING
  * would leave holes.) That the log really ends there is looked at, too, although a worker is the only writer of its runs: a
- * standby that takes over may have lost the end of it.
+ * standby that takes over may have lost the end of it. Not where this process has written the end itself: that it is still
+ * there was asked when the connection was opened (`history.ts`), and looking for it costs the server 2 µs a step.
  */
 export const events: Section = {
   letter: "e",
-  values: ({ events }) =>
-    events.length === 0
-      ? null
-      : [
-          plainArray(events.map(({ runId }) => runId)),
-          plainArray(events.map(({ seq }) => seq)),
-          plainArray(events.map(({ span }) => span)),
-          plainArray(events.map(({ attempt }) => attempt)),
-          textArray(events.map(({ type }) => type)),
-          textArray(events.map(({ node }) => node)),
-          textArray(events.map(({ outcome }) => outcome)),
-          textArray(events.map(({ data }) => data)),
-        ],
-  parts: ({ tables, bind }) => {
-    const types = ["uuid", "int4", "int4", "int4", "text", "text", "text", "text"];
-    const arrays = types.map((type) => `${bind()}::${type}[]`);
-    const columns = "run_id, seq, span, attempt, type, node, outcome, data";
-    return {
-      checks: [endsThere(tables.events, arrays[0] as string, arrays[1] as string)],
-      writes: [
-        `ev AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(${columns}))`,
-      ],
-    };
-  },
+  values: (work) => (work.events.length === 0 || work.endsKnown ? null : eventValues(work)),
+  parts: (context) => appending(context, true),
 };
+
+export const ownEvents: Section = {
+  letter: "o",
+  values: (work) => (work.events.length > 0 && work.endsKnown ? eventValues(work) : null),
+  parts: (context) => appending(context, false),
+};
+
+const eventValues = ({ events: rows }: Work): readonly unknown[] => [
+  plainArray(rows.map(({ runId }) => runId)),
+  plainArray(rows.map(({ seq }) => seq)),
+  plainArray(rows.map(({ span }) => span)),
+  plainArray(rows.map(({ attempt }) => attempt)),
+  textArray(rows.map(({ type }) => type)),
+  textArray(rows.map(({ node }) => node)),
+  textArray(rows.map(({ outcome }) => outcome)),
+  textArray(rows.map(({ data }) => data)),
+];
+
+function appending({ tables, bind }: Context, looksAtEnd: boolean): Parts {
+  const types = ["uuid", "int4", "int4", "int4", "text", "text", "text", "text"];
+  const arrays = types.map((type) => `${bind()}::${type}[]`);
+  const columns = "run_id, seq, span, attempt, type, node, outcome, data";
+  return {
+    checks: looksAtEnd ? [endsThere(tables.events, arrays[0] as string, arrays[1] as string)] : [],
+    writes: [
+      `ev AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(${columns}))`,
+    ],
+  };
+}
 
 const endsThere = (table: string, ids: string, seqs: string) =>
   `NOT EXISTS (SELECT 1 FROM unnest(${ids}, ${seqs}) u(run_id, seq) WHERE u.seq <> 1 + coalesce((

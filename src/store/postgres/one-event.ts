@@ -12,6 +12,8 @@ import type { NewEventRow, Work } from "./work.js";
 export class OneEvent {
   readonly #clock: SqlClock;
   readonly #text: string;
+  /** The same without a look at the end of the log, see `log-sections.ts`. */
+  readonly #ownText: string;
 
   constructor(tables: Tables, clock: SqlClock) {
     this.#clock = clock;
@@ -21,12 +23,16 @@ export class OneEvent {
     const [workerId, epoch, runId] = [`${bind()}::text`, `${bind()}::bigint`, `${bind()}::uuid`];
     const columns = ["int", "int", "int", "text", "text", "text", "text"].map((type) => `${bind()}::${type}`);
     const position = `SELECT e.seq + e.span FROM ${tables.events} e WHERE e.run_id = ${runId} ORDER BY e.seq DESC LIMIT 1`;
-    this.#text = `INSERT INTO ${tables.events} (run_id, seq, span, attempt, type, node, outcome, data, at)
+    const textWith = (
+      check: string,
+    ) => `INSERT INTO ${tables.events} (run_id, seq, span, attempt, type, node, outcome, data, at)
 SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
 WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
-  AND coalesce((${position}), 1) = ${columns[0]}
+  ${check}
 FOR KEY SHARE OF w RETURNING at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;
+    this.#text = textWith(`AND coalesce((${position}), 1) = ${columns[0]}`);
+    this.#ownText = textWith("");
   }
 
   /** null: there is more to do than that. */
@@ -37,6 +43,7 @@ FOR KEY SHARE OF w RETURNING at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE
     const { runId, seq, span, attempt, type, node, outcome, data } = events[0] as NewEventRow;
     const row = [runId, seq, span, attempt, type, node, outcome, data];
     const values = [...this.#clock.values(), fence.workerId, fence.epoch, ...row];
+    if (work.endsKnown) return { name: "pawl_worker_own_event", text: this.#ownText, values };
     return { name: "pawl_worker_one_event", text: this.#text, values };
   }
 }

@@ -13,6 +13,10 @@ import { sessionSettings } from "./database.js";
 type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
 
 const child = workflow("child", (ctx, n: number) => ctx.step("part", () => n));
+const nap = workflow("nap", async (ctx) => {
+  await ctx.sleep("nap", 5);
+  await ctx.step("after", () => 1);
+});
 /** Something of everything, so that every kind of statement is sent. */
 const busy = workflow("busy", async (ctx) => {
   await ctx.step("one", (step) => step.progress(1, 2));
@@ -49,9 +53,12 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
 
   test("the workload sent every kind of statement", () => {
     const letters = new Set([...sent.keys()].filter((name) => name.startsWith("pawl_worker_")).join(""));
-    for (const letter of "kzedpflmrnbw") expect([...letters]).toContain(letter);
+    for (const letter of "kzeodpflmrnbw") expect([...letters]).toContain(letter);
     expect([...sent.keys()]).toEqual(
-      expect.arrayContaining(["pawl_claim", "pawl_client_n", "pawl_worker_one_event", "pawl_worker_one_cursor"]),
+      expect.arrayContaining([
+        ...["pawl_claim", "pawl_client_n", "pawl_worker_one_cursor"],
+        ...["pawl_worker_one_event", "pawl_worker_own_event"],
+      ]),
     );
   });
 
@@ -102,12 +109,14 @@ class Loop extends Workflow {
 
 async function live(url: string): Promise<void> {
   const pawl = await connect(url);
-  const worker = await pawl.worker({ workflows: [busy, child, Loop] }).start();
+  const worker = await pawl.worker({ workflows: [busy, child, nap, Loop] }).start();
   const runs = [...(await pawl.startMany(busy, [undefined, undefined])), await pawl.start(busy, undefined)];
   for (const run of runs) await run.signal("go", 1);
   await Promise.all(runs.map((run) => run.result()));
   await Promise.all((await pawl.startMany(child, Array(50).fill(1))).map((run) => run.result()));
   await (await pawl.start(Loop)).result();
+  // Alone, so that what it writes is not joined with others': once it is woken, its log has an end to look at.
+  await (await pawl.start(nap)).result();
   await worker.stop();
   await pawl.startMany(child, [1, 2]);
   const waiting = await pawl.start(busy, undefined, { idempotencyKey: "once" });

@@ -89,7 +89,8 @@ export class PostgresStore implements Store {
     const dialect = postgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
     this.upkeep = new SqlUpkeep(this.#upkeepPort(), dialect);
-    this.#committer = new Committer(tables, this.#clock);
+    this.#history = new History(tables);
+    this.#committer = new Committer(tables, this.#clock, (runId, end) => this.#history.knowsEnd(runId, end));
     this.#claimer = new Claimer(tables, this.#clock, new ScanBounds());
     this.#channel = channelOf(tables.schema);
     this.#notifier =
@@ -97,7 +98,6 @@ export class PostgresStore implements Store {
     const inTransaction = <T>(work: (run: Run) => Promise<T>) => db.transaction(work);
     const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
-    this.#history = new History(tables);
     db.remember(this.#history);
   }
 
@@ -143,6 +143,7 @@ export class PostgresStore implements Store {
       return result;
     } catch (error) {
       if (error instanceof FencedError) return { kind: "fenced" };
+      this.#history.uncertain(batch);
       if (runOfDuplicateEvent(error) === null) throw error;
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }

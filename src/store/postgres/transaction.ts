@@ -87,6 +87,7 @@ export class PostgresTransaction implements StoreTransaction {
     } catch (error) {
       await this.#end(isConnectionLost(error) ? "give up" : "roll back");
       if (error instanceof FencedError) return { kind: "fenced" };
+      this.#history.uncertain(batch);
       if (runOfDuplicateEvent(error) === null) throw toStoreError(error);
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }

@@ -56,11 +56,13 @@ export interface Work {
   /** None of the runs to be born can exist or be refused, as far as is known. */
   readonly allNew: boolean;
   readonly cursors: readonly RunCursor[];
+  /** Each log ends where the batch says, as far as this process has written it. */
+  readonly endsKnown: boolean;
   /** Messages to children of this very batch, whose rows no other part of the same statement can see. */
   readonly late: readonly Mail[];
 }
 
-export function workOf(batch: Batch, optimistic = false): Work {
+export function workOf(batch: Batch, optimistic = false, knowsEnd: KnowsEnd = () => false): Work {
   const { transitions, fence } = batch;
   // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
   const born = new Set<string>();
@@ -93,9 +95,16 @@ export function workOf(batch: Batch, optimistic = false): Work {
     optimistic,
     allNew: optimistic && batch.starts.every(hasNoKey) && children.every(hasNoKey),
     cursors: cursorsOf(transitions),
+    endsKnown: fence !== null && transitions.every((one) => isEndKnown(one, knowsEnd)),
     late: born.size === 0 ? [] : letters.filter(({ to }) => born.has(to)),
   };
 }
+
+export type KnowsEnd = (runId: string, end: number) => boolean;
+
+/** Of a log that begins, the key tells: number 1 is free, or the statement fails. */
+const isEndKnown = ({ runId, after, events }: Transition, knowsEnd: KnowsEnd) =>
+  events.length === 0 || after === 0 || knowsEnd(runId, after);
 
 function withAddressees(
   own: Move[],
