@@ -192,6 +192,29 @@ test("resume --output takes the step that it is stuck at for done", async () => 
   expect(await whileWorking(folder, (pawl) => pawl.run(ids.held).result())).toEqual({ looked: true });
 });
 
+test("resume --renamed and --accept say how changed code belongs to a run, and are checked", async () => {
+  const { folder } = stocked;
+  const id = await parked("echo", "1", "--delay", "1h");
+  await folder.text("pause", id);
+  expect(await folder.complaint("resume", id, "--renamed", "old")).toBe(
+    '--renamed takes old=new, with a comma between several, not "old".',
+  );
+  await folder.text("resume", id, "--renamed", "old=new,a=b", "--accept", "c,d");
+  expect((await folder.json("history", id)).at(-1)).toMatchObject({
+    type: "run.resumed",
+    data: { by: "operator", accept: ["c", "d"], renamed: { old: "new", a: "b" } },
+  });
+});
+
+test("cancel --force ends a run at once, and its history says so", async () => {
+  const { folder } = stocked;
+  const id = await parked("echo", "1", "--delay", "1h");
+  expect(await folder.text("cancel", id, "--force", "--reason", "stuck")).toBe(`Run ${id} of echo is canceled.\n`);
+  expect(await folder.json("history", id)).toContainEqual(
+    expect.objectContaining({ type: "run.cancel_requested", data: { reason: "stuck", force: true } }),
+  );
+});
+
 test("resume --at sends a run of a class to a step, skip passes over the one it is at", async () => {
   const { folder, ids } = stocked;
   await folder.text("pause", ids.onboarding);
