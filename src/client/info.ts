@@ -151,6 +151,8 @@ export function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
 function parseNote(text: string | null): WaitingNote {
   if (text === null) return nothingNoted;
   const note: unknown = JSON.parse(text);
+  // Of a run that has ended: how many events its log has.
+  if (typeof note === "number") return { ...nothingNoted, seq: note };
   if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
   const read = { ...nothingNoted, ...(note as Partial<WaitingNote>) };
   const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);

@@ -61,7 +61,7 @@ async function* oldRoots(store: Store, bornBefore: number, workflow: string | nu
   }
 }
 
-/** A retry goes when the run goes that it was made of; unless somebody has removed that one by hand. */
+/** A retry goes when the run goes that it was made of; unless that one was removed by hand. */
 async function withoutRetries(store: Store, roots: readonly Root[]): Promise<readonly Root[]> {
   const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
   if (retries.length === 0) return roots;

@@ -9,7 +9,7 @@ import { type RunState, statusOf } from "../core/state.js";
 import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../store/store.js";
 import { damagedColumn, foldLog, messageOf } from "./damage.js";
 import { Findings } from "./difference.js";
-import { noteOf } from "./info.js";
+import { noteOf, readWaiting } from "./info.js";
 import { checkAncestry } from "./verify-ancestry.js";
 import { checkTask } from "./verify-task.js";
 
@@ -125,6 +125,14 @@ function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   if (active.has(status)) findings.add("run.status", `is ${status} but has a time of its end.`, { table: status });
   if (row.task !== null)
     findings.add("task.left_over", `has ended (${status}) but still has a task.`, { log: status, table: row.task });
+  const { seq } = readWaiting(run.waiting);
+  // The last event is made from the row: it is not one of those that were counted.
+  const events = log.length - 1;
+  if (seq !== undefined && seq !== events)
+    findings.add("log.short", `had ${seq} events when it ended, and its log has ${events}.`, {
+      log: events,
+      table: seq,
+    });
   const lastAt = log.at(-2)?.at;
   if (lastAt !== undefined && lastAt > (finishedAt as number))
     findings.add("run.finished_at", "ended before the last event of its log.", { log: lastAt, table: finishedAt });

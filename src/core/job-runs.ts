@@ -33,7 +33,7 @@ export function* jobsUnderWay(state: RunState): Generator<{ readonly step: strin
 }
 
 /**
- * A run that is held because nobody has a job is given a graph with another one: the run of the old job is of no use any
+ * A run that is held because no worker has a job is given a graph with another one: the run of the old job is of no use any
  * more. Otherwise what is under way stays under way, or its effect might be had twice.
  */
 export function stepsWithAnotherJob(state: RunState, dag: FrozenDag): string[] {

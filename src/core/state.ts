@@ -30,7 +30,7 @@ export interface StepOp {
   standstill: number;
   /** In phase "again": it waits for its own time, not for another attempt. */
   planned: boolean;
-  /** In phase "again": its run was paused because of it, and nobody has released it since. Then it does not begin by itself. */
+  /** In phase "again": its run was paused because of it, and no operator has released it since. Then it does not begin by itself. */
   held: { readonly reason: string; readonly error: Failure | null } | null;
   /** Its last attempt asked to start over. */
   rewound: boolean;

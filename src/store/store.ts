@@ -80,7 +80,10 @@ export interface RunRecord extends Birth {
   readonly status: RunStatus;
   readonly output: string | null;
   readonly error: string | null;
-  /** Encoded by the caller at the last park: what the run waits for. */
+  /**
+   * Encoded by the caller at the last park: what the run waits for. Of a run that has ended: the number of events in its
+   * log, written by the store, so that a log that lost its end can be told from one that never had it.
+   */
   readonly waiting: string | null;
   readonly createdAt: number;
   readonly startedAt: number | null;

@@ -22,7 +22,12 @@ export function conclude(turn: Turn, conclusion: Conclusion): Promise<void> | vo
   if (turn.course.leaving) return;
   turn.course.leaving = true;
   if (!turn.journal.unsettled && turn.outbox.starts.length === 0) return writeEnd(turn, conclusion);
-  return turn.settleFirst().then(() => writeEnd(turn, conclusion));
+  return settleAndConclude(turn, conclusion);
+}
+
+async function settleAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
+  await turn.settleFirst();
+  if (!(await givesWay(turn, conclusion))) writeEnd(turn, conclusion);
 }
 
 function writeEnd(turn: Turn, conclusion: Conclusion): void {
@@ -45,22 +50,27 @@ function writeEnd(turn: Turn, conclusion: Conclusion): void {
   turn.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
 }
 
-/**
- * Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. A cancel is obeyed
- * by a run that was about to complete, and so is a pause, unless a step has ended the run: that step cannot be repeated.
- */
+/** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
 async function readAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
-  const { state, course } = turn;
   await turn.attention.lookNow();
-  if (turn.over) return;
-  course.leaving = false;
-  const endsByStep = conclusion.events.length > 0;
-  if (state.cancel !== null && conclusion.status === "completed") {
-    if (endsByStep) await turn.submit(conclusion.events);
-    return turn.stir();
-  }
-  if (state.paused !== null && !endsByStep) return turn.stir();
+  if (turn.over || (await givesWay(turn, conclusion))) return;
+  turn.course.leaving = false;
   return conclude(turn, conclusion);
+}
+
+/**
+ * A run that was about to complete obeys a cancel that its log has by now, and so does one that was about to end a pause,
+ * unless a step has ended the run: that step cannot be repeated. True: it does not end now.
+ */
+async function givesWay(turn: Turn, { status, events }: Conclusion): Promise<boolean> {
+  const { state, course } = turn;
+  const endsByStep = events.length > 0;
+  const isCanceled = state.cancel !== null && status === "completed";
+  if (!isCanceled && (state.paused === null || endsByStep)) return false;
+  course.leaving = false;
+  if (endsByStep) await turn.submit(events);
+  turn.stir();
+  return true;
 }
 
 const nothing = (): void => {};

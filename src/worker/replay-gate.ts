@@ -81,7 +81,7 @@ export class ReplayGate {
     this.#restartGrace();
   }
 
-  /** True: the call was held back, and nobody waits for it any more. */
+  /** True: the call was held back, and will not begin. */
   withdraw(key: string): boolean {
     const before = this.#held.length;
     this.#held = this.#held.filter((call) => call.key !== key);

@@ -338,7 +338,7 @@ export class Step {
     turn.executions.ended(execution);
     if (turn.over) return;
     if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
-      // Nobody waits any more for the children that its body waited for, nor for a job that took too long.
+      // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
       for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
     }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");

@@ -27,7 +27,7 @@ export class VanishedJobs {
     await this.tell(routesGone(workers, now, patienceMs));
   }
 
-  /** Whoever gets the message looks for itself whether the job is gone. */
+  /** The owner of each run looks for itself whether the job is gone. */
   async tell(routes: readonly string[]): Promise<void> {
     const asked = routes.slice(0, jobsAtOnce);
     const waiting = await this.#store.upkeep.parentsWaitingFor(asked, runsAtOnce);

@@ -66,6 +66,16 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       expected: [`log.short ${waiting[0]}`],
     },
     {
+      name: "the last row of the log of a run that has ended is missing",
+      statements: [
+        `DELETE FROM pawl_events WHERE run_id = '${failed[1]}' AND seq = (
+          SELECT last FROM (SELECT max(seq) AS last FROM pawl_events WHERE run_id = '${failed[1]}') x)`,
+      ],
+      expected: [`log.short ${failed[1]}`],
+      // Its beginning was in that row, too.
+      besides: [`run.started_at ${failed[1]}`],
+    },
+    {
       name: "a row in the middle of a log is missing",
       statements: [`DELETE FROM pawl_events WHERE run_id = '${sleeping[0]}' AND seq = 3`],
       expected: [`log.unreadable ${sleeping[0]}`],
@@ -79,6 +89,8 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       name: "an event cannot be read",
       statements: [`UPDATE pawl_events SET data = '{' WHERE run_id = '${failed[0]}'`],
       expected: [`log.unreadable ${failed[0]}`],
+      // Of a row of several events that cannot be read, it is not known how many it has.
+      besides: [`log.short ${failed[0]}`],
     },
     {
       name: "a sleeping run is marked as completed",

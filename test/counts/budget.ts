@@ -98,13 +98,13 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 5, bytes: 122 },
     mysql: { statements: 6, packets: 2, bytes: 122 },
   },
-  // A run's end is its row: there is no event of it.
+  // A run's end is its row: there is no event of it. One byte is the number of events that its log has: `verify()` finds a log that lost its end.
   finish: {
     calls: { commit: 1 },
     rows: { "runs updated": 1, "tasks deleted": 1 },
-    postgres: { statements: 2, bytes: 136 },
-    sqlite: { statements: 7, bytes: 136 },
-    mysql: { statements: 7, packets: 2, bytes: 136 },
+    postgres: { statements: 2, bytes: 137 },
+    sqlite: { statements: 7, bytes: 137 },
+    mysql: { statements: 7, packets: 2, bytes: 137 },
   },
   "ask for a result": {
     calls: { runsById: 1 },
@@ -234,9 +234,9 @@ const budgets: Record<ThingName, Budget> = {
   "100 finishes in one commit": {
     calls: { commit: 1 },
     rows: { "runs updated": 100, "tasks deleted": 100 },
-    postgres: { statements: 2, bytes: 13_300 },
-    sqlite: { statements: 403, bytes: 13_300 },
-    mysql: { statements: 7, packets: 2, bytes: 13_300 },
+    postgres: { statements: 2, bytes: 13_400 },
+    sqlite: { statements: 403, bytes: 13_400 },
+    mysql: { statements: 7, packets: 2, bytes: 13_400 },
   },
   "100 letters at once": {
     calls: { send: 1 },
@@ -260,11 +260,11 @@ const budgets: Record<ThingName, Budget> = {
       "events inserted": 1_000,
     },
     // Each commit, and those that end runs a second time, to tell.
-    postgres: { statements: 100, bytes: 137_500 },
+    postgres: { statements: 100, bytes: 137_700 },
     // One for a step, two for a start, four for an end, and three for each commit.
-    sqlite: { statements: 1_600 + 3 * 80, bytes: 137_500 },
+    sqlite: { statements: 1_600 + 3 * 80, bytes: 137_700 },
     // 5 to 8 for each commit.
-    mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 137_600 },
+    mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 137_800 },
   },
   // Children that end together tell their parent in one message: 2 were seen, and 7 to 9 commits. One message per child
   // would break every bound that is not in the hundreds, and one row per child every one that is.

@@ -10,6 +10,8 @@ import { StatementLog } from "./statement-log.js";
 
 const watchedMs = 5_000;
 const perSecond = 2;
+/** A look and a heartbeat may fall into the time at both of its ends. */
+const atTheEdges = 3;
 
 const definitions = ["one", "two", "three"].map((name) =>
   workflow(name, async (ctx) => {
@@ -40,7 +42,7 @@ describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
     const statements = await log.during(() => sleep(watchedMs));
     const seconds = (performance.now() - began) / 1_000;
     await pawl.close();
-    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds);
+    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds + atTheEdges);
     expect(statements.length).toBeGreaterThan(0);
   });
 });
@@ -60,7 +62,7 @@ describe("on SQLite", () => {
     const seconds = (performance.now() - began) / 1_000;
     const statements = [...sent.texts];
     await pawl.close();
-    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds);
+    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds + atTheEdges);
     expect(statements.length).toBeGreaterThan(0);
   });
 });

@@ -134,6 +134,7 @@ export class MemoryStore implements Store {
     const startedAt = next.startedAt === "now" ? at : next.startedAt;
     if (next.kind === "finish") {
       this.#finish(task, next.status, next.output, next.error, startedAt, at);
+      task.run.waiting = String(transition.after + transition.events.length);
     } else if (task.mail > 0) {
       kept.push(transition.runId);
     } else {

@@ -7,6 +7,9 @@ import { byKey, forKeys, insert, marks, type Sql, sql, updateEach, type Value } 
 
 type Moving<K extends Next["kind"]> = { readonly runId: string; readonly next: Extract<Next, { kind: K }> };
 
+/** With the number of events that its log has then. */
+type Ending = Moving<"finish"> & { readonly events: number };
+
 /** Everything but the births. `kept` are the runs whose park is refused by mail, `mailed` those that stay and have some. */
 export function writeStatements(
   batch: Batch,
@@ -19,12 +22,12 @@ export function writeStatements(
   const kept: string[] = [];
   const mailed: string[] = [];
   const parks: Moving<"park">[] = [];
-  const finishes: Moving<"finish">[] = [];
+  const finishes: Ending[] = [];
   const drained = new Map<string, number>();
   for (const runId of seen.drained.values()) drained.set(runId, (drained.get(runId) ?? 0) + 1);
   const mailLeft = (runId: string) => (seen.tasks.get(runId)?.mail ?? 0) - (drained.get(runId) ?? 0);
-  for (const { runId, next } of transitions) {
-    if (next.kind === "finish") finishes.push({ runId, next });
+  for (const { runId, next, after, events } of transitions) {
+    if (next.kind === "finish") finishes.push({ runId, next, events: after + events.length });
     else if (next.kind === "park" && mailLeft(runId) > 0) kept.push(runId);
     else if (next.kind === "park") parks.push({ runId, next });
     else if (batch.fence !== null && mailLeft(runId) > 0) mailed.push(runId);
@@ -113,7 +116,7 @@ function parkTasks(parks: readonly Moving<"park">[], at: number): Sql[] {
   ];
 }
 
-function finishTasks(finishes: readonly Moving<"finish">[]): Sql[] {
+function finishTasks(finishes: readonly Ending[]): Sql[] {
   const ids = finishes.map(({ runId }) => runId);
   return forKeys(ids, (part) => deleteByKey("pawl_tasks", "run_id", part));
 }
@@ -135,7 +138,7 @@ function parkRuns(parks: readonly Moving<"park">[], at: number): Sql[] {
   });
 }
 
-function finishRuns(finishes: readonly Moving<"finish">[], at: number): Sql[] {
+function finishRuns(finishes: readonly Ending[], at: number): Sql[] {
   return updateEach(finishes, {
     table: "pawl_runs",
     key: "id",
@@ -144,9 +147,10 @@ function finishRuns(finishes: readonly Moving<"finish">[], at: number): Sql[] {
       status: ["?", ({ next }) => next.status],
       output: ["?", ({ next }) => next.output],
       error: ["?", ({ next }) => next.error],
+      waiting: ["?", ({ events }) => String(events)],
       started_at: ["COALESCE(started_at, ?)", ({ next }) => (next.startedAt === "now" ? at : next.startedAt)],
     },
-    also: `waiting = NULL, hero_key = NULL, finished_at = ${at}`,
+    also: `hero_key = NULL, finished_at = ${at}`,
   });
 }
 

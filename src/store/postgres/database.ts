@@ -206,7 +206,7 @@ export class Database {
     await this.#endLostSessions();
   }
 
-  /** If that fails now, whoever asks next waits for it. */
+  /** If that fails now, the next caller waits for it. */
   async #endLostSessions(): Promise<void> {
     if (this.#isCutOff) return;
     await this.#sessions.clear().catch((error: unknown) => this.reach.lost(error));

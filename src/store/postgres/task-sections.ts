@@ -29,15 +29,15 @@ export const plainEnds: Section = {
   letter: "z",
   values: (work) => (endsPlainly(work) ? endValues(work.moves) : null),
   parts: ({ tables, bind, workerId, epoch }) => {
-    const [ids, ...arrays] = ["uuid", "text", "text", "text", "int8"].map((type) => `${bind()}::${type}[]`);
+    const [ids, ...arrays] = ["uuid", "text", "text", "text", "int8", "text"].map((type) => `${bind()}::${type}[]`);
     const began = `CASE u.started_at WHEN ${startedNow} THEN g.at ELSE u.started_at END`;
     return {
       writes: [
         `zt AS (DELETE FROM ${tables.tasks} t WHERE t.run_id = ANY (${ids}) AND (SELECT g.at FROM g) IS NOT NULL
           AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.mail = 0 RETURNING 1)`,
-        `zr AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = NULL,
+        `zr AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = u.events,
             hero_key = NULL, started_at = coalesce(r.started_at, ${began}), finished_at = g.at
-          FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at)
+          FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at, events)
           WHERE r.id = u.id AND r.id = ANY (${ids}))`,
       ],
       columns: [`1 / ((SELECT count(*) FROM zt) = ${bind()}::int)::int AS ended`],
@@ -59,6 +59,7 @@ function endValues(moves: readonly Move[]): readonly unknown[] {
     textArray(moves.map(({ text }) => text)),
     textArray(moves.map(({ error }) => error)),
     plainArray(moves.map(({ startedAt }) => startedAt)),
+    plainArray(moves.map(({ wakeAt }) => wakeAt)),
     moves.length,
   ];
 }
@@ -172,7 +173,7 @@ export const finishes: Section = {
   values: (work) => (has(work.moves, move.finish) && !endsPlainly(work) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
-      `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = NULL,
+      `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = mv.wake_at::text,
           hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
         FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.finish})`,
       `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isMoved("t.run_id", `mv.kind = ${move.finish}`)})`,

@@ -113,7 +113,7 @@ export class PostgresTransaction implements StoreTransaction {
   }
 
   async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
-    // A statement that is under way would be waited for, and whoever sent it might send another.
+    // A statement that is under way would be waited for, and the code that sent it might send another.
     await this.#end(discard || this.#guard.isBusy ? "give up" : "roll back");
   }
 

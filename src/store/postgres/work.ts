@@ -18,6 +18,7 @@ export interface Move {
   readonly error: string | null;
   /** `startedNow`: the instant of the commit. */
   readonly startedAt: number | null;
+  /** Of a run that ends: how many events its log has. */
   readonly wakeAt: number | null;
   readonly wakeIn: number | null;
   /** How many messages: to be drained, or to be delivered. */
@@ -137,13 +138,14 @@ export function mailWork(mail: readonly Mail[]): Work {
 const released = (run: NewRun, release: ReadonlySet<string>): NewRun =>
   run.due.kind === "held" && release.has(run.id) ? { ...run, due: { kind: "now" } } : run;
 
-function moveOf({ runId, next, drained }: Transition): Move {
+function moveOf({ runId, next, drained, after, events }: Transition): Move {
   const letters = drained.length;
   if (next.kind === "keep") return { ...blank(runId, move.drain), letters };
   const startedAt = next.startedAt === "now" ? startedNow : next.startedAt;
   const { status } = next;
   if (next.kind === "finish") {
-    return { ...blank(runId, move.finish), status, text: next.output, error: next.error, startedAt, letters };
+    const end = { text: next.output, error: next.error, startedAt, wakeAt: after + events.length };
+    return { ...blank(runId, move.finish), status, ...end, letters };
   }
   const { wakeAt, route = null, priority = null } = next;
   const wakeIn = next.keepsDue ? dueUnchanged : next.wakeIn;

@@ -5,7 +5,7 @@
  */
 import { packEvents } from "../rows.js";
 import { taskState } from "../sql/records.js";
-import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../store.js";
+import type { Batch, CommitResult, CursorWrite, Fence, Transition } from "../store.js";
 import type { Connection } from "./connection.js";
 import { deliver, drain, release } from "./mail.js";
 import { startChildren, startRuns } from "./starts.js";
@@ -33,7 +33,7 @@ const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epo
 const keepTask = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND mail = 0";
 const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
-const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = NULL,
+const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = ?,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
 /** No change: mail came that the owner has not seen, so the run cannot end yet. */
 const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
@@ -66,7 +66,7 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
     if (transition.starts.length > 0) startChildren(db, transition.starts, fence, at);
     if (transition.mail.length > 0) deliver(db, transition.mail, at);
     if (transition.release.length > 0) release(db, transition.release, at);
-    if (!advance(db, runId, transition.next, fence, at)) {
+    if (!advance(db, transition, fence, at)) {
       if (transition.next.kind === "finish") return { kind: "conflict", runId, unread: true };
       kept.push(runId);
     }
@@ -99,7 +99,8 @@ function append(db: Connection, { runId, after, events }: Transition, fence: Fen
 }
 
 /** What becomes of the task and the run's row. False: it was to be parked, or to end, but has mail. */
-function advance(db: Connection, runId: string, next: Next, fence: Fence | null, at: number): boolean {
+function advance(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
+  const { runId, next, after, events } = transition;
   if (next.kind === "keep") {
     // A worker's run is no longer fresh since it was claimed.
     if (fence === null) db.run(markUsed, runId);
@@ -108,7 +109,7 @@ function advance(db: Connection, runId: string, next: Next, fence: Fence | null,
   const startedAt = next.startedAt === "now" ? at : next.startedAt;
   if (next.kind === "finish") {
     if (db.run(deleteTask, runId) === 0) return false;
-    db.run(finishRun, next.status, next.output, next.error, startedAt, at, runId);
+    db.run(finishRun, next.status, next.output, next.error, String(after + events.length), startedAt, at, runId);
     return true;
   }
   const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);

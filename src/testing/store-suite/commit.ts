@@ -148,14 +148,14 @@ export function commitTests(fixture: Fixture): void {
     }
   });
 
-  test("what a run waited for is cleared when it ends", async () => {
+  test("what a run waited for makes room, when it ends, for the number of events in its log", async () => {
     const run = await fixture.start();
     await fixture.move(
       null,
       transition(run.id, { events: [event("w")], next: park("waiting", { waiting: "signal" }) }),
     );
     await fixture.move(null, transition(run.id, { after: 1, events: [event("e")], next: finish("canceled") }));
-    expect(await fixture.run(run.id)).toMatchObject({ status: "canceled", waiting: null, output: null, error: null });
+    expect(await fixture.run(run.id)).toMatchObject({ status: "canceled", waiting: "2", output: null, error: null });
   });
 
   test("startedAt is written once: now, or the instant that is given, or not at all", async () => {
