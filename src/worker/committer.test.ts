@@ -241,8 +241,8 @@ describe("the committer", () => {
     });
     const receipts = await Promise.all([committer.submit(one("a", "x")), committer.submit(one("b", "y"))]);
     expect(receipts).toEqual([
-      { kind: "committed", at: 5, kept: false },
-      { kind: "committed", at: 5, kept: false },
+      { kind: "committed", at: 5, kept: false, mailed: false },
+      { kind: "committed", at: 5, kept: false, mailed: false },
     ]);
     expect(batches).toHaveLength(1);
     expect(world.uncertain).toBe(1);

@@ -161,10 +161,11 @@ describe("startMany", () => {
     expect((await w.pawl.runs()).runs).toEqual([]);
   });
 
-  test("encodes a page at a time, and gives the handles in the order of the inputs", async () => {
+  /** How many inputs had been encoded at each commit. */
+  async function startedMany(count: number) {
     const w = await world();
     let encoded = 0;
-    const inputs = Array.from({ length: 2_500 }, (_, index) => ({
+    const inputs = Array.from({ length: count }, (_, index) => ({
       toJSON: () => {
         encoded += 1;
         return index;
@@ -177,9 +178,20 @@ describe("startMany", () => {
       return commit(batch);
     });
     const handles = await w.pawl.startMany(child, inputs as unknown[]);
-    expect(handles).toHaveLength(2_500);
-    expect(at[0]).toBe(3_500);
-    expect(at.at(-1)).toBe(5_000);
-    for (const index of [0, 999, 1_000, 2_499]) expect((await handles[index]?.get())?.input).toBe(index);
+    expect(handles).toHaveLength(count);
+    for (const index of [0, 999, 1_000, count - 1]) expect((await handles[index]?.get())?.input).toBe(index);
+    return at;
+  }
+
+  test("encodes thousands once, and gives the handles in the order of the inputs", async () => {
+    const at = await startedMany(2_500);
+    expect(at[0]).toBe(2_500);
+    expect(at.at(-1)).toBe(2_500);
+  });
+
+  test("encodes what is too much to be kept a page at a time, after all were tried", async () => {
+    const at = await startedMany(20_500);
+    expect(at[0]).toBe(21_500);
+    expect(at.at(-1)).toBe(41_000);
   });
 });
