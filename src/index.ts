@@ -14,6 +14,7 @@ export type { NodeInfo } from "./client/nodes.js";
 export type { ProgressInfo } from "./client/progress.js";
 export type { Pruned, PruneOptions } from "./client/prune.js";
 export type { QueueInfo } from "./client/queues.js";
+export type { ResumeOptions } from "./client/resume.js";
 export type { RunSnapshot, StepSnapshot } from "./client/snapshot.js";
 export type { TimelineInterval } from "./client/timeline.js";
 export type { Verification } from "./client/verify.js";
@@ -47,6 +48,7 @@ export {
   WorkflowNotFoundError,
 } from "./core/errors.js";
 export type { RetryOptions } from "./core/retry.js";
+export type { Aliases } from "./core/step-name.js";
 export type { Waiting } from "./core/waiting.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/as-definition.js";
 export type { Condition, StepExecution } from "./define/class/class-types.js";
