@@ -8,10 +8,9 @@ import { isLeftOut, type TestDatabase, testDatabase } from "../stores/harness.js
 import { watchStatements } from "./sent-statements.js";
 import { StatementLog } from "./statement-log.js";
 
-const watchedMs = 5_000;
+/** Long enough that a look and a heartbeat which happen to fall into both of its ends do not decide. */
+const watchedMs = 12_000;
 const perSecond = 2;
-/** A look and a heartbeat may fall into the time at both of its ends. */
-const atTheEdges = 3;
 
 const definitions = ["one", "two", "three"].map((name) =>
   workflow(name, async (ctx) => {
@@ -42,7 +41,7 @@ describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
     const statements = await log.during(() => sleep(watchedMs));
     const seconds = (performance.now() - began) / 1_000;
     await pawl.close();
-    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds + atTheEdges);
+    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds);
     expect(statements.length).toBeGreaterThan(0);
   });
 });
@@ -62,7 +61,7 @@ describe("on SQLite", () => {
     const seconds = (performance.now() - began) / 1_000;
     const statements = [...sent.texts];
     await pawl.close();
-    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds + atTheEdges);
+    expect(statements.length, statements.join("\n")).toBeLessThanOrEqual(perSecond * seconds);
     expect(statements.length).toBeGreaterThan(0);
   });
 });
