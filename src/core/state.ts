@@ -180,7 +180,7 @@ export interface RunState {
   /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
   dag: FrozenDag | null;
   /** Timers and waits that bodies of declared steps have begun, by their keys. */
-  readonly resting: Set<string>;
+  resting: Set<string> | null;
   /** By declared step, the calls that its body has begun in the attempt that runs or rests. */
   bodyCalls: Map<string, Set<string>> | null;
   /** The step that an operator sent it to; null when it never was. */
@@ -235,7 +235,7 @@ export function initialState(): RunState {
     lineage: null,
     redo: null,
     dag: null,
-    resting: new Set(),
+    resting: null,
     bodyCalls: null,
     position: null,
     deadlineAt: null,

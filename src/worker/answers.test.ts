@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { event, type NewEvent } from "../core/event.js";
 import { evolve, fold } from "../core/fold.js";
 import type { RunState } from "../core/state.js";
-import { Answers } from "./answers.js";
+import { Answers, type AnswersOwner } from "./answers.js";
 
 const completed = (node: string) => event("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
@@ -10,14 +10,14 @@ const macrotask = () => new Promise((resolve) => setImmediate(resolve));
 function open(...recorded: NewEvent[]) {
   const state: RunState = fold(recorded.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 10 })));
   let idle = 0;
-  const answers = new Answers({
+  const owner: AnswersOwner = {
     state,
-    bornAt: 1,
-    settle: (key, call) => call.resolve(key),
-    onIdle: () => {
+    settleCall: (key, call) => call.resolve(key),
+    onAnswersIdle: () => {
       idle += 1;
     },
-  });
+  };
+  const answers = new Answers(owner, 1);
   const write = (...events: NewEvent[]) => {
     for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: (state.seq + 1) * 10 });
     answers.deliver();
@@ -144,10 +144,9 @@ describe("answers", () => {
     );
     const order: string[] = [];
     let read = () => {};
-    const answers = new Answers({
+    const owner: AnswersOwner = {
       state,
-      bornAt: 0,
-      settle: (key, call) => {
+      settleCall: (key, call) => {
         if (key === "quick") return call.resolve(key);
         return new Promise<void>((resolve) => {
           read = () => {
@@ -156,8 +155,9 @@ describe("answers", () => {
           };
         });
       },
-      onIdle: () => {},
-    });
+      onAnswersIdle: () => {},
+    };
+    const answers = new Answers(owner, 0);
     const all = Promise.all(["quick", "slow"].map((key) => answers.ask(key).then(() => order.push(key))));
     answers.open();
     await macrotask();

@@ -23,8 +23,14 @@ export class Deferred {
 
 const nobody = (): void => {};
 
-/** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
-export type Settle = (key: string, call: Deferred) => void | Promise<void>;
+/** The turn whose code waits for the answers. */
+export interface AnswersOwner {
+  readonly state: RunState;
+  /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
+  settleCall(key: string, call: Deferred): void | Promise<void>;
+  /** Everything that the log holds has been handed over. */
+  onAnswersIdle(): void;
+}
 
 export class Answers {
   /** Calls without an answer yet. */
@@ -34,8 +40,7 @@ export class Answers {
   /** The instant of the last answer that was handed over: user code's idea of now. */
   now: number;
   readonly #state: RunState;
-  readonly #settle: Settle;
-  readonly #onIdle: () => void;
+  readonly #owner: AnswersOwner;
   /** Calls that stand before others in the code and behind them in the log, and that have no answer yet. */
   #outOfOrder: Set<string> | null = null;
   /** The next answer in the log is to a call that the code makes only after one of those. */
@@ -54,11 +59,11 @@ export class Answers {
   #open = false;
   #closed = false;
 
-  constructor(options: { state: RunState; bornAt: number; settle: Settle; onIdle: () => void }) {
-    this.#state = options.state;
-    this.#settle = options.settle;
-    this.#onIdle = options.onIdle;
-    this.now = options.bornAt;
+  /** @param bornAt when the run was made: what the code takes for now until it has its first answer */
+  constructor(owner: AnswersOwner, bornAt: number) {
+    this.#owner = owner;
+    this.#state = owner.state;
+    this.now = bornAt;
   }
 
   /** True while an answer is on its way: the code must not be parked now. */
@@ -94,12 +99,12 @@ export class Answers {
 
   /** The results of a map take reading: until they are here, the code must not be parked. */
   #settleNow(key: string, call: Deferred): void {
-    const later = this.#settle(key, call);
+    const later = this.#owner.settleCall(key, call);
     if (later === undefined) return;
     this.#late += 1;
     void later.then(() => {
       this.#late -= 1;
-      this.#onIdle();
+      this.#owner.onAnswersIdle();
     });
   }
 
@@ -176,14 +181,14 @@ export class Answers {
       // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
       if (this.#cursor < answered.length || this.pending.size > 0) return this.#schedule();
     }
-    this.#onIdle();
+    this.#owner.onAnswersIdle();
   }
 
   /** True: the answer is being read, and the next one follows when that is done. */
   #hand(key: string, op: Op, call: Deferred): boolean {
     this.pending.delete(key);
     this.#noteHanded(key, op);
-    const later = this.#settle(key, call);
+    const later = this.#owner.settleCall(key, call);
     if (later === undefined) return false;
     this.#scheduled = true;
     void later.then(() => this.#schedule());

@@ -23,7 +23,7 @@ export class Attention {
   #deciding = false;
   #again = false;
   /** Those who wait for the look after the one that is under way. */
-  #waiting: (() => void)[] = [];
+  #waiting: (() => void)[] | null = null;
   #alarm: NodeJS.Timeout | null = null;
 
   constructor(turn: Turn) {
@@ -57,7 +57,7 @@ export class Attention {
   lookNow(): Promise<void> {
     if (!this.#deciding) return this.poke();
     this.#again = true;
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => (this.#waiting ??= []).push(resolve));
   }
 
   /** The same about an inbox that was read already, with the claim. */
@@ -84,7 +84,8 @@ export class Attention {
     }
     if (!this.#again) return;
     this.#again = false;
-    const waiting = this.#waiting.splice(0);
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
     // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
     setImmediate(() => void this.#lookFor(waiting));
   }

@@ -20,7 +20,7 @@ export interface Compensator {
 /** False when it could not be done yet: the run is held, or not ours any more. `cause` is why there is something to undo. */
 export async function compensate(turn: Turn, cause: string): Promise<boolean> {
   for (const step of openCompensations(turn.state)) {
-    const compensator = turn.compensators.get(step);
+    const compensator = turn.compensators?.get(step);
     if (compensator === undefined) {
       turn.hold(`Step "${step}" has to be undone (${cause}), but the code does not say how any more.`, null);
       return false;

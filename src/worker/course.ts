@@ -19,12 +19,13 @@ export class Course {
   undoing = false;
   /** Steps whose jobs have ended while the run is paused: how they ended is recorded, and nothing else begins. */
   settling: ReadonlySet<string> | null = null;
+  readonly #turn: { readonly over: boolean };
   readonly #state: RunState;
-  readonly #isOver: () => boolean;
 
-  constructor(state: RunState, isOver: () => boolean) {
+  /** @param turn over, when the run was let go of or is not ours any more */
+  constructor(turn: { readonly over: boolean }, state: RunState) {
+    this.#turn = turn;
     this.#state = state;
-    this.#isOver = isOver;
   }
 
   /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
@@ -35,7 +36,7 @@ export class Course {
   /** Nor would it count any more what the code comes to. */
   get suspended(): boolean {
     return (
-      this.#isOver() ||
+      this.#turn.over ||
       this.leaving ||
       this.startOver ||
       this.holding ||
@@ -58,7 +59,7 @@ export class Course {
   }
 
   mayBegin(key: string): boolean {
-    const stays = !this.#isOver() && !this.leaving;
+    const stays = !this.#turn.over && !this.leaving;
     if (this.undoing && isCompensation(key)) return stays && this.#state.paused === null;
     if (this.settling?.has(key) === true) return stays && !this.stopping && this.#state.cancel === null;
     return !this.halted || (this.lastStep === key && stays && this.#state.cancel === null);

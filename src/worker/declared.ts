@@ -107,7 +107,7 @@ export class DeclaredSteps implements Stepping {
       const key = this.#keyOf(name);
       const body = (execution: StepTools) =>
         runIn(turn, declared, execution as TurnExecution, (scope) => compensate(scope, turn.outputOf(key)));
-      turn.compensators.set(key, { body, retry, declared: true });
+      (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
 

@@ -2,10 +2,11 @@
 import type { Places } from "../core/places.js";
 
 export class Lines {
-  readonly #waiting = new Set<() => void>();
+  /** Made when a step first has to wait. */
+  #waiting: Set<() => void> | null = null;
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting?.size ?? 0;
   }
 
   /** `begin` gets how to give the place back. */
@@ -13,14 +14,15 @@ export class Lines {
     let entered = false;
     const leave = places.take((leaveIt) => {
       entered = true;
-      this.#waiting.delete(leaveIt);
+      this.#waiting?.delete(leaveIt);
       begin(leaveIt);
     });
-    if (!entered) this.#waiting.add(leave);
+    if (!entered) (this.#waiting ??= new Set()).add(leave);
   }
 
   /** Nothing may begin any more. */
   leaveAll(): void {
+    if (this.#waiting === null) return;
     for (const leave of this.#waiting) leave();
     this.#waiting.clear();
   }

@@ -8,7 +8,7 @@ import { Outbox } from "./outbox.js";
 const long = (): RunState => Object.assign(fold([]), { seq: 10_000 });
 
 function open() {
-  const linger = new Linger(() => {});
+  const linger = new Linger({ stir: () => {} });
   onTestFinished(() => linger.stop());
   const outbox = new Outbox();
   return { linger, outbox };

@@ -11,12 +11,13 @@ const longLog = 500;
 const patienceMs = 250;
 
 export class Linger {
-  readonly #wake: () => void;
+  readonly #turn: { stir(): void };
   #since = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(wake: () => void) {
-    this.#wake = wake;
+  /** @param turn stirred when nothing has come */
+  constructor(turn: { stir(): void }) {
+    this.#turn = turn;
   }
 
   /** Mail came, or is to be expected: more of it may follow soon. */
@@ -24,13 +25,13 @@ export class Linger {
     this.#since = performance.now();
   }
 
-  /** Whether it is worth waiting for more. Then `wake` is called when nothing has come. */
+  /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
   isWorthIt(state: RunState, { starts }: Outbox): boolean {
     if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
     const rest = this.#since + patienceMs - performance.now();
     if (rest <= 0) return false;
     this.stop();
-    this.#timer = setTimeout(this.#wake, rest);
+    this.#timer = setTimeout(() => this.#turn.stir(), rest);
     return true;
   }
 

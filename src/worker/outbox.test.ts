@@ -13,7 +13,7 @@ test("what was put in goes out once, all of it, at the position it is given", ()
   outbox.drained.push(3);
   outbox.cursor({ node: "n", progress: "1" });
   expect(outbox.empty).toBe(false);
-  const taken = outbox.take("r", 4, keep);
+  const taken = outbox.take("r", 4, [], keep);
   expect(taken).toMatchObject({
     runId: "r",
     after: 4,
@@ -24,7 +24,7 @@ test("what was put in goes out once, all of it, at the position it is given", ()
   });
   expect([taken.events.length, taken.starts.length, taken.mail.length]).toEqual([1, 1, 1]);
   expect(outbox.empty).toBe(true);
-  expect(outbox.take("r", 5, keep)).toMatchObject({
+  expect(outbox.take("r", 5, [], keep)).toMatchObject({
     events: [],
     starts: [],
     mail: [],
@@ -42,7 +42,7 @@ test("remembers the earliest of its waits until they are taken", () => {
   outbox.open(event("timer.started", { node: "d" }, { until: 500 }), { at: 500 });
   outbox.open(event("wait.started", { node: "e" }, { names: ["x"], mode: "any" }));
   expect([outbox.wakeIn, outbox.wakeAt, outbox.events.length]).toEqual([20, 500, 5]);
-  outbox.take("r", 0, keep);
+  outbox.take("r", 0, [], keep);
   expect([outbox.wakeIn, outbox.wakeAt]).toEqual([null, null]);
 });
 
@@ -51,12 +51,12 @@ test("keeps one write per cursor, the latest of each column", () => {
   outbox.cursor({ node: "n", progress: "1" });
   outbox.cursor({ node: "n", cursor: "c" });
   outbox.cursor({ node: "n", progress: "2" });
-  expect(outbox.take("r", 0, keep).cursors).toEqual([{ node: "n", progress: "2", cursor: "c" }]);
+  expect(outbox.take("r", 0, [], keep).cursors).toEqual([{ node: "n", progress: "2", cursor: "c" }]);
 });
 
 test("what was handed out stays as it is while the outbox fills anew, also what was empty", () => {
   const outbox = new Outbox();
-  const first = outbox.take("r", 0, keep);
+  const first = outbox.take("r", 0, [], keep);
   outbox.events.push(event("run.started", {}));
   outbox.starts.push(newRun());
   outbox.mail.push({ to: "x", kind: "cancel", data: "{}" });

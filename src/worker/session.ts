@@ -308,8 +308,28 @@ export class Session {
 const none: readonly never[] = [];
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
+/** Field by field: copies by spreading were 2 % of the time of one-step runs. */
 function newborn(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, route: _route, ...birth } = run;
-  const blank = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
-  return { ...birth, ...blank, status: "running", createdAt: at };
+  return {
+    id: run.id,
+    workflow: run.workflow,
+    version: run.version,
+    queue: run.queue,
+    priority: run.priority,
+    input: run.input,
+    heroType: run.heroType,
+    heroId: run.heroId,
+    tags: run.tags,
+    startKey: run.startKey,
+    parentId: run.parentId,
+    parentNode: run.parentNode,
+    parentIndex: run.parentIndex,
+    status: "running",
+    output: null,
+    error: null,
+    waiting: null,
+    createdAt: at,
+    startedAt: null,
+    finishedAt: null,
+  };
 }

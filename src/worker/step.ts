@@ -61,7 +61,7 @@ export function callStep(
   const { compensate } = options;
   if (compensate !== undefined) {
     const undo = keepContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));
-    turn.compensators.set(key, { body: undo, retry: policy, declared: false });
+    (turn.compensators ??= new Map()).set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
   const settings = {

@@ -20,11 +20,11 @@ import type { Op, Pause, RunState } from "../core/state.js";
 import type { Logger, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { stepping } from "../define/stepping.js";
-import type { Next, RunRecord, Transition } from "../store/store.js";
+import type { NewRun, Next, RunRecord, Transition } from "../store/store.js";
 import { callInside, callsAreHeard } from "../telemetry/around.js";
 import { inContextOfItsOwn } from "../telemetry/async-context.js";
 import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
-import { Answers, type Deferred } from "./answers.js";
+import { Answers, type AnswersOwner, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
 import { noteChangedCode } from "./changed-code.js";
 import { releaseChildren, settleMap } from "./children.js";
@@ -38,7 +38,7 @@ import type { Body, Execution } from "./execution.js";
 import { Executions } from "./executions.js";
 import { Given } from "./given.js";
 import { knownInput, withInput } from "./input.js";
-import { Journal, type Parting } from "./journal.js";
+import { Journal, type JournalOwner, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
 import { mismatch } from "./mismatch.js";
@@ -55,7 +55,7 @@ import type { TurnExecution } from "./step.js";
 import type { Opening, TurnHost } from "./turn-host.js";
 import { pauseIfItFails } from "./user-code.js";
 
-export class Turn {
+export class Turn implements JournalOwner, AnswersOwner {
   readonly run: RunRecord;
   readonly definition: WorkflowDefinition;
   readonly host: TurnHost;
@@ -68,10 +68,10 @@ export class Turn {
   readonly given: Given;
   readonly parentsOf: ParentsOf;
   /** How to undo steps, as far as the code has said. */
-  readonly compensators = new Map<string, Compensator>();
+  compensators: Map<string, Compensator> | null = null;
   readonly lines = new Lines();
   readonly raised = new Raised();
-  readonly linger = new Linger(() => this.stir());
+  readonly linger = new Linger(this);
   /** What the handler was called with, and what made it fail. */
   input: unknown;
   thrown: { readonly error: unknown } | null = null;
@@ -110,32 +110,12 @@ export class Turn {
       this.#station = { route: graphRoute, priority: opening.run.priority + 1 };
     this.state = fold(opening.log);
     this.#pausedBefore = this.state.paused;
-    this.course = new Course(this.state, () => this.over);
+    this.course = new Course(this, this.state);
     this.executions = new Executions(host.executing);
     this.given = new Given(opening.run.input);
     this.parentsOf = parentsIn(opening.run, this.state, this.given, definition);
-    this.journal = new Journal({
-      runId: opening.run.id,
-      state: this.state,
-      committer: host.committer,
-      at: opening.at,
-      onWritten: (events, at) => this.#written(events, at),
-      onParted: (parting) => this.#parted(parting),
-      onMailed: () => this.#takeMessagesFirst(),
-      onUnread: (unwritten) => this.#unended?.(unwritten),
-      onDurable: (what) => {
-        tellOfCommit(host.log, opening.run, what);
-        if (what.next.kind === "park") this.#warnOfPause();
-      },
-    });
-    this.answers = new Answers({
-      state: this.state,
-      bornAt: opening.run.createdAt,
-      settle: (key, call) => this.#settleCall(key, call),
-      onIdle: () => {
-        if (this.answers.pending.size > 0) this.stir();
-      },
-    });
+    this.journal = new Journal(this, host.committer, opening.at);
+    this.answers = new Answers(this, opening.run.createdAt);
   }
 
   /** A paused run waits for somebody: it must not do so in silence. One that was paused before is no news. */
@@ -492,7 +472,12 @@ export class Turn {
 
   // ── What became of what was written ────────────────────────────────────────────────────────────────────────────────
 
-  #written(events: readonly NewEvent[], at: number): void {
+  publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void {
+    tellOfCommit(this.log, this.run, { events, after, at, next, starts });
+    if (next.kind === "park") this.#warnOfPause();
+  }
+
+  onWritten(events: readonly NewEvent[], at: number): void {
     this.answers.deliver();
     let listens = false;
     for (const { type, node } of events) {
@@ -509,7 +494,7 @@ export class Turn {
   }
 
   /** An acknowledged pause or cancel acts at the next boundary: before the code gets what it is waiting for. */
-  #takeMessagesFirst(): void {
+  onMailed(): void {
     if (this.takingMessages !== null) return;
     this.answers.hold();
     this.takingMessages = this.attention.lookNow().then(() => {
@@ -518,12 +503,20 @@ export class Turn {
     });
   }
 
+  onUnread(unwritten: Transition): void {
+    this.#unended?.(unwritten);
+  }
+
+  onAnswersIdle(): void {
+    if (this.answers.pending.size > 0) this.stir();
+  }
+
   /** Calls back when the end of the run, which was posted before, was not written because of messages. */
   onUnended(callback: (unwritten: Transition) => void): void {
     this.#unended = callback;
   }
 
-  #parted(parting: Parting): void {
+  onParted(parting: Parting): void {
     this.answers.close();
     if (this.#gates !== null) for (const gate of this.#gates) gate.close();
     this.attention.stop();
@@ -584,7 +577,7 @@ export class Turn {
   abandon(): void {
     if (this.over) return;
     this.journal.close();
-    this.#parted({ how: "lost" });
+    this.onParted({ how: "lost" });
   }
 
   /** The worker stops: what runs may finish, then the run goes to whoever is next. */
@@ -662,7 +655,7 @@ export class Turn {
     void this.submit([paused]);
   }
 
-  #settleCall(key: string, call: Deferred): void | Promise<void> {
+  settleCall(key: string, call: Deferred): void | Promise<void> {
     const op = this.state.ops.get(key) as Op;
     if (op.kind === "map") return settleMap(this, key, op, call);
     try {

@@ -131,7 +131,7 @@ const undoMark = '{"undo":true';
 
 /** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
 function withdrawWithin(state: RunState, step: string): void {
-  if (state.resting.size === 0 || step.includes(scopeMark)) return;
+  if (state.resting === null || step.includes(scopeMark)) return;
   const scope = scopeOf(step);
   for (const key of state.resting) {
     if (!key.startsWith(scope)) continue;

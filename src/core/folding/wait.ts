@@ -7,7 +7,7 @@ import { answer, type Folders, keyOf } from "./folder.js";
 export const waitFolders: Folders<"timer" | "signal" | "wait"> = {
   "timer.started": (state, event) => {
     const { ms, until } = dataOf(event, "timer.started");
-    if (keyOf(event).includes(scopeMark)) state.resting.add(keyOf(event));
+    if (keyOf(event).includes(scopeMark)) (state.resting ??= new Set()).add(keyOf(event));
     state.ops.set(keyOf(event), { kind: "timer", phase: "open", dueAt: until ?? event.at + (ms ?? 0) });
   },
   "timer.fired": (state, event) => {
@@ -22,7 +22,7 @@ export const waitFolders: Folders<"timer" | "signal" | "wait"> = {
   },
   "wait.started": (state, event) => {
     const { names, mode, timeoutMs } = dataOf(event, "wait.started");
-    if (keyOf(event).includes(scopeMark)) state.resting.add(keyOf(event));
+    if (keyOf(event).includes(scopeMark)) (state.resting ??= new Set()).add(keyOf(event));
     const dueAt = timeoutMs === undefined ? null : event.at + timeoutMs;
     state.ops.set(keyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
   },

@@ -35,8 +35,9 @@ const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coal
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = ?,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
-/** No change: mail came that the owner has not seen, so the run cannot end yet. */
+/** No change: mail came that the owner has not seen, so the run cannot end yet; or the run is not the writer's. */
 const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
+const deleteTaskIfOurs = `${deleteTask} AND owner = ? AND epoch = ?`;
 
 /** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
 const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM pawl_workers
@@ -67,7 +68,7 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
     if (transition.mail.length > 0) deliver(db, transition.mail, at);
     if (transition.release.length > 0) release(db, transition.release, at);
     if (!advance(db, transition, fence, at)) {
-      if (transition.next.kind === "finish") return { kind: "conflict", runId, unread: true };
+      if (transition.next.kind === "finish") return endConflict(db, runId, fence);
       kept.push(runId);
     }
     if (!hasMessages || transition.next.kind !== "keep") continue;
@@ -77,12 +78,20 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
   return { kind: "committed", at, kept, mailed, refused };
 }
 
+/** A run that has messages cannot end yet; one that is not the writer's is not the writer's to end. */
+function endConflict(db: Connection, runId: string, fence: Fence | null): CommitResult {
+  const isTheirs = fence !== null && db.get(isOurs, runId, fence.workerId, fence.epoch) === undefined;
+  return isTheirs ? { kind: "conflict", runId } : { kind: "conflict", runId, unread: true };
+}
+
 export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";
 
 /** False: this run is not the writer's, or its log is not what the writer thinks. */
-function append(db: Connection, { runId, after, events }: Transition, fence: Fence | null, at: number): boolean {
+function append(db: Connection, { runId, after, events, next }: Transition, fence: Fence | null, at: number): boolean {
   const seq = after + 1;
   if (events.length === 0) {
+    // The statement that ends the run checks that by itself.
+    if (fence !== null && next.kind === "finish") return true;
     const found = fence === null ? db.get(isFree, runId) : db.get(isOurs, runId, fence.workerId, fence.epoch);
     return found !== undefined;
   }
@@ -108,7 +117,9 @@ function advance(db: Connection, transition: Transition, fence: Fence | null, at
   }
   const startedAt = next.startedAt === "now" ? at : next.startedAt;
   if (next.kind === "finish") {
-    if (db.run(deleteTask, runId) === 0) return false;
+    const deleted =
+      fence === null ? db.run(deleteTask, runId) : db.run(deleteTaskIfOurs, runId, fence.workerId, fence.epoch);
+    if (deleted === 0) return false;
     db.run(finishRun, next.status, next.output, next.error, String(after + events.length), startedAt, at, runId);
     return true;
   }
