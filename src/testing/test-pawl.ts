@@ -57,7 +57,7 @@ function testWorker(
   jobs: readonly JobDefinition[] = [],
 ): Promise<Worker> {
   const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: testReplayGraceMs };
-  return pawl.worker({ workflows, jobs, ...options }).start();
+  return pawl.worker({ workflows, jobs, ...options }).startDriven();
 }
 
 export class TestPawl {
@@ -103,14 +103,19 @@ export class TestPawl {
 
   /**
    * Takes the run through the step that it is at, its wait included, and no further. A resumable step is not interrupted
-   * on the way. Returns how the step ended; a run that is paused meanwhile is left at that.
+   * on the way. Returns how the step ended; null when the run had no step left. A run that is paused meanwhile is left at
+   * that.
    */
   async speedrunCurrentStep(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<ExecutionInfo | null> {
     const limit = options.maxExecutions ?? 100;
+    const endedBefore = (await this.#endedExecutions(run)).length;
     for (let executions = 0; executions < limit; executions += 1) {
       const { ended, nextDueAt } = await this.#worker.runOneStep(run.id);
       const { finishedAt, status, waitingFor } = await run.get();
-      if (ended || finishedAt !== null || (status === "paused" && nextDueAt === null)) return this.#lastEnded(run);
+      if (ended || finishedAt !== null || (status === "paused" && nextDueAt === null)) {
+        const all = await this.#endedExecutions(run);
+        return all.length > endedBefore ? (all.at(-1) as ExecutionInfo) : null;
+      }
       if (nextDueAt === null)
         throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, {
           runId: run.id,
@@ -123,9 +128,8 @@ export class TestPawl {
     });
   }
 
-  async #lastEnded(run: RunHandle<any, any>): Promise<ExecutionInfo | null> {
-    const ended = (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeMark));
-    return ended.at(-1) ?? null;
+  async #endedExecutions(run: RunHandle<any, any>): Promise<ExecutionInfo[]> {
+    return (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeMark));
   }
 
   /** Throws unless the resumable step that the run is at has this cursor. */

@@ -39,7 +39,8 @@ export interface SessionOptions {
   serves(route: string, version: string): boolean;
   interruptions(): boolean;
   crowded(): boolean;
-  stepEnded(turn: Turn): void;
+  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  readonly stepEnded: ((turn: Turn) => void) | null;
   readonly onError: ErrorReporter | null;
   registration(name: string): Promise<Registered | null>;
   jobInfo(job: string): Promise<JobInfo>;
@@ -85,7 +86,7 @@ export class Session {
       serves: (route, version) => options.serves(route, version),
       interruptions: () => options.interruptions(),
       crowded: () => options.crowded(),
-      stepEnded: (turn) => options.stepEnded(turn),
+      stepEnded: options.stepEnded,
       registration: async (name) => {
         const known = await options.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);

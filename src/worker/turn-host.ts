@@ -45,8 +45,8 @@ export interface TurnHost {
   interruptions(): boolean;
   /** Whether other runs wait for a place. */
   crowded(): boolean;
-  /** A declared step has its result. */
-  stepEnded(turn: Turn): void;
+  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  readonly stepEnded: ((turn: Turn) => void) | null;
   readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;
   /** The turn is over, in this way. */

@@ -481,7 +481,7 @@ export class Turn implements JournalOwner, AnswersOwner {
     this.answers.deliver();
     let listens = false;
     for (const { type, node } of events) {
-      if ((type === "step.completed" || type === "step.skipped") && this.definition.declared !== null) {
+      if (this.host.stepEnded !== null && (type === "step.completed" || type === "step.skipped")) {
         if (!(node as string).includes(scopeMark)) this.host.stepEnded(this);
       }
       if (type === "map.settled" || type === "map.spawned") releaseChildren(this);

@@ -106,6 +106,9 @@ export class Worker {
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
+  /** In tests: it takes runs only while it is told to, and none begins at its birth. */
+  #isDriven = false;
+  #drives = 0;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(services: WorkerServices, options: WorkerOptions) {
@@ -130,7 +133,7 @@ export class Worker {
       workerName: this.name,
       concurrency: checkWhole("concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
-      session: () => (this.#phase !== "running" || this.#oneStep?.ended === true ? null : this.#session),
+      session: () => (this.#takesRuns ? this.#session : null),
       active: () => this.active,
       routes: () => this.#repertoire.nextRoutes(),
       onLost: (session) => this.#lost(session),
@@ -153,6 +156,17 @@ export class Worker {
 
   start(): Promise<this> {
     return inCleanContext(() => this.#start());
+  }
+
+  /** Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
+  startDriven(): Promise<this> {
+    this.#isDriven = true;
+    return this.start();
+  }
+
+  get #takesRuns(): boolean {
+    if (this.#phase !== "running" || (this.#isDriven && this.#drives === 0)) return false;
+    return this.#oneStep?.ended !== true;
   }
 
   async #start(): Promise<this> {
@@ -265,7 +279,7 @@ export class Worker {
       serves: (route, version) => this.#repertoire.serves(route, version),
       interruptions: () => this.#oneStep === null,
       crowded: () => this.#claiming.crowded,
-      stepEnded: (turn) => this.#stepEnded(turn),
+      stepEnded: this.#isDriven ? (turn) => this.#stepEnded(turn) : null,
       definition: (workflow, version) => this.#repertoire.definitionOf(workflow, version) as WorkflowDefinition,
       jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration),
       onLost: (lost) => this.#lost(lost),
@@ -334,6 +348,7 @@ export class Worker {
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
+      !this.#isDriven &&
       this.#session !== null &&
       this.#claiming.free > 0 &&
       this.#repertoire.definitionOf(workflow, version) !== undefined &&
@@ -350,18 +365,27 @@ export class Worker {
   /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
   async runUntilIdle(): Promise<number | null> {
     this.#oneStep = null;
-    return inCleanContext(() => this.#runUntilIdle());
+    return this.#drive();
   }
 
   /**
-   * The same, but goes no further than the next declared step of this run that ends, and lets nothing interrupt it
-   * meanwhile. The worker then takes no more runs until it is asked to. For tests.
+   * The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it meanwhile. The
+   * worker then takes no more runs until it is asked to. For tests.
    */
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     const oneStep = { runId, ended: false };
     this.#oneStep = oneStep;
-    const nextDueAt = await inCleanContext(() => this.#runUntilIdle());
+    const nextDueAt = await this.#drive();
     return { ended: oneStep.ended, nextDueAt };
+  }
+
+  async #drive(): Promise<number | null> {
+    this.#drives += 1;
+    try {
+      return await inCleanContext(() => this.#runUntilIdle());
+    } finally {
+      this.#drives -= 1;
+    }
   }
 
   /** Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */

@@ -19,6 +19,7 @@ test("a step that failed for good while the run was being paused: resumed, the r
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
+  void t.settle();
   await begun.opened;
   await run.pause();
   await recorded(run, "run.paused");
@@ -178,6 +179,7 @@ test("resumeAt while the step of a run that is being paused still runs is refuse
   }
   const t = await start(X);
   const run = await t.pawl.start(X);
+  void t.settle();
   await begun.opened;
   await run.pause();
   await recorded(run, "run.paused");
@@ -243,6 +245,7 @@ test("executions() says what counts when a skip overtakes the attempt it skips",
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
+  void t.settle();
   await begun.opened;
   await run.skip();
   await recorded(run, "step.skipped work");
@@ -260,6 +263,7 @@ test("a second pause of a run that is executing is refused, as it is of one that
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
+  void t.settle();
   await begun.opened;
   await run.pause("one");
   await recorded(run, "run.paused");

@@ -345,6 +345,7 @@ const situations: Record<SituationName, () => Promise<Situation>> = {
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
+    void t.settle();
     await begun.opened;
     // The start of a step is recorded when it takes long: without that, the log may change under the test's eyes.
     await recorded(run, "step.started work");
@@ -589,6 +590,7 @@ describe("cancel from outside", () => {
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
+    void t.settle();
     await begun.opened;
     await run.cancel("not needed");
     await t.settle();
@@ -637,6 +639,7 @@ describe("signal from outside", () => {
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
+    void t.settle();
     await begun.opened;
     await run.signal("go", "while it ran");
     finish.open();

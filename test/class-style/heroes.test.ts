@@ -210,6 +210,7 @@ test("runs that are being executed are found by their state", async () => {
   });
   const t = await start(Busy);
   const run = await t.pawl.start(Busy, undefined, { hero });
+  void t.settle();
   await begun.opened;
   expect((await t.pawl.runs({ hero, status: "running", active: true })).runs).toMatchObject([{ id: run.id, hero }]);
   finish.open();

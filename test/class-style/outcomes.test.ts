@@ -349,6 +349,7 @@ describe("paused from outside", () => {
       });
       const t = await start(Busy);
       const run = await t.pawl.start(Busy);
+      void t.settle();
       await begun.opened;
       await run.pause("a moment");
       await recorded(run, "run.paused");
@@ -377,6 +378,7 @@ describe("paused from outside", () => {
     }
     const t = await start(Looping);
     const run = await t.pawl.start(Looping);
+    void t.settle();
     await begun.opened;
     await run.pause();
     await recorded(run, "run.paused");
@@ -412,6 +414,7 @@ describe("canceled from outside", () => {
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
+    void t.settle();
     await begun.opened;
     await run.cancel("not needed");
     await recorded(run, "run.cancel_requested");
@@ -437,6 +440,7 @@ describe("canceled from outside", () => {
     }
     const t = await start(Looping);
     const run = await t.pawl.start(Looping);
+    void t.settle();
     await begun.opened;
     await run.cancel();
     await recorded(run, "run.cancel_requested");

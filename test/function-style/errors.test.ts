@@ -212,6 +212,7 @@ describe("PauseError", () => {
     );
     const t = await start(wf);
     const run = await t.pawl.start(wf);
+    void t.settle();
     await begun.opened;
     await run.signal("unlocked");
     fail.open();

@@ -87,6 +87,7 @@ describe("ctx.pause", () => {
     });
     const t = await start(wf);
     const run = await t.pawl.start(wf);
+    void t.settle();
     await begun.opened;
     setTimeout(() => finish.open(), 20);
     await t.settle();

@@ -1,9 +1,9 @@
 /** Which database a test runs on, and what it is told when it is the wrong one. */
-import { type AnyWorkflow, discoverWorkflows, job, signal, workflow } from "pawl";
+import { type AnyWorkflow, discoverWorkflows, graph, job, signal, step, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import pg from "pg";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { isLeftOut, testDatabase } from "../stores/harness.js";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { forEachStore, isLeftOut, type TestDatabase, testDatabase } from "../stores/harness.js";
 
 test("something among the workflows that is none is named; what a module exports is sorted by discoverWorkflows", async () => {
   const [quick, resize] = [workflow("quick", async () => "done"), job("Resize", () => "small")];
@@ -19,6 +19,89 @@ test("something among the workflows that is none is named; what a module exports
   await t.speedrun(graph);
   expect([await run.status(), await graph.status()]).toEqual(["completed", "completed"]);
 });
+
+forEachStore((kind) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await testDatabase(kind);
+  });
+  afterAll(() => database.drop());
+
+  async function opened(...workflows: AnyWorkflow[]) {
+    const t = await testPawl({ workflows, store: database.url });
+    onTestFinished(() => t.close());
+    return t;
+  }
+
+  test("nothing is executed before the test says so, whatever is started, signaled or resumed meanwhile", async () => {
+    let executed = 0;
+    const waits = workflow("waits", async (ctx) => {
+      await ctx.step("before", () => void (executed += 1));
+      await ctx.waitForSignal("go");
+      await ctx.step("after", () => void (executed += 1));
+    });
+    const t = await opened(waits);
+    const run = await t.pawl.start(waits);
+    await severalTicks();
+    expect([await run.status(), executed]).toEqual(["pending", 0]);
+    await t.settle();
+    expect([await run.status(), executed]).toEqual(["waiting", 1]);
+    await run.pause();
+    await run.signal("go");
+    await run.resume();
+    await severalTicks();
+    expect(executed).toBe(1);
+    await t.settle();
+    expect([await run.status(), executed]).toEqual(["completed", 2]);
+  });
+
+  test("speedrunCurrentStep goes one step at a time however long the test waits in between, and ends with null", async () => {
+    class Chain extends Workflow {
+      static {
+        this.options({ name: "Chain" });
+        this.step("first", () => {});
+        this.step("second", { wait: "2 days" }, () => {});
+        this.step("third", () => {});
+      }
+    }
+    const t = await opened(Chain);
+    const run = await t.pawl.start(Chain);
+    await severalTicks();
+    for (const expected of ["first", "second", "third"]) {
+      expect((await t.speedrunCurrentStep(run))?.step).toBe(expected);
+      await severalTicks();
+      const ended = (await run.executions()).filter(({ state }) => state === "completed");
+      expect(ended.at(-1)?.step).toBe(expected);
+    }
+    expect(await t.speedrunCurrentStep(run)).toBeNull();
+    expect(await run.status()).toBe("completed");
+    expect(await t.speedrunCurrentStep(run)).toBeNull();
+  });
+
+  test("speedrunCurrentStep takes functions and graphs through one step, too", async () => {
+    const two = workflow("two", async (ctx) => {
+      await ctx.step("one", () => {});
+      await ctx.step("two", () => {});
+    });
+    const [a, b] = [step("a", () => {}), step("b", () => {})];
+    const line = graph("line", [a, b.after(a)]);
+    const t = await opened(two, line);
+    const run = await t.pawl.start(two);
+    expect((await t.speedrunCurrentStep(run))?.step).toBe("one");
+    expect((await run.executions()).map(({ step }) => step)).toEqual(["one"]);
+    await t.speedrun(run);
+    const other = await t.pawl.start(line);
+    expect((await t.speedrunCurrentStep(other))?.step).toBe("a");
+    expect((await other.executions()).filter(({ finishedAt }) => finishedAt !== null)).toHaveLength(1);
+    await t.speedrun(other);
+    expect([await run.status(), await other.status()]).toEqual(["completed", "completed"]);
+  });
+});
+
+/** Time for anything that was begun behind the test's back to get somewhere. */
+async function severalTicks(): Promise<void> {
+  for (let tick = 0; tick < 50; tick += 1) await new Promise((resolve) => setImmediate(resolve));
+}
 
 describe("a transactional step on the memory store", () => {
   test("that uses its tx is told that there is no SQL, and what to do", async () => {
