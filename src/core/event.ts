@@ -117,9 +117,10 @@ export interface EventData {
   "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /**
    * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,
-   * was canceled or took too long, so the next attempt starts another one.
+   * was canceled or took too long, so the next attempt starts another one. `moved`: the attempt has moved its cursor, so
+   * failures and backoff count from here.
    */
-  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean; spent?: true };
+  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean; spent?: true; moved?: true };
   /**
    * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
    * further than its predecessor had.

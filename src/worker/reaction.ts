@@ -17,6 +17,8 @@ interface ThrownFrom {
   readonly postponed: number;
   /** The run of the job that the step is for has failed with it. */
   readonly spent: boolean;
+  /** The attempt got further than the one before it: failures and backoff count from here. */
+  readonly moved: boolean;
 }
 
 /**
@@ -27,18 +29,18 @@ export function consequenceOf(
   turn: Turn,
   error: unknown,
   execution: Execution,
-  { react, explain, postponed, spent }: ThrownFrom,
+  { react, explain, postponed, ...facts }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
-      return eventsOf(reaction, error, execution, explain, spent);
-    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), spent);
+      return eventsOf(reaction, error, execution, explain, facts);
+    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), facts);
   } catch (broken) {
     turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, spent);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, facts);
   }
 }
 
@@ -53,10 +55,15 @@ function eventsOf(
   error: unknown,
   execution: Execution,
   explain: ((error: unknown) => string) | undefined,
-  spent: boolean,
+  { spent, moved }: Pick<ThrownFrom, "spent" | "moved">,
 ): Consequence {
   const failure = toFailure(error);
-  const ended = { error: failure, ms: execution.elapsedMs, ...(spent ? ({ spent: true } as const) : {}) };
+  const ended = {
+    error: failure,
+    ms: execution.elapsedMs,
+    ...(spent ? ({ spent: true } as const) : {}),
+    ...(moved ? ({ moved: true } as const) : {}),
+  };
   const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
   const timedOut = error instanceof TimeoutError ? "timed_out" : null;
   switch (reaction.kind) {

@@ -300,9 +300,11 @@ export class Step {
     const turn = this.#turn;
     report(turn, error, this.#key, execution.attempt);
     const { explain, job } = this.#settings;
-    const react = () => this.#settings.react(error, op);
     const spent = job && (execution.jobFailed || error instanceof TimeoutError);
-    const thrownFrom = { react, explain, postponed: op?.postponed ?? 0, spent };
+    const moved = execution.checkpoints !== null && !execution.checkpoints.still;
+    const history = moved && op !== undefined ? { ...op, streak: 0, postponed: 0, failures: 0, setbacks: 0 } : op;
+    const react = () => this.#settings.react(error, history);
+    const thrownFrom = { react, explain, postponed: history?.postponed ?? 0, spent, moved };
     const { events, signal: consequence } = consequenceOf(turn, error, execution, thrownFrom);
     this.#record(execution, events, consequence);
   }

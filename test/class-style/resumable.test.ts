@@ -1,6 +1,7 @@
 /** Resumable steps: where the cursor stands, what interrupts them, and what of it survives. */
 import {
   CursorTooLargeError,
+  type ExecutionInfo,
   InvalidInputError,
   type ResumableStepOptions,
   type StepIterator,
@@ -561,5 +562,66 @@ describe("a test", () => {
     expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "last" });
     await t.speedrun(run);
     expect(await run.status()).toBe("completed");
+  });
+});
+
+describe("an execution that has moved its cursor and then failed", () => {
+  const waits = (executions: readonly ExecutionInfo[]) =>
+    executions.slice(1).map((one, index) => Number(one.scheduledFor) - Number(executions[index]?.finishedAt));
+
+  test("begins a new count of reattempts: one that gets somewhere each time is never given up", async () => {
+    let failures = 0;
+    const Loop = loop(
+      (iter) =>
+        iter.over(numbers, (n) => {
+          did.push(n);
+          if (n > 0 && did.filter((one) => one === n).length === 1) {
+            failures += 1;
+            throw new Error(`no ${n} today`);
+          }
+        }),
+      { onException: "reattempt", maxReattempts: 1 },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    expect([await run.status(), failures]).toEqual(["completed", 9]);
+    expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("one that stays where it is counts on, and is given up", async () => {
+    const Loop = loop(
+      (iter) =>
+        iter.over(numbers, (n) => {
+          did.push(n);
+          if (n === 3) throw new Error("never 3");
+        }),
+      { onException: "reattempt", maxReattempts: 2 },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.settle();
+    await t.advance("1 day");
+    expect(await run.status()).toBe("paused");
+    // The first got as far as 3 and begins the row; two reattempts follow it.
+    expect(did).toEqual([0, 1, 2, 3, 3, 3]);
+  });
+
+  test("begins a new backoff", async () => {
+    const failsAt = [0, 0, 0, 4, 4, 7];
+    const Loop = loop(
+      (iter) =>
+        iter.over(numbers, (n) => {
+          if (failsAt[0] !== n) return;
+          failsAt.shift();
+          throw new Error("not now");
+        }),
+      { onException: "reattempt", retry: { initial: "1s", factor: 2, jitter: false } },
+    );
+    const t = await start(Loop);
+    const run = await t.pawl.start(Loop);
+    await t.speedrun(run);
+    const executions = (await run.executions()).filter(({ step }) => step === "loop");
+    expect(waits(executions)).toEqual([1_000, 2_000, 4_000, 1_000, 2_000, 1_000]);
   });
 });

@@ -26,9 +26,10 @@ export const stepFolders: Folders<"step" | "node"> = {
   "step.skipped": (state, event) => endStep(state, event, "skipped"),
   "step.canceled": (state, event) => endStep(state, event, "skipped"),
   "step.failed": (state, event) => {
-    const { retryMs, transient, spent } = dataOf(event, "step.failed");
+    const { retryMs, transient, spent, moved } = dataOf(event, "step.failed");
     const op = stepOf(state, event);
     if (hasEnded(op)) return;
+    if (moved === true) op.failures = op.setbacks = op.streak = op.postponed = 0;
     op.setbacks += 1;
     if (spent === true) op.spent += 1;
     if (transient === true) op.postponed += 1;
