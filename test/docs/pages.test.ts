@@ -20,7 +20,8 @@ mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-docs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const shows: ShowCheck = (line, values, samples) => expect(values, `the sample output in line ${line}`).toEqual(samples);
+const shows: ShowCheck = (line, values, samples) =>
+  expect(values, `the sample output in line ${line}`).toEqual(samples);
 Object.assign(globalThis, { shows });
 
 const fileOf = (page: Page) => join(folder, page.name.replace(/\.md$/, ".mts"));

@@ -195,6 +195,7 @@ describe("a graph", () => {
       vanished: ["b"],
     });
     expect(await changed(before, line([a, b, c, d]))).toMatchObject(isHeld('no step "wait"'));
+    expect(await changed(before, line([a, b, c, d], { removedSteps: ["wait"] }))).toMatchObject(goesOn("c", "d"));
   });
 
   test("rename: holds the run, unless an alias says so", async () => {
