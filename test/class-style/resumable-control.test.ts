@@ -12,11 +12,18 @@ beforeEach(() => {
 
 type Body = (w: Workflow, iter: StepIterator) => unknown;
 
-/** A class with a resumable step "loop" that is the test's business, and a step "after". */
+let classes = 0;
+
+/**
+ * A class with a resumable step "loop" that is the test's business, and a step "after". Each has a name of its own: tests
+ * share a database, and what one of them leaves waiting may become due during the next.
+ */
 function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
+  classes += 1;
+  const name = `Looping_${classes}`;
   return class Looping extends Workflow {
     static {
-      this.options({ name: "Looping" });
+      this.options({ name });
       this.resumableStep("loop", options, body);
       this.step("after", () => void done.push("after"));
     }
