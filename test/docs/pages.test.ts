@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, onTestFailed, test } from "vitest";
-import { hasCode, type Page, place, programOf } from "./program.js";
+import { hasCode, type Page, place, programOf, type ShowCheck } from "./program.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const docs = join(root, "docs");
@@ -20,13 +20,17 @@ mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-docs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const shows: ShowCheck = (line, values, samples) =>
+  expect(values, `the sample output in line ${line}`).toEqual(samples);
+Object.assign(globalThis, { shows });
+
 const fileOf = (page: Page) => join(folder, page.name.replace(/\.md$/, ".mts"));
 for (const page of pages) writeFileSync(fileOf(page), programOf(page));
 
 test("the guides are among the pages that are run", () => {
   const guides = [
     ...["quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
-    ...["testing", "deploying", "operating", "telemetry", "coming-from"],
+    ...["testing", "deploying", "tenancy", "operating", "telemetry", "coming-from"],
   ];
   expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(guides.map((guide) => `${guide}.md`)));
 });
@@ -35,6 +39,12 @@ test("code that no test would run is refused", () => {
   const page = { name: "some.md", text: "Prose.\n\n```js\nlies();\n```\n" };
   expect(() => programOf(page)).toThrow('some.md:3: no test runs a block of "js"');
   expect(() => programOf({ ...page, text: "```ts\n" })).toThrow("some.md ends within a block of code");
+});
+
+test("sample output behind console.log is checked", () => {
+  const page = { name: "some.md", text: 'Prose.\n\n```ts\nconsole.log(1 + 1, "a"); // 2, "a"\n```\n' };
+  expect(programOf(page).split("\n")[3]).toContain('.shows(4, [1 + 1, "a"], [2, "a"]);');
+  expect(() => shows(4, [1 + 1], [3])).toThrow("the sample output in line 4");
 });
 
 test.each(pages.map((page) => [page.name, page] as const))("docs/%s does what it says", async (name, page) => {
