@@ -239,7 +239,8 @@ export class Client {
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes };
+        const isChain = declared?.kind === "chain" ? { isChain: true } : {};
+        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
         const graph = JSON.stringify({ priority, tags, ...steps });
         return { name, queue, version, signature: null, graph };
       }),

@@ -3,6 +3,7 @@ import { hashIn } from "../core/ancestry.js";
 import { dataOf } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { executionId } from "../core/ids.js";
+import type { NextStep } from "../core/waiting.js";
 import type { StoredEvent } from "../store/store.js";
 
 export interface ExecutionInfo {
@@ -29,10 +30,15 @@ export interface ExecutionInfo {
 
 type Draft = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
 
-export function executionsOf(runId: string, log: readonly StoredEvent[]): ExecutionInfo[] {
+/** @param next the step that the run comes to next, of which the log has nothing yet */
+export function executionsOf(
+  runId: string,
+  log: readonly StoredEvent[],
+  next: NextStep | null = null,
+): ExecutionInfo[] {
   const found = new Executions(runId);
   for (const event of log) found.take(event);
-  return found.all();
+  return found.all(next);
 }
 
 /** An attempt that is certain to come, but for which the log has no event yet. */
@@ -60,8 +66,12 @@ class Executions {
     this.#runId = runId;
   }
 
-  all(): ExecutionInfo[] {
+  all(next: NextStep | null): ExecutionInfo[] {
     this.#showPlanned();
+    if (next !== null) {
+      const draft = this.#begin(next.name, next.attempt);
+      draft.scheduledFor = next.dueAt === null ? null : new Date(next.dueAt);
+    }
     return this.#drafts;
   }
 

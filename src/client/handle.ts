@@ -15,9 +15,10 @@ import { checkRows, damageIn, decodeColumn, foldLog, readingLog } from "./damage
 import { type ExecutionInfo, executionsOf } from "./executions.js";
 import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
-import { errorOf, type RunInfo, runInfo, soundInfo } from "./info.js";
+import { errorOf, type RunInfo, readWaiting, runInfo, soundInfo } from "./info.js";
 import { readLog } from "./log.js";
 import type { NodeInfo } from "./nodes.js";
+import { readNextStep } from "./position.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
 import type { Results } from "./results.js";
 import { type ResumeOptions, resumeCommand } from "./resume.js";
@@ -26,6 +27,8 @@ import { type TimelineInterval, timelineOf } from "./timeline.js";
 
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
+
+const stepNoted = (run: RunRecord) => readWaiting(run.waiting).step ?? null;
 
 const knownCancelOptions = new Set(["force"]);
 
@@ -54,7 +57,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#record();
-    const at = run.status === "running" ? await this.#currentStep(run) : null;
+    const at = await this.#currentStep(run);
     return { ...soundInfo(runInfo(run, at)), explanation: await this.#whyNotExecuted(run) };
   }
 
@@ -69,11 +72,17 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return readingLog(this.id, async () => explainRun(this.#store, await this.#record()));
   }
 
-  /** The row of a run in execution is as it was when it was taken up: only its log knows where it is now. */
+  /**
+   * The row of a run in execution is as it was when it was taken up: only its log knows where it is now. Of a run that is
+   * parked the row knows, unless the run is between two steps, which only one that is paused, or has not begun, can be.
+   */
   async #currentStep(run: RunRecord) {
-    const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
-    if (first === undefined || foldLog(run.id, [first]).steps === null) return null;
-    return currentStep(foldLog(run.id, await readLog(this.#store, run)));
+    if (run.status === "running") {
+      const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
+      if (first !== undefined && foldLog(run.id, [first]).steps === null) return null;
+    } else if ((run.status !== "pending" && run.status !== "paused") || stepNoted(run) !== null) return null;
+    const log = await readLog(this.#store, run);
+    return currentStep(foldLog(run.id, log)) ?? readNextStep(this.#store, run, log);
   }
 
   async status(): Promise<RunStatus> {
@@ -195,9 +204,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const run = await this.#record();
     const log = await readLog(this.#store, run);
     checkRows(this.id, log);
-    return readingLog(this.id, () => {
+    return readingLog(this.id, async () => {
       const dag = frozenGraphOf(run, log);
-      return executionsOf(this.id, log).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
+      const next = await readNextStep(this.#store, run, log);
+      return executionsOf(this.id, log, next).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
     });
   }
 

@@ -28,7 +28,10 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly finishedAt: Date | null;
   readonly pausedAt: Date | null;
   readonly canceledAt: Date | null;
-  /** Of a workflow class: the step that it is at, and the id of its execution. */
+  /**
+   * Of a workflow class that is a chain of steps: the step that the run is at or comes to next, and the id of its execution.
+   * Lists do not know it of runs that have not begun, or are being executed.
+   */
   readonly currentStep: string | null;
   readonly currentExecution: string | null;
   /** What a parked run waits for. */
@@ -46,7 +49,7 @@ export interface RunInfo<Input = unknown, Output = unknown> {
 
 type Position = { readonly name: string; readonly attempt: number } | null;
 
-/** @param at the step that a run in execution is at; of others the row knows it */
+/** @param at the step that the run is at, if its row does not know */
 export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> {
   const damaged: DamagedField[] = [];
   const read = <T>(field: string, work: () => T, instead: T): T => {
@@ -60,7 +63,7 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
   read("status", () => checkRow(run), undefined);
   const note = read("waitingFor", () => noteOf(run), nothingNoted);
   const isParked = run.status === "waiting" || run.status === "paused";
-  const step = isParked ? (note.step ?? null) : at;
+  const step = (isParked ? note.step : undefined) ?? at;
   return {
     id: run.id,
     workflow: run.workflow,

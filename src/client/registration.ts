@@ -14,6 +14,8 @@ export interface Registration {
   readonly hero: HeroPolicy;
   /** The steps that it declares; null when they are found out as its code runs. */
   readonly nodes: readonly DeclaredNode[] | null;
+  /** Whether runs go along them one by one. */
+  readonly isChain: boolean;
 }
 
 /** @throws DamagedDataError: to start a run without the rules that were registered would be worse than not to start it */
@@ -27,8 +29,8 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
       problem: "it is not a description; a worker that has the workflow writes it again when it starts",
     });
   }
-  const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null } = registered;
-  return { queue, version, priority, tags, queues, hero, nodes };
+  const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null, isChain = false } = registered;
+  return { queue, version, priority, tags, queues, hero, nodes, isChain };
 }
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => readGraph(graph) !== null;

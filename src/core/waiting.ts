@@ -1,6 +1,6 @@
 /** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
 import { scopeMark } from "./scope.js";
-import { hasEnded, isDispatched, type RunState } from "./state.js";
+import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 
 /** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
 export type Waiting =
@@ -64,6 +64,40 @@ export function currentStep(state: RunState): { readonly name: string; readonly 
     return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
   }
   return null;
+}
+
+/** A step of a chain, as the code declares it. */
+export interface ChainStep {
+  readonly name: string;
+  readonly waitMs?: number;
+}
+
+/** A step of which the log has nothing yet, and when it is due, if that is known. */
+export interface NextStep {
+  readonly name: string;
+  readonly attempt: number;
+  readonly dueAt: number | null;
+}
+
+/**
+ * The step that a run of a chain comes to next, when none has begun or waits for its time: behind the last one that has
+ * ended, or the first one.
+ *
+ * @param beginsAt when a run that has not begun is to begin
+ */
+export function nextStep(state: RunState, chain: readonly ChainStep[], beginsAt: number | null): NextStep | null {
+  if (state.steps === "graph" || state.dag !== null || state.ending !== null || currentStep(state) !== null)
+    return null;
+  const placeOf = (name: string) => chain.findIndex((step) => step.name === name);
+  const isOver = ([name, op]: [string, Op]) =>
+    op.kind === "step" && hasEnded(op) && !name.includes(scopeMark) && placeOf(name) >= 0;
+  const last = [...state.ops].findLast(isOver)?.[0];
+  const step = chain[last === undefined ? Math.max(0, placeOf(state.position ?? "")) : placeOf(last) + 1];
+  if (step === undefined) return null;
+  const after = last === undefined ? state.startedAt : state.answered.findLast(({ key }) => key === last)?.at;
+  const from = after ?? beginsAt;
+  const attempt = (state.rewound?.get(step.name) ?? 0) + 1;
+  return { name: step.name, attempt, dueAt: from === null ? null : from + (step.waitMs ?? 0) };
 }
 
 /**

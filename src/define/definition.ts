@@ -44,6 +44,8 @@ export interface DeclaredNode {
   /** The job that it runs instead of code of its own. */
   readonly job?: string;
   readonly after: readonly string[];
+  /** How long after the step before it, if it waits at all. */
+  readonly waitMs?: number;
 }
 
 /** What there is to know beforehand about the steps of a workflow. */

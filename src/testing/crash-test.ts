@@ -190,8 +190,7 @@ class Trial<Input, Output> {
     const jobs = this.#options.jobs ?? [];
     const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: replayGraceMs };
     const worker = pawl.worker({ workflows: [...workflows], jobs, ...options });
-    await worker.start();
-    return worker;
+    return worker.startDriven(this.#clock.read);
   }
 }
 

@@ -43,7 +43,7 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const store = await openTestStore(options, clock);
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? silent);
-  const worker = await testWorker(pawl, options.workflows, options.jobs);
+  const worker = await testWorker(pawl, clock, options.workflows, options.jobs);
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
@@ -53,11 +53,12 @@ const testReplayGraceMs = 200;
 /** It looks for work only when the test says so. */
 function testWorker(
   pawl: Pawl,
+  clock: VirtualClock,
   workflows: readonly AnyWorkflow[],
   jobs: readonly JobDefinition[] = [],
 ): Promise<Worker> {
   const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: testReplayGraceMs };
-  return pawl.worker({ workflows, jobs, ...options }).startDriven();
+  return pawl.worker({ workflows, jobs, ...options }).startDriven(clock.read);
 }
 
 export class TestPawl {
@@ -183,7 +184,7 @@ export class TestPawl {
     await this.#worker.stop();
     this.#workflows = workflows;
     this.#jobs = jobs;
-    this.#worker = await testWorker(this.pawl, workflows, jobs);
+    this.#worker = await testWorker(this.pawl, this.clock, workflows, jobs);
   }
 
   /** Runs the workflow once for every point at which its worker could die, and compares the results. */
@@ -206,7 +207,7 @@ export class TestPawl {
         ...options,
       });
     } finally {
-      this.#worker = await testWorker(this.pawl, workflows, this.#jobs);
+      this.#worker = await testWorker(this.pawl, this.clock, workflows, this.#jobs);
     }
   }
 

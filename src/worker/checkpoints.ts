@@ -186,7 +186,7 @@ export class StepCheckpoints implements Checkpoints {
 
   /** `items` in `ms` are of this execution alone: what the rate is made of. */
   #progress(): string {
-    const ms = this.#execution.elapsedMs;
+    const ms = this.#execution.elapsedRealMs;
     return `{"done":${this.#done},"total":${this.#total},"message":null,"moves":${this.#moves},"items":${this.#iterations},"ms":${ms}}`;
   }
 

@@ -10,6 +10,8 @@ export interface ExecutionHost {
   keyOwner(node: string): string;
   /** Calls it, and knows meanwhile whose code runs. */
   callBody(execution: Execution, body: Body): unknown;
+  /** In tests, the time that passes only when the test says so. */
+  readonly virtualNow: number | null;
   progress(node: string, done: number, total?: number, message?: string): void;
 }
 
@@ -18,7 +20,8 @@ export type Body = (step: StepTools) => unknown;
 export class Execution implements StepTools {
   readonly key: string;
   readonly attempt: number;
-  readonly startedMs = performance.now();
+  readonly #startedMs = performance.now();
+  readonly #startedVirtually: number | null;
   /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
   startRecorded = false;
   /** Flow control that this body raised, as far as that is known. */
@@ -31,6 +34,7 @@ export class Execution implements StepTools {
 
   constructor(host: ExecutionHost, key: string, attempt: number) {
     this.#host = host;
+    this.#startedVirtually = host.virtualNow;
     this.key = key;
     this.attempt = attempt;
   }
@@ -61,8 +65,14 @@ export class Execution implements StepTools {
     return (done, total, message) => this.#host.progress(this.key, done, total, message);
   }
 
+  /** How long it has taken so far, by the clock that its run goes by. */
   get elapsedMs(): number {
-    return Math.max(0, Math.round(performance.now() - this.startedMs));
+    if (this.#startedVirtually !== null) return (this.#host.virtualNow as number) - this.#startedVirtually;
+    return this.elapsedRealMs;
+  }
+
+  get elapsedRealMs(): number {
+    return Math.max(0, Math.round(performance.now() - this.#startedMs));
   }
 
   abort(reason: unknown): void {

@@ -96,6 +96,6 @@ function waitForUndoing(turn: Turn): void {
 }
 
 /** After a death nobody knows what the code had seen. */
-export function hasWorkForCode({ deliveries, run, state, journal }: Turn): boolean {
-  return deliveries > 1 || isNewsForCode(run, state, journal.storeNow());
+export function hasWorkForCode(turn: Turn): boolean {
+  return turn.deliveries > 1 || isNewsForCode(turn.run, turn.state, turn.storeNow());
 }

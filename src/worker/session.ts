@@ -32,6 +32,7 @@ export interface SessionOptions {
   readonly slowSteps: SlowSteps;
   readonly watch: Watch | null;
   readonly leaseMs: number;
+  readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
   readonly replayGraceMs: number;
   readonly graceMs: number;
@@ -79,6 +80,7 @@ export class Session {
       executing: options.slowSteps.executing,
       watch: options.watch,
       trials: new Trials(options.watch, options.leaseMs),
+      virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,

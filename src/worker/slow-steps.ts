@@ -29,7 +29,7 @@ export class SlowSteps {
   #look(): void {
     if (this.executing.size === 0) return this.stop();
     for (const execution of this.executing) {
-      if (!execution.startRecorded && execution.elapsedMs > slowMs) void execution.recordStart();
+      if (!execution.startRecorded && execution.elapsedRealMs > slowMs) void execution.recordStart();
     }
   }
 

@@ -30,6 +30,8 @@ export interface TurnHost {
   readonly trials: Trials;
   /** Steps that are executing now, for whoever watches for slow ones. */
   readonly executing: Set<TurnExecution>;
+  /** In tests, the store's time, which passes only when the test says so; null: real time passes. */
+  readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
   /** How long code that is at rest may take to make the calls that its log has. */
   readonly replayGraceMs: number;

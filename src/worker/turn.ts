@@ -151,6 +151,10 @@ export class Turn implements JournalOwner, AnswersOwner {
     return this.#codeRuns && !this.over && !this.executions.any && this.answers.pending.size === 0;
   }
 
+  get virtualNow(): number | null {
+    return this.host.virtualClock === null ? null : this.host.virtualClock();
+  }
+
   get over(): boolean {
     return this.journal.closed;
   }
@@ -458,7 +462,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   }
 
   storeNow(): number {
-    return this.journal.storeNow();
+    return this.virtualNow ?? this.journal.storeNow();
   }
 
   submit(events: readonly NewEvent[]): Promise<boolean> {

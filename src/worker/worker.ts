@@ -106,8 +106,8 @@ export class Worker {
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
-  /** In tests: it takes runs only while it is told to, and none begins at its birth. */
-  #isDriven = false;
+  /** In tests: it takes runs only while it is told to, none begins at its birth, and this is the store's clock. */
+  #drivenBy: (() => number) | null = null;
   #drives = 0;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
@@ -159,13 +159,13 @@ export class Worker {
   }
 
   /** Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
-  startDriven(): Promise<this> {
-    this.#isDriven = true;
+  startDriven(clock: () => number): Promise<this> {
+    this.#drivenBy = clock;
     return this.start();
   }
 
   get #takesRuns(): boolean {
-    if (this.#phase !== "running" || (this.#isDriven && this.#drives === 0)) return false;
+    if (this.#phase !== "running" || (this.#drivenBy !== null && this.#drives === 0)) return false;
     return this.#oneStep?.ended !== true;
   }
 
@@ -272,6 +272,7 @@ export class Worker {
       fence,
       workerName: this.name,
       slowSteps: this.#slowSteps,
+      virtualClock: this.#drivenBy,
       maxDeliveries: this.#maxDeliveries,
       replayGraceMs: this.#replayGraceMs,
       graceMs: this.#graceMs,
@@ -279,7 +280,7 @@ export class Worker {
       serves: (route, version) => this.#repertoire.serves(route, version),
       interruptions: () => this.#oneStep === null,
       crowded: () => this.#claiming.crowded,
-      stepEnded: this.#isDriven ? (turn) => this.#stepEnded(turn) : null,
+      stepEnded: this.#drivenBy !== null ? (turn) => this.#stepEnded(turn) : null,
       definition: (workflow, version) => this.#repertoire.definitionOf(workflow, version) as WorkflowDefinition,
       jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration),
       onLost: (lost) => this.#lost(lost),
@@ -348,7 +349,7 @@ export class Worker {
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
-      !this.#isDriven &&
+      this.#drivenBy === null &&
       this.#session !== null &&
       this.#claiming.free > 0 &&
       this.#repertoire.definitionOf(workflow, version) !== undefined &&

@@ -465,7 +465,7 @@ describe("pause from outside", () => {
     release();
     await t.settle();
     expect(await run.status()).toBe("paused");
-    expect(await attemptsOf(run)).toEqual(["work 1 completed success"]);
+    expect(await attemptsOf(run)).toEqual(["work 1 completed success", "after 1 scheduled –"]);
     await run.resume();
     await t.settle();
     expect(await attemptsOf(run)).toEqual(["work 1 completed success", "after 1 completed success"]);
@@ -536,7 +536,7 @@ describe("skip from outside", () => {
   ] as const)("of a run that is %s passes over its step and goes on", async (name, attempts) => {
     const { t, run } = await situations[name]();
     await run.skip();
-    expect(await attemptsOf(run)).toEqual(attempts);
+    expect(await attemptsOf(run)).toEqual([...attempts, "after 1 scheduled –"]);
     await t.settle();
     expect(await attemptsOf(run)).toEqual([...attempts, "after 1 completed success"]);
     expect(await run.status()).toBe("completed");
@@ -684,7 +684,7 @@ describe("on a parked run, with no worker anywhere", () => {
       await refused(run, () => run.resume());
       await refused(run, () => run.resumeAt("after"));
       await run.skip();
-      expect(await attemptsOf(run)).toEqual(["work 1 skipped skipped_by_flow_control"]);
+      expect(await attemptsOf(run)).toEqual(["work 1 skipped skipped_by_flow_control", "after 1 scheduled –"]);
       await goOn();
       expect(await run.status()).toBe("completed");
       await expectSound(w);

@@ -333,13 +333,18 @@ describe("paused from outside", () => {
   });
 
   test.each([
-    { how: "returns", body: () => "done", end: "work 1 completed success" },
-    { how: "throws", body: boom, end: "work 1 failed paused_by_exception" },
-    { how: "skips", body: (w: Workflow) => w.skip(), end: "work 1 skipped skipped_by_flow_control" },
-    { how: "pauses", body: (w: Workflow) => w.pause(), end: "work 1 canceled workflow_paused" },
+    { how: "returns", body: () => "done", end: "work 1 completed success", next: ["after 1 scheduled –"] },
+    { how: "throws", body: boom, end: "work 1 failed paused_by_exception", next: [] },
+    {
+      how: "skips",
+      body: (w: Workflow) => w.skip(),
+      end: "work 1 skipped skipped_by_flow_control",
+      next: ["after 1 scheduled –"],
+    },
+    { how: "pauses", body: (w: Workflow) => w.pause(), end: "work 1 canceled workflow_paused", next: [] },
   ])(
     "while executing: its own end is recorded ($how: $end), nothing new begins; the run is paused",
-    async ({ body, end }) => {
+    async ({ body, end, next }) => {
       const begun = gate();
       const finish = gate();
       const Busy = working(async (w) => {
@@ -355,7 +360,7 @@ describe("paused from outside", () => {
       await recorded(run, "run.paused");
       finish.open();
       await t.settle();
-      expect(await attemptsOf(run)).toEqual([end]);
+      expect(await attemptsOf(run)).toEqual([end, ...next]);
       expect(await run.status()).toBe("paused");
       await expectSound(t);
     },

@@ -67,9 +67,16 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     steps: steps.map((step) => compileStep(code, step, family)),
     removed: new Set(family.flatMap((one) => one.removed)),
   };
-  const nodes = placed.map(({ step, after }): DeclaredNode => {
+  const nodes = placed.map(({ step, after }, index): DeclaredNode => {
     const job = jobNameOf(step);
-    return { name: step.name, kind: "step", ...(job === null ? {} : { job }), after };
+    const waitMs = chain.steps[index]?.waitMs ?? 0;
+    return {
+      name: step.name,
+      kind: "step",
+      ...(job === null ? {} : { job }),
+      after,
+      ...(waitMs === 0 ? {} : { waitMs }),
+    };
   });
   const web: Web = { ...chain, nodes: chain.steps.map((step, index) => ({ step, after: nodes[index]?.after ?? [] })) };
   return Object.freeze({
