@@ -25,6 +25,7 @@ import type {
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
+import { copyOfInput } from "./input.js";
 import type { Scope } from "./scope.js";
 import { callStep } from "./step.js";
 import type { Turn } from "./turn.js";
@@ -39,6 +40,7 @@ const longestWaitKey = 200;
 class Context implements WorkflowContext<any> {
   readonly #scope: Scope;
   readonly #turn: Turn;
+  #input: { readonly value: unknown } | null = null;
   /** The keys of timers and waits, for `race`. */
   #keys: WeakMap<Promise<unknown>, string> | null = null;
 
@@ -55,8 +57,11 @@ class Context implements WorkflowContext<any> {
     return this.#turn.definition.name;
   }
 
+  /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
   get input(): any {
-    return this.#turn.input;
+    if (this.#scope.execution === null) return this.#turn.input;
+    this.#input ??= { value: copyOfInput(this.#turn) };
+    return this.#input.value;
   }
 
   get attempt(): number {

@@ -1,0 +1,68 @@
+/** What a step does to its input is seen by no other step, whether the run goes on or is replayed. */
+import { graph, type StepContext, step, Workflow, workflow } from "pawl";
+import { testPawl } from "pawl/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+
+type Order = { lines: string[]; placed: Date };
+const order = (): Order => ({ lines: ["a"], placed: new Date(0) });
+
+const spoil = (input: Order) => {
+  input.lines.push("spoilt");
+  input.placed.setFullYear(3000);
+};
+const seen = (input: Order) => `${input.lines.join(",")} ${input.placed.getTime()}`;
+
+const spoils = step("spoils", (ctx: StepContext<Order>) => {
+  spoil(ctx.input);
+  return seen(ctx.input);
+});
+const looks = step("looks", (ctx: StepContext<Order>) => seen(ctx.input));
+const shipping = graph("shipping", [spoils, looks.after(spoils)]);
+const checked = graph("checked", [spoils, looks.after(spoils)], {
+  input: z.object({ lines: z.array(z.string()), placed: z.date(), note: z.string().default("none") }),
+});
+
+class Shipping extends Workflow<unknown, Order, string> {
+  static {
+    this.step("spoils", (w) => spoil(w.input));
+    this.step("looks", { skipIf: (w) => w.input.lines.length > 1 }, (w) => w.finish(seen(w.input)));
+  }
+}
+
+test.each([
+  ["a graph", shipping],
+  ["a graph whose schema completes its input", checked],
+  ["a class", Shipping],
+] as const)("in %s", async (_, definition) => {
+  const t = await testPawl({ workflows: [definition] });
+  onTestFinished(() => t.close());
+  const run = await t.pawl.start(definition as typeof shipping, order());
+  await t.speedrun(run);
+  expect(await run.result()).toBe("a 0");
+  expect((await run.get()).input).toMatchObject(order());
+  await t.crashTest(definition as typeof shipping, order());
+});
+
+test("within one execution it is the same object", async () => {
+  const both = step("both", (ctx: StepContext<Order>) => ctx.input === ctx.input);
+  const t = await testPawl({ workflows: [graph("same", [both])] });
+  onTestFinished(() => t.close());
+  const run = await t.pawl.workflow<Order, boolean>("same").trigger(order());
+  await t.speedrun(run);
+  expect(await run.result()).toBe(true);
+});
+
+test("a child gets what its parent passes, whatever the parent does to it later", async () => {
+  const child = workflow("child", (ctx, input: Order) => ctx.step("see", () => seen(input)));
+  const parent = workflow("parent", async (ctx, input: Order) => {
+    const handle = await ctx.start(child, input);
+    spoil(input);
+    return handle.result();
+  });
+  const t = await testPawl({ workflows: [parent, child] });
+  onTestFinished(() => t.close());
+  const run = await t.pawl.start(parent, order());
+  await t.speedrun(run);
+  expect(await run.result()).toBe("a 0");
+});
