@@ -25,9 +25,10 @@ import type {
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
-import { copyOfInput } from "./input.js";
+import { copyOfInput } from "./given.js";
+import { followedExecution, nestedCall } from "./nested-calls.js";
 import type { Scope } from "./scope.js";
-import { callStep } from "./step.js";
+import { callStep, TurnExecution } from "./step.js";
 import type { Turn } from "./turn.js";
 
 export function createContext(scope: Scope): WorkflowContext<any> {
@@ -90,8 +91,17 @@ class Context implements WorkflowContext<any> {
     return callStep(this.#scope, name, fn as never, options, "transaction") as Promise<T>;
   }
 
+  /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
+  #checkOutsideOfSteps(call: string): void {
+    const turn = this.#turn;
+    if (turn.definition.declared !== null) return;
+    const execution = turn.raised.current ?? followedExecution();
+    if (execution instanceof TurnExecution && execution.turn === turn) throw nestedCall(call, execution.key);
+  }
+
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
+    this.#checkOutsideOfSteps(`${what}("${name}")`);
     if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.course.failing)
       throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
     if (typeof fn !== "function")
@@ -117,7 +127,9 @@ class Context implements WorkflowContext<any> {
     due: { inMs?: number; at?: number },
     isAdded: boolean,
   ): Promise<void> {
-    const key = this.#scope.key(checkName("step", name));
+    const checked = checkName("step", name);
+    this.#checkOutsideOfSteps(`sleep("${name}")`);
+    const key = this.#scope.key(checked);
     const op = this.#turn.recorded(key, "timer");
     const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
     if (op === undefined)
@@ -155,6 +167,7 @@ class Context implements WorkflowContext<any> {
     const turn = this.#turn;
     const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
+    this.#checkOutsideOfSteps(`waitForSignal("${names.join('", "')}")`);
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
     const key = this.#scope.key(waitKey(names.join(mode === "any" ? "|" : "&")));
     const op = turn.recorded(key, "wait");
@@ -206,10 +219,12 @@ class Context implements WorkflowContext<any> {
   }
 
   start<I, O>(child: ChildWorkflow<I, O>, ...[input, options]: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>> {
+    this.#checkOutsideOfSteps("run or ctx.start");
     return startChild(this.#scope, child, input as I, options);
   }
 
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>> {
+    this.#checkOutsideOfSteps("map");
     return mapChildren(this.#scope, child, items, options);
   }
 
@@ -221,7 +236,9 @@ class Context implements WorkflowContext<any> {
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
     const turn = this.#turn;
     const isAdded = options.added === true;
-    const key = this.#scope.key(checkName("step", name));
+    const checked = checkName("step", name);
+    this.#checkOutsideOfSteps(`branch("${name}")`);
+    const key = this.#scope.key(checked);
     const op = turn.recorded(key, "branch");
     const answer = this.#scope.ask(key, isAdded) as Promise<keyof Cases & string>;
     if (op === undefined) {

@@ -37,12 +37,6 @@ export function knownInput({ state, given }: Turn): unknown {
   return state.input?.made === true ? state.input.value : given.value;
 }
 
-/** As it was before any code could change it. */
-export function copyOfInput({ state, run }: Turn): unknown {
-  if (state.input?.made !== true) return decode(run.input);
-  return decode(encode(state.input.value, { what: "the input", limit: Number.POSITIVE_INFINITY }));
-}
-
 async function accept(turn: Turn, schema: StandardSchemaV1, given: unknown): Promise<unknown> {
   const what = `input of workflow "${turn.definition.name}"`;
   const text = written(await validate(schema, given, what), what);

@@ -1,19 +1,24 @@
 /** Flow control that user code has raised and that nobody has honoured yet: a `catch` in that code cannot make it unsaid. */
 import type { FlowSignal } from "../core/flow-control.js";
 import type { Body, Execution } from "./execution.js";
+import { callFollowed } from "./nested-calls.js";
 
 export class Raised {
   /** When it is not known in which step. */
   #signal: FlowSignal | null = null;
-  /** Whose body runs right now, synchronously. */
   #current: Execution | null = null;
 
+  /** Whose body runs right now, synchronously. */
+  get current(): Execution | null {
+    return this.#current;
+  }
+
   /** Calls the body of a step, and knows meanwhile whose code runs. */
-  callBody(execution: Execution, body: Body): unknown {
+  callBody(execution: Execution, body: Body, isFollowed = false): unknown {
     const outer = this.#current;
     this.#current = execution;
     try {
-      return body(execution);
+      return isFollowed ? callFollowed(execution, body) : body(execution);
     } finally {
       this.#current = outer;
     }

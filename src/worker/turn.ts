@@ -42,6 +42,7 @@ import { Journal, type JournalOwner, type Parting } from "./journal.js";
 import { Lines } from "./lines.js";
 import { Linger } from "./linger.js";
 import { mismatch } from "./mismatch.js";
+import { mustBeFollowed, noteReturned } from "./nested-calls.js";
 import { keep, type Outbox } from "./outbox.js";
 import { parentsIn } from "./parents.js";
 import { newsSeen, parkingOf, type Station } from "./parking.js";
@@ -312,18 +313,28 @@ export class Turn implements JournalOwner, AnswersOwner {
   callBody(execution: Execution, body: Body): unknown {
     if (callsAreHeard()) return this.#callHeard(execution, body);
     const { watch } = this.host;
-    if (watch === null) return this.raised.callBody(execution, body);
+    if (watch === null) return this.#enterBody(execution, body);
     // As `inFrame`, without a function for each step.
     watch.enter(this.runId, execution.key);
     try {
-      return this.raised.callBody(execution, body);
+      return this.#enterBody(execution, body);
     } finally {
       watch.leave();
     }
   }
 
+  #enterBody(execution: Execution, body: Body): unknown {
+    const { definition, host } = this;
+    // Bodies of declared steps may wait for something durable; nothing has to be found in them.
+    if (definition.declared !== null) return this.raised.callBody(execution, body);
+    const isFollowed = host.virtualClock !== null || mustBeFollowed(definition, body);
+    const value = this.raised.callBody(execution, body, isFollowed);
+    if (!isFollowed) noteReturned(definition, value);
+    return value;
+  }
+
   #callHeard(execution: Execution, body: Body): unknown {
-    const call = () => this.inFrame(execution.key, () => this.raised.callBody(execution, body));
+    const call = () => this.inFrame(execution.key, () => this.#enterBody(execution, body));
     // A listener may call it later, when the run is not ours any more.
     return callInside(this.run, execution, () => (this.over ? new Promise(() => {}) : call()));
   }

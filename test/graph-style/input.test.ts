@@ -45,7 +45,10 @@ test.each([
 });
 
 test("within one execution it is the same object", async () => {
-  const both = step("both", (ctx: StepContext<Order>) => ctx.input === ctx.input);
+  const both = step("both", (ctx: StepContext<Order>) => {
+    const { input } = ctx;
+    return input === ctx.input;
+  });
   const t = await testPawl({ workflows: [graph("same", [both])] });
   onTestFinished(() => t.close());
   const run = await t.pawl.workflow<Order, boolean>("same").trigger(order());
