@@ -12,6 +12,7 @@ import type { WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
+import { heroId } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
@@ -30,7 +31,7 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
-import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
+import { type HandleOf, inputAndOptions, type StartArgs, type StartArgsOf, type Startable } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
 
@@ -74,8 +75,9 @@ export class Client {
     workflow: Started & Startable<Started>,
     ...inputAndOptions: StartArgsOf<Started>
   ): Promise<HandleOf<Started>>;
-  async start(workflow: AnyWorkflow, input?: unknown, options?: StartOptions): Promise<RunHandle<any, any>> {
+  async start(workflow: AnyWorkflow, ...given: unknown[]): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
+    const [input, options] = inputAndOptions(definition, given);
     await this.#registerFor(definition, options);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
@@ -167,7 +169,7 @@ export class Client {
         : { workflow: typeof workflow === "string" ? workflow : asDefinition(workflow).name }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
-      ...(hero === undefined ? {} : { heroType: hero.type, heroId: hero.id }),
+      ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
       ...(filter.tag === undefined ? {} : { tag: filter.tag }),
       ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
       ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),

@@ -73,6 +73,8 @@ function fromText(text: string): number | string {
 }
 
 function fromObject(parts: object): number | string {
+  if (parts instanceof Date)
+    return "is a point in time, not a length of time (for a date there are sleepUntil(name, date) and startAt)";
   const entries = Object.entries(parts);
   if (entries.length === 0) return "is empty";
   let ms = 0;
@@ -93,6 +95,7 @@ function invalid(duration: unknown, what: string, problem: string): InvalidInput
 
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "(a Date)" : value.toISOString();
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[…]" : `{ ${Object.keys(value)} }`;
   return typeof value === "function" || typeof value === "symbol" ? `(a ${typeof value})` : String(value);
 }

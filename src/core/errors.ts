@@ -149,18 +149,19 @@ function describeIssues(issues: readonly InputIssue[]): string {
 
 // ---- Code and stored runs disagree --------------------------------------------------------------------------------
 
-/** A run stands at a step that the code no longer has. */
+/** A run stands at a step that the code no longer has, or code names a step that there is not. */
 export class StepNotDefinedError extends PawlError {
   readonly code = "STEP_NOT_DEFINED";
   readonly workflow: string;
   readonly step: string;
 
-  constructor(details: { workflow: string; step: string; inGraph?: boolean }) {
+  /** @param details `problem`: the code itself is wrong, and this sentence says how; no open run is concerned */
+  constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
     const step = JSON.stringify(details.step);
     const ways = details.inGraph
       ? "Bring the step back and resume(), or pass over it with skip()."
       : "Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
-    super(`Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
+    super(details.problem ?? `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
     this.workflow = details.workflow;
     this.step = details.step;
   }

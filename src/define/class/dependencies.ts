@@ -2,6 +2,7 @@
 import { GraphError } from "../../core/errors.js";
 import { orderOf } from "../../core/order.js";
 import type { ChainStep } from "./chain.js";
+import { knownNames } from "./known-names.js";
 
 export interface PlacedStep {
   readonly step: ChainStep;
@@ -32,10 +33,15 @@ export function resolveDependencies(
   for (const { step, after } of placed.values()) {
     const unknown = after.find((name) => !placed.has(name));
     if (unknown === undefined) continue;
-    throw new GraphError(`"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist.`, {
-      workflow,
-      nodes: [step.name, unknown],
-    });
+    const others = [...placed.keys()].filter((name) => name !== step.name);
+    const known = knownNames(unknown, "other steps and tasks", others);
+    throw new GraphError(
+      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${known}`,
+      {
+        workflow,
+        nodes: [step.name, unknown],
+      },
+    );
   }
   return inOrder(workflow, placed);
 }

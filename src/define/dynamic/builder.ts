@@ -15,7 +15,8 @@ export interface NodeRef {
 /** A node, or its name; several of them; null: it begins at once. */
 export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
-type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
+/** What a job takes; of one that is known by its name only, anything. */
+export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
 type GivenArgs<Job> = [ArgsOf<Job>] extends [void]
   ? { readonly args?: undefined }
   : unknown extends ArgsOf<Job>
