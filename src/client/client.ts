@@ -34,6 +34,7 @@ import { retryRun } from "./retry.js";
 import { type HandleOf, inputAndOptions, type StartArgs, type StartArgsOf, type Startable } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
+import { WorkflowNames } from "./workflow-names.js";
 
 export interface RunsFilter {
   readonly workflow?: AnyWorkflow | string;
@@ -60,6 +61,7 @@ export class Client {
   readonly #results: Results;
   readonly #handles: HandleServices;
   readonly #definitions = new Set<WorkflowDefinition>();
+  readonly #names = new WorkflowNames();
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -145,6 +147,7 @@ export class Client {
     options: BuildOptions = {},
   ): Promise<RunHandle<FrozenDag, void>> {
     const run = await graphRun(name, build, options, await this.store.now());
+    await this.#names.takeForBuiltGraph(name, async () => (await this.store.workflow(name)) !== null);
     return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
@@ -237,6 +240,7 @@ export class Client {
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
+    for (const definition of fresh) this.#names.takeForWorkflow(definition);
     const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {

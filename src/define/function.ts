@@ -92,6 +92,7 @@ export function workflow(
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
+    style: "function" as const,
     version: options.version === undefined ? "" : checkName("version", options.version),
     queue: options.queue === undefined ? null : checkName("queue", options.queue),
     priority: checkPriority(options.priority ?? 0),

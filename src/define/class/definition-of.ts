@@ -76,6 +76,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
+    style: "class" as const,
     version: options.version ?? "",
     queue: options.queue ?? null,
     priority: options.priority ?? 0,
