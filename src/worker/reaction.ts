@@ -30,15 +30,17 @@ export function consequenceOf(
   { react, explain, postponed, spent }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
+  const worker = turn.host.workerName;
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
-      return eventsOf(reaction, error, execution, explain, spent);
-    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), spent);
+      return eventsOf(reaction, { error, execution, explain, spent, worker });
+    const tooOften = () => putOffTooOften(`Step "${key}"`, error);
+    return eventsOf({ kind: "pause" }, { error, execution, explain: tooOften, spent, worker });
   } catch (broken) {
     turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, spent);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, { error, execution, explain, spent, worker });
   }
 }
 
@@ -48,15 +50,15 @@ interface Consequence {
   readonly signal: FlowSignal | null;
 }
 
-function eventsOf(
-  reaction: Reaction,
-  error: unknown,
-  execution: Execution,
-  explain: ((error: unknown) => string) | undefined,
-  spent: boolean,
-): Consequence {
+interface Failed extends Pick<ThrownFrom, "explain" | "spent"> {
+  readonly error: unknown;
+  readonly execution: Execution;
+  readonly worker: string;
+}
+
+function eventsOf(reaction: Reaction, { error, execution, explain, spent, worker }: Failed): Consequence {
   const failure = toFailure(error);
-  const ended = { error: failure, ms: execution.elapsedMs, ...(spent ? ({ spent: true } as const) : {}) };
+  const ended = { error: failure, ms: execution.elapsedMs, worker, ...(spent ? ({ spent: true } as const) : {}) };
   const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
   const timedOut = error instanceof TimeoutError ? "timed_out" : null;
   switch (reaction.kind) {

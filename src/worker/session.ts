@@ -72,6 +72,7 @@ export class Session {
       onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
+      workerName,
       store,
       log,
       committer: this.committer,

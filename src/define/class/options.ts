@@ -94,7 +94,7 @@ export type JobStepOptions<
 type GivenArgs<W, Args> = [Args] extends [void]
   ? { readonly args?: undefined }
   : unknown extends Args
-    ? { readonly args?: unknown }
+    ? { readonly args?: ((w: W) => unknown) | object | string | number | boolean | bigint | null }
     : { readonly args: Args | ((w: W) => Awaitable<Args>) };
 
 export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
