@@ -7,7 +7,7 @@ import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
-import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
+import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
@@ -31,7 +31,15 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
-import { type HandleOf, inputAndOptions, type StartArgs, type StartArgsOf, type Startable } from "./start-args.js";
+import {
+  type HandleOf,
+  type InputTo,
+  inputAndOptions,
+  type StartArgs,
+  type StartArgsOf,
+  type Startable,
+  type StartableWithoutHero,
+} from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
 import { WorkflowNames } from "./workflow-names.js";
@@ -86,16 +94,11 @@ export class Client {
   }
 
   /** Starts many runs of one workflow, all in few commits. */
-  startMany<Input, Output>(
-    definition: WorkflowDefinition<Input, Output>,
-    inputs: readonly Input[],
+  startMany<Started extends AnyWorkflow>(
+    workflow: Started & StartableWithoutHero<Started>,
+    inputs: readonly InputTo<Started>[],
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
-  ): Promise<RunHandle<Input, Output>[]>;
-  startMany<Class extends WorkflowClass>(
-    workflow: MayLackHero<HeroOf<Class>> extends true ? Class : never,
-    inputs: readonly InputOf<Class>[],
-    options?: Omit<StartOptions, "idempotencyKey" | "hero">,
-  ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>[]>;
+  ): Promise<HandleOf<Started>[]>;
   async startMany(
     workflow: AnyWorkflow,
     inputs: readonly unknown[],

@@ -49,6 +49,25 @@ export type StartArgsOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition
     ? ClassStartArgs<W>
     : never;
 
+/** Many runs at a time are about no hero: one that needs a hero is started by itself. */
+export type StartableWithoutHero<W extends AnyWorkflow> = [W] extends [WorkflowClass]
+  ? MayLackHero<HeroOf<W>> extends true
+    ? LoadsHeroOf<W>
+    : NeedsAHeroOfItsOwn
+  : unknown;
+
+/** Never given: it tells the compiler's readers why this class cannot be started that way. */
+interface NeedsAHeroOfItsOwn {
+  readonly [needed]: "start each run with { hero }";
+}
+declare const needed: unique symbol;
+
+export type InputTo<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input>]
+  ? Input
+  : [W] extends [WorkflowClass]
+    ? InputOf<W>
+    : never;
+
 export type HandleOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input, infer Output>]
   ? RunHandle<Input, Output>
   : [W] extends [WorkflowClass]

@@ -88,8 +88,9 @@ function fromObject(parts: object): number | string {
 }
 
 function invalid(duration: unknown, what: string, problem: string): InvalidInputError {
+  const of = what.includes(" ") ? `${what}, ${show(duration)},` : `${what} ${show(duration)}`;
   return new InvalidInputError(
-    `The ${what} ${show(duration)} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
+    `The ${of} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
   );
 }
 

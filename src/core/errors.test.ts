@@ -33,7 +33,16 @@ const cause = new Error("why");
 /** One of each, with its code and what its message must say. */
 const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [new WorkflowNotFoundError("zip"), "WORKFLOW_NOT_FOUND", /"zip" is not registered; start a worker/],
-  [new RunNotFoundError("r1"), "RUN_NOT_FOUND", /^Run r1 does not exist; it may have been pruned\.$/],
+  [
+    new RunNotFoundError("r1"),
+    "RUN_NOT_FOUND",
+    /^Run r1 does not exist: that is not the id of a run, such as start\(\) and runs\(\) give\.$/,
+  ],
+  [
+    new RunNotFoundError("0190b8a0-0000-7000-8000-000000000000"),
+    "RUN_NOT_FOUND",
+    /^Run 0190b8a0-0000-7000-8000-000000000000 does not exist; it may have been pruned\.$/,
+  ],
   [
     new AlreadyActiveError({ workflow: "w", hero: { type: "User", id: "42" }, runId: "r1" }),
     "ALREADY_ACTIVE",

@@ -65,13 +65,19 @@ export class WorkflowNotFoundError extends PawlError {
   }
 }
 
+const looksLikeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /** There is no run with this id. */
 export class RunNotFoundError extends PawlError {
   readonly code = "RUN_NOT_FOUND";
   readonly runId: string;
 
   constructor(runId: string) {
-    super(`Run ${runId} does not exist; it may have been pruned.`);
+    super(
+      looksLikeId.test(runId)
+        ? `Run ${runId} does not exist; it may have been pruned.`
+        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give.`,
+    );
     this.runId = runId;
   }
 }

@@ -1,7 +1,7 @@
 /** The chain of a class: its parents' steps and its own, each in its place. */
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
+import { knownNames } from "../known-names.js";
 import type { Declarations, StepDeclaration } from "./declarations.js";
-import { knownNames } from "./known-names.js";
 
 export interface ChainStep extends StepDeclaration {
   readonly name: string;
@@ -52,7 +52,7 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
   for (const { name } of steps) {
     if (seen.has(name))
       throw new InvalidInputError(
-        `Workflow ${workflow} has two steps called "${name}". To change an inherited step, override its method.`,
+        `Workflow ${workflow} has two steps called "${name}"; give one another name. To change an inherited step, override its method.`,
       );
     seen.add(name);
   }

@@ -99,14 +99,18 @@ function checkFit(
   what: string,
 ): void {
   if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
-    throw new InvalidInputError(`${what} has a place in the chain, which is for steps; a task has dependsOn.`);
+    throw new InvalidInputError(
+      `${upper(what)} has a place in the chain, which is for steps; say what it comes after with dependsOn.`,
+    );
   if (job !== undefined && fn !== undefined)
-    throw new InvalidInputError(`${what} has a job and a function; it takes one of them.`);
+    throw new InvalidInputError(`${upper(what)} has a job and a function; it takes one of them.`);
   if (job !== undefined && kind === "resumable")
-    throw new InvalidInputError(`${what} has a job, which has no cursor; write it as a step or a task.`);
+    throw new InvalidInputError(`${upper(what)} has a job, which has no cursor; write it as a step or a task.`);
   if (args !== undefined && job === undefined)
-    throw new InvalidInputError(`${what} has args, which are for a job, and names none.`);
+    throw new InvalidInputError(`${upper(what)} has args, which are for a job, and names none; add the job.`);
 }
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 

@@ -8,6 +8,7 @@ import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import { type DeclaredNode, definitionBrand, type WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
+import { knownNames } from "../known-names.js";
 import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../stepping.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
@@ -15,7 +16,6 @@ import { type AnyCondition, type Declarations, declarationsOf } from "./declarat
 import { resolveDependencies } from "./dependencies.js";
 import { type PolicyLevel, reactTo } from "./exceptions.js";
 import { type ClassCode, executeStep } from "./execute.js";
-import { knownNames } from "./known-names.js";
 import type { ClassOptions } from "./options.js";
 import { roam, type Web } from "./roam.js";
 import { type Chain, walk } from "./walk.js";

@@ -1,8 +1,8 @@
 /** What each step and task of a class comes after: by its place in the chain, or as it says. */
 import { GraphError } from "../../core/errors.js";
 import { orderOf } from "../../core/order.js";
+import { knownNames } from "../known-names.js";
 import type { ChainStep } from "./chain.js";
-import { knownNames } from "./known-names.js";
 
 export interface PlacedStep {
   readonly step: ChainStep;
@@ -52,8 +52,11 @@ const listOf = (names: string | readonly string[] | null | undefined): readonly 
 function inOrder(workflow: string, placed: ReadonlyMap<string, PlacedStep>): PlacedStep[] {
   const found = orderOf([...placed.values()].map(({ step, after }) => [step.name, after]));
   if (found.circle === null) return found.order.map((name) => placed.get(name) as PlacedStep);
-  throw new GraphError(`The steps of workflow ${workflow} go in a circle: ${found.circle.join(" → ")}.`, {
-    workflow,
-    nodes: found.circle,
-  });
+  throw new GraphError(
+    `The steps of workflow ${workflow} go in a circle: ${found.circle.join(" → ")}. Leave out one of these dependencies.`,
+    {
+      workflow,
+      nodes: found.circle,
+    },
+  );
 }

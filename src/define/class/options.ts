@@ -45,7 +45,7 @@ export interface ClassOptions<W> extends ExceptionOptions {
   readonly input?: StandardSchemaV1<any, any>;
   readonly output?: StandardSchemaV1<any, any>;
   /** A run whose hero is gone goes on, with `null` for it, instead of being canceled: `Workflow<User | null>`. */
-  readonly mayProceedWithoutHero?: MayBeNull<W> extends true ? boolean : false;
+  readonly mayProceedWithoutHero?: MayProceed<W>;
   /** Several runs may be active for one hero. */
   readonly allowMultiple?: boolean;
   /** Told of every exception in its steps. */
@@ -56,8 +56,18 @@ export interface ClassOptions<W> extends ExceptionOptions {
   readonly __of?: (w: W) => void;
 }
 
-/** Whether the code of the class expects that its hero is null. */
-type MayBeNull<W> = W extends { readonly hero: infer Hero } ? (null extends Hero ? true : false) : true;
+/** True only if the code of the class expects that its hero is null. */
+type MayProceed<W> = W extends { readonly hero: infer Hero }
+  ? null extends Hero
+    ? boolean
+    : false | ExpectsWorkflowOf<Hero | null>
+  : boolean;
+
+/** Never given: it tells the compiler's readers how the class has to be written. */
+interface ExpectsWorkflowOf<Hero> {
+  readonly [expected]: Hero;
+}
+declare const expected: unique symbol;
 
 export interface StepDeclarationOptions<W> extends ExceptionOptions {
   /** How long after the step before it, or after the start. */
@@ -217,7 +227,9 @@ function checkFunction(value: unknown, what: string): void {
 
 function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
   if (typeof schema?.["~standard"]?.validate === "function") return;
-  throw new InvalidInputError(`The ${what} is not a Standard Schema (zod, valibot, arktype…).`);
+  throw new InvalidInputError(
+    `The ${what} is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+  );
 }
 
 function checkNames(value: unknown, what: string): void {
