@@ -57,7 +57,14 @@ export type { Pages, StepIterator } from "./define/class/iterator.js";
 export type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from "./define/class/options.js";
 export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
 export type * from "./define/context.js";
-export type { ErrorContext, ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "./define/definition.js";
+export type {
+  ErrorContext,
+  ErrorReporter,
+  FailureInfo,
+  Handler,
+  WorkflowDefinition,
+  WorkflowStyle,
+} from "./define/definition.js";
 export type { DependsOn, FanOutOptions, GraphBuilder, NodeOptions, NodeRef } from "./define/dynamic/builder.js";
 export { type JobDefinition, type JobOptions, type JobTools, job } from "./define/dynamic/job.js";
 export { signal, type WorkflowOptions, workflow } from "./define/function.js";

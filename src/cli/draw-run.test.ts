@@ -51,7 +51,7 @@ const failed = (step: string, message: string) =>
 
 function draw(picture: Partial<RunPicture>, all = false): string {
   const explanation = { because: "waiting", text: "It waits.", since: null, until: null } as const;
-  return drawRun({ info, executions: [], progress: [], explanation, ...picture }, out, all).join("\n");
+  return drawRun({ info, executions: [], nodes: [], progress: [], explanation, ...picture }, out, all).join("\n");
 }
 
 test("the last error is the last that no later attempt made good", () => {
@@ -67,6 +67,24 @@ test("an outcome is named where it says more than the state", () => {
     execution("c", { state: "skipped", outcome: "skipped_by_condition" }),
   ];
   expect(draw({ executions })).toMatch(/^ {2}a {2}continued .*\n {2}b {2}timed out .*\n {2}c {2}skipped /m);
+});
+
+test("what has not begun stands behind what has", () => {
+  const node = (name: string, state: "completed" | "pending") => ({ name, state });
+  const nodes = [node("a", "completed"), node("b", "pending"), node("c", "pending")];
+  expect(draw({ executions: [execution("a")], nodes })).toMatch(
+    /^steps\n {2}a {2}completed .*\n {2}b {2}not begun *\n {2}c {2}not begun *$/m,
+  );
+  expect(draw({ nodes: nodes.slice(1) })).toMatch(/^steps\n {2}b {2}not begun *\n {2}c {2}not begun *$/m);
+});
+
+test("of very many that have not begun the first ones are drawn, unless all are wanted", () => {
+  const nodes = Array.from({ length: 100 }, (_, index) => ({ name: `step-${index}`, state: "pending" as const }));
+  const some = draw({ nodes });
+  expect(some).toContain("step-39 ");
+  expect(some).not.toContain("step-40 ");
+  expect(some).toContain("  … 60 more that have not begun; --all shows them");
+  expect(draw({ nodes }, true)).toContain("step-99 ");
 });
 
 test("of very many executions the last ones are drawn, unless all are wanted", () => {

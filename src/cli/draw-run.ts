@@ -2,6 +2,7 @@
 import type { ExecutionInfo } from "../client/executions.js";
 import type { Explanation } from "../client/explain.js";
 import type { RunInfo } from "../client/info.js";
+import type { NodeInfo } from "../client/nodes.js";
 import type { ProgressInfo } from "../client/progress.js";
 import type { FrozenDag } from "../core/dag.js";
 import { count } from "./counting.js";
@@ -40,6 +41,8 @@ type Run = Pick<
 export interface RunPicture {
   readonly info: Run;
   readonly executions: readonly Execution[];
+  /** What the workflow declares: of what has not begun there is no execution yet. */
+  readonly nodes: readonly Pick<NodeInfo, "name" | "state">[];
   readonly progress: readonly ProgressInfo[];
   readonly explanation: Explanation;
 }
@@ -50,7 +53,7 @@ const mostDrawn = 40;
 export function drawRun(picture: RunPicture, out: Output, all: boolean): string[] {
   return [
     ...header(picture.info, out),
-    ...steps(picture.executions, out, all),
+    ...steps(picture, out, all),
     ...progress(picture.progress, out),
     ...state(picture, out),
   ];
@@ -96,8 +99,9 @@ function inputOf({ id, input }: Run): string | null {
 const longestValue = 200;
 const short = (value: unknown) => (value === undefined ? null : cut(jsonOf(value), longestValue));
 
-function steps(executions: readonly Execution[], out: Output, all: boolean): string[] {
-  if (executions.length === 0) return [];
+function steps({ executions, nodes }: RunPicture, out: Output, all: boolean): string[] {
+  const notBegun = nodes.filter(({ state }) => state === "pending");
+  if (executions.length + notBegun.length === 0) return [];
   const { paint, now, columns } = out;
   const shown = all ? executions : executions.slice(-mostDrawn);
   const hidden = executions.length - shown.length;
@@ -110,6 +114,10 @@ function steps(executions: readonly Execution[], out: Output, all: boolean): str
     { text: bar(one, scale, now()), colour: colourOf(one.state) },
     one.error === null ? "" : { text: one.error.message, colour: "red" },
   ]);
+  const toCome = all ? notBegun : notBegun.slice(0, mostDrawn);
+  for (const { name } of toCome)
+    rows.push([`  ${name}`, "", { text: "not begun", colour: colourOf("pending") }, "", "", ""]);
+  const laterOnes = notBegun.length - toCome.length;
   const titles = [
     { title: "" },
     { title: "" },
@@ -123,6 +131,7 @@ function steps(executions: readonly Execution[], out: Output, all: boolean): str
     paint("bold", "steps"),
     ...(hidden === 0 ? [] : [paint("dim", `  … ${hidden} earlier; --all shows them`)]),
     ...table(titles, rows, { columns, paint, cutWhole: out.isTerminal }),
+    ...(laterOnes === 0 ? [] : [paint("dim", `  … ${laterOnes} more that have not begun; --all shows them`)]),
   ];
 }
 

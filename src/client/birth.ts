@@ -87,5 +87,8 @@ function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {
 export function instant(what: string, value: Date | number): number {
   const ms = Number(value);
   if (Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
-  throw new InvalidInputError(`${what} is not a valid date.`);
+  const given = typeof value === "string" ? JSON.stringify(value) : String(value);
+  throw new InvalidInputError(
+    `${what} is not a valid date but ${given}; give a Date, or a number of milliseconds since 1970.`,
+  );
 }

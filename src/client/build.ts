@@ -9,7 +9,7 @@ import { GraphBuilder } from "../define/dynamic/builder.js";
 import type { NewRun } from "../store/store.js";
 import { birthOf, type StartOptions } from "./birth.js";
 
-export interface BuildOptions extends Omit<StartOptions, "allowMultiple">, DagOptions {
+export interface BuildOptions extends StartOptions, DagOptions {
   /** False: it is stored, and begins with `run.start()`. */
   readonly start?: boolean;
 }
@@ -45,7 +45,7 @@ export async function graphRun(
     queue: null,
     priority: 0,
     tags: [],
-    hero: { ...anyHero, allowMultiple: true },
+    hero: anyHero,
   };
   const born = birthOf(origin, rest)(null);
   return { ...born, input, route: graphRoute, due: start ? born.due : { kind: "held" } };

@@ -7,11 +7,12 @@ import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
 import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
-import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
+import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
+import { heroId } from "../define/hero.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
@@ -30,9 +31,18 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
-import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
+import {
+  type HandleOf,
+  type InputTo,
+  inputAndOptions,
+  type StartArgs,
+  type StartArgsOf,
+  type Startable,
+  type StartableWithoutHero,
+} from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
+import { WorkflowNames } from "./workflow-names.js";
 
 export interface RunsFilter {
   readonly workflow?: AnyWorkflow | string;
@@ -59,6 +69,7 @@ export class Client {
   readonly #results: Results;
   readonly #handles: HandleServices;
   readonly #definitions = new Set<WorkflowDefinition>();
+  readonly #names = new WorkflowNames();
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -74,24 +85,20 @@ export class Client {
     workflow: Started & Startable<Started>,
     ...inputAndOptions: StartArgsOf<Started>
   ): Promise<HandleOf<Started>>;
-  async start(workflow: AnyWorkflow, input?: unknown, options?: StartOptions): Promise<RunHandle<any, any>> {
+  async start(workflow: AnyWorkflow, ...given: unknown[]): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
+    const [input, options] = inputAndOptions(definition, given);
     await this.#registerFor(definition, options);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
   }
 
   /** Starts many runs of one workflow, all in few commits. */
-  startMany<Input, Output>(
-    definition: WorkflowDefinition<Input, Output>,
-    inputs: readonly Input[],
+  startMany<Started extends AnyWorkflow>(
+    workflow: Started & StartableWithoutHero<Started>,
+    inputs: readonly InputTo<Started>[],
     options?: Omit<StartOptions, "idempotencyKey" | "hero">,
-  ): Promise<RunHandle<Input, Output>[]>;
-  startMany<Class extends WorkflowClass>(
-    workflow: MayLackHero<HeroOf<Class>> extends true ? Class : never,
-    inputs: readonly InputOf<Class>[],
-    options?: Omit<StartOptions, "idempotencyKey" | "hero">,
-  ): Promise<RunHandle<InputOf<Class>, OutputOf<Class>>[]>;
+  ): Promise<HandleOf<Started>[]>;
   async startMany(
     workflow: AnyWorkflow,
     inputs: readonly unknown[],
@@ -143,6 +150,7 @@ export class Client {
     options: BuildOptions = {},
   ): Promise<RunHandle<FrozenDag, void>> {
     const run = await graphRun(name, build, options, await this.store.now());
+    await this.#names.takeForBuiltGraph(name, async () => (await this.store.workflow(name)) !== null);
     return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
@@ -167,7 +175,7 @@ export class Client {
         : { workflow: typeof workflow === "string" ? workflow : asDefinition(workflow).name }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
-      ...(hero === undefined ? {} : { heroType: hero.type, heroId: hero.id }),
+      ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
       ...(filter.tag === undefined ? {} : { tag: filter.tag }),
       ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
       ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
@@ -235,6 +243,7 @@ export class Client {
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
+    for (const definition of fresh) this.#names.takeForWorkflow(definition);
     const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {

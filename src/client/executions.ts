@@ -13,6 +13,11 @@ export interface ExecutionInfo {
   /** By what the log knows it: of a node of a graph that was built at run time its id, else the same as `step`. */
   readonly node: string;
   readonly attempt: number;
+  /**
+   * The name of the worker that ran it, if its log says so: that is written with the start of an execution that takes more
+   * than 100 ms, and with a failure. null for those that were quicker, and for nodes that run a job: the run of the job knows.
+   */
+  readonly worker: string | null;
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "canceled" | "skipped";
   /** Why it ended; null while it has not. */
   readonly outcome: string | null;
@@ -130,6 +135,7 @@ class Executions {
     if (event.type === "step.started") {
       draft.state = "executing";
       draft.startedAt = earlier(draft.startedAt, event.at);
+      draft.worker = dataOf(event, "step.started").worker ?? null;
       return;
     }
     const data = dataOf(event, "step.failed") as {
@@ -138,6 +144,7 @@ class Executions {
       retryMs?: number;
       waitMs?: number;
       by?: string;
+      worker?: string;
     };
     this.#ended.add(draft);
     draft.state = stateOf(event);
@@ -145,6 +152,7 @@ class Executions {
     // What an operator or the code passed over never ran.
     if (data.by === undefined) draft.startedAt = earlier(draft.startedAt, event.at - (data.ms ?? 0));
     draft.finishedAt = new Date(event.at);
+    draft.worker = data.worker ?? draft.worker;
     if (event.type === "step.completed") draft.ancestryHash = hashIn(event.data);
     draft.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
@@ -175,6 +183,7 @@ class Executions {
       step,
       node: step,
       attempt,
+      worker: null,
       state: "scheduled",
       outcome: null,
       scheduledFor: null,

@@ -17,6 +17,7 @@ import { type Explanation, explainDue, explainRun } from "./explain.js";
 import { type HistoryEvent, readHistory } from "./history.js";
 import { errorOf, type RunInfo, readWaiting, runInfo, soundInfo } from "./info.js";
 import { readLog } from "./log.js";
+import { nodesAsMermaid } from "./mermaid.js";
 import type { NodeInfo } from "./nodes.js";
 import { readNextStep } from "./position.js";
 import { type ProgressInfo, progressOf } from "./progress.js";
@@ -221,6 +222,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const run = await this.#record();
     const executions = await this.executions();
     return (await this.#graph(run)).nodes(executions);
+  }
+
+  /** The same as a picture, a flowchart for Mermaid: what has not begun is dashed. */
+  async toMermaid(): Promise<string> {
+    return nodesAsMermaid(await this.nodes());
   }
 
   async #graph(known?: RunRecord) {

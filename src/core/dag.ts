@@ -144,7 +144,10 @@ function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
   const { circle } = orderOf(edgesOf(nodes));
   if (circle === null) return;
   const path = circle.map((id) => (nodes[id] as FrozenNode).name);
-  throw new GraphError(`Graph "${workflow}" goes in a circle: ${path.join(" → ")}.`, { workflow, nodes: path });
+  throw new GraphError(
+    `Graph "${workflow}" goes in a circle: ${path.join(" → ")}. Leave out one of these dependencies.`,
+    { workflow, nodes: path },
+  );
 }
 
 /** Whether two graphs are one plan: their ids are random, and when they were frozen does not matter. */

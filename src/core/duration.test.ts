@@ -74,7 +74,11 @@ describe("parseDuration", () => {
     [Symbol("s"), /is not a duration/],
     [() => 1, /is not a duration/],
     [[1], /is not a duration/],
-    [new Date(5), /is empty/],
+    [
+      new Date(5),
+      /1970-01-01T00:00:00.005Z is a point in time, not a length of time .*sleepUntil\(name, date\) and startAt.*"2 days"/,
+    ],
+    [new Date(Number.NaN), /\(a Date\) is a point in time/],
   ])("refuses %o", (duration, message) => {
     const parse = () => parseDuration(duration as Duration, "timeout");
     expect(parse).toThrow(InvalidInputError);

@@ -73,6 +73,8 @@ function fromText(text: string): number | string {
 }
 
 function fromObject(parts: object): number | string {
+  if (parts instanceof Date)
+    return "is a point in time, not a length of time (for a date there are sleepUntil(name, date) and startAt)";
   const entries = Object.entries(parts);
   if (entries.length === 0) return "is empty";
   let ms = 0;
@@ -86,13 +88,15 @@ function fromObject(parts: object): number | string {
 }
 
 function invalid(duration: unknown, what: string, problem: string): InvalidInputError {
+  const of = what.includes(" ") ? `${what}, ${show(duration)},` : `${what} ${show(duration)}`;
   return new InvalidInputError(
-    `The ${what} ${show(duration)} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
+    `The ${of} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
   );
 }
 
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "(a Date)" : value.toISOString();
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[…]" : `{ ${Object.keys(value)} }`;
   return typeof value === "function" || typeof value === "symbol" ? `(a ${typeof value})` : String(value);
 }

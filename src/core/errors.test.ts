@@ -33,7 +33,11 @@ const cause = new Error("why");
 /** One of each, with its code and what its message must say. */
 const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [new WorkflowNotFoundError("zip"), "WORKFLOW_NOT_FOUND", /"zip" is not registered; start a worker/],
-  [new RunNotFoundError("r1"), "RUN_NOT_FOUND", /^Run r1 does not exist; it may have been pruned\.$/],
+  [
+    new RunNotFoundError("0190b8a0-0000-7000-8000-000000000000"),
+    "RUN_NOT_FOUND",
+    /^Run 0190b8a0-0000-7000-8000-000000000000 does not exist; it may have been pruned\.$/,
+  ],
   [
     new AlreadyActiveError({ workflow: "w", hero: { type: "User", id: "42" }, runId: "r1" }),
     "ALREADY_ACTIVE",
@@ -176,4 +180,10 @@ describe("rebuildError", () => {
     const error = rebuildError({ name: "N", message: "m", stack: "s", code: 5, cause: 1 });
     expect(Object.keys(error)).toEqual(["code"]);
   });
+});
+
+test("a text that cannot be the id of a run is called that, and not pruned", () => {
+  expect(new RunNotFoundError("order-42").message).toBe(
+    "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give.",
+  );
 });

@@ -65,13 +65,19 @@ export class WorkflowNotFoundError extends PawlError {
   }
 }
 
+const looksLikeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /** There is no run with this id. */
 export class RunNotFoundError extends PawlError {
   readonly code = "RUN_NOT_FOUND";
   readonly runId: string;
 
   constructor(runId: string) {
-    super(`Run ${runId} does not exist; it may have been pruned.`);
+    super(
+      looksLikeId.test(runId)
+        ? `Run ${runId} does not exist; it may have been pruned.`
+        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give.`,
+    );
     this.runId = runId;
   }
 }
@@ -149,18 +155,19 @@ function describeIssues(issues: readonly InputIssue[]): string {
 
 // ---- Code and stored runs disagree --------------------------------------------------------------------------------
 
-/** A run stands at a step that the code no longer has. */
+/** A run stands at a step that the code no longer has, or code names a step that there is not. */
 export class StepNotDefinedError extends PawlError {
   readonly code = "STEP_NOT_DEFINED";
   readonly workflow: string;
   readonly step: string;
 
-  constructor(details: { workflow: string; step: string; inGraph?: boolean }) {
+  /** @param details `problem`: the code itself is wrong, and this sentence says how; no open run is concerned */
+  constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
     const step = JSON.stringify(details.step);
     const ways = details.inGraph
       ? "Bring the step back and resume(), or pass over it with skip()."
       : "Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
-    super(`Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
+    super(details.problem ?? `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
     this.workflow = details.workflow;
     this.step = details.step;
   }

@@ -111,23 +111,31 @@ export interface EventData {
 
   /** It is the next one, and waits for its time. */
   "step.scheduled": { waitMs: number };
-  /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. */
-  "step.started": { timeoutMs?: number };
+  /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. `worker`: its name. */
+  "step.started": { timeoutMs?: number; worker?: string };
   /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry.ts`. */
   "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /**
    * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,
    * was canceled or took too long, so the next attempt starts another one. `moved`: the attempt has moved its cursor, so
-   * failures and backoff count from here.
+   * failures and backoff count from here. `worker`: the name of the one that ran it.
    */
-  "step.failed": { error: Failure; ms?: number; retryMs?: number; transient?: boolean; spent?: true; moved?: true };
+  "step.failed": {
+    error: Failure;
+    ms?: number;
+    retryMs?: number;
+    transient?: boolean;
+    spent?: true;
+    moved?: true;
+    worker?: string;
+  };
   /**
    * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
    * further than its predecessor had.
    */
   "step.reattempted": { waitMs: number; ms?: number; rewind?: true; still?: true };
   /** `by: "code"`: its class says that it was removed. */
-  "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number };
+  "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number; worker?: string };
   /** The step, or a condition of its workflow, canceled the run. */
   "step.canceled": { ms?: number };
 

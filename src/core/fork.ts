@@ -39,12 +39,15 @@ class Forking {
   readonly #log: LogInForce;
   readonly #hasOwnGraph: boolean;
   readonly #ownSignalKeys: ReadonlySet<string> | null;
+  /** Steps in which a retry was canceled: they have ended, and are not done. */
+  readonly #canceled: ReadonlySet<string | null>;
 
   constructor(options: ForkOptions) {
     this.#options = options;
     this.#log = logInForce(options.log);
     this.state = this.#log.state;
     this.#ownSignalKeys = fold(options.own).signalKeys;
+    this.#canceled = new Set(this.#log.events.filter(({ type }) => type === "step.canceled").map(({ node }) => node));
     this.#hasOwnGraph = options.own.some(({ type }) => type === "dag.imported");
   }
 
@@ -118,7 +121,7 @@ class Forking {
   #isDone(node: string, op: Op): boolean {
     switch (op.kind) {
       case "step":
-        return op.phase === "completed" || op.phase === "skipped";
+        return op.phase === "completed" || (op.phase === "skipped" && !this.#canceled.has(node));
       case "timer":
         return op.phase === "fired" || this.#log.withdrawn.has(node);
       case "wait":

@@ -43,7 +43,7 @@ describe("resolveRetry", () => {
     [{ jitter: -0.1 }, /jitter/],
     [{ jitter: Number.NaN }, /jitter/],
     [{ jitter: Object.create(null) }, /jitter cannot be an object/],
-    [{ initial: "soon" }, /retry initial "soon"/],
+    [{ initial: "soon" }, /retry initial, "soon",/],
     [{ initial: -5 }, /negative/],
     [{ max: Number.NaN }, /retry max/],
     [{ retryIf: true }, /retryIf/],

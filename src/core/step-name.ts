@@ -13,12 +13,15 @@ export function isAccepted({ accepted }: RunState, key: string): boolean {
 
 /**
  * The name under which the log knows what the code calls `name`: an older one if the step was renamed while the run was
- * open. The older name stays for the whole run, so that its idempotency keys, its children and its numbers stay the same.
+ * open. The older name stays for the whole run, so that its idempotency keys, its cursor, its children and its numbers stay
+ * the same. That holds for a retry, too, which does again under the older name what the failed run had not completed.
  */
 export function recordedName(state: RunState, aliases: Aliases | null, prefix: string, name: string): string {
+  const { ops, redo } = state;
+  const isKnown = (key: string) => ops.has(key) || redo?.has(key) === true;
   const older = state.renamed?.get(name);
-  if (older !== undefined && state.ops.has(prefix + older)) return older;
-  return aliases?.[name]?.find((alias) => state.ops.has(prefix + alias)) ?? name;
+  if (older !== undefined && isKnown(prefix + older)) return older;
+  return aliases?.[name]?.find((alias) => isKnown(prefix + alias)) ?? name;
 }
 
 /** For each name in the code, the names that it had before. */

@@ -10,7 +10,7 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
   if (isDefinition(workflow)) return workflow;
   if (isWorkflowClass(workflow)) return definitionOf(workflow);
   throw new InvalidInputError(
-    "This is not a workflow: it is made by workflow(…), or a class that extends Workflow. To start one by name use pawl.workflow(name).trigger(input).",
+    `This is not a workflow but ${whatItIs(workflow)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; to start one by name use pawl.workflow(name).trigger(input).`,
   );
 }
 

@@ -61,10 +61,14 @@ export interface Declared {
   readonly placed: boolean;
 }
 
+/** How a workflow was written. */
+export type WorkflowStyle = "function" | "class" | "graph";
+
 /** `Input` is what `start` takes and `Output` what `result` gives. */
 export interface WorkflowDefinition<Input = any, Output = any> {
   readonly [definitionBrand]: true;
   readonly name: string;
+  readonly style: WorkflowStyle;
   /** "" when the definition does not say: then open runs go on with whatever code has this name. */
   readonly version: string;
   /** null: a queue of its own name. */

@@ -74,7 +74,7 @@ export function workflow<
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
 export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
   name: string,
-  options: Options & { readonly input?: undefined; readonly output?: StandardSchemaV1<Output, any> },
+  options: Options & { readonly input?: NoSchema; readonly output?: StandardSchemaV1<Output, any> },
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, OutputOf<Options, Output>>;
 export function workflow(
@@ -92,6 +92,7 @@ export function workflow(
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
+    style: "function" as const,
     version: options.version === undefined ? "" : checkName("version", options.version),
     queue: options.queue === undefined ? null : checkName("queue", options.queue),
     priority: checkPriority(options.priority ?? 0),
@@ -131,8 +132,13 @@ function checkSchema(
 ): StandardSchemaV1 | null {
   if (schema === undefined) return null;
   if (typeof schema?.["~standard"]?.validate === "function") return schema;
-  throw new InvalidInputError(`The ${what} of workflow "${name}" is not a Standard Schema (zod, valibot, arktype…).`);
+  throw new InvalidInputError(
+    `The ${what} of workflow "${name}" is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+  );
 }
+
+/** What no schema is: it lets the compiler say of an input that is none what it lacks. */
+type NoSchema = StandardSchemaV1<never, never> | undefined;
 
 /** Priorities are whole numbers that fit every database's integer. */
 export function checkPriority(priority: unknown): number {

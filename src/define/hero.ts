@@ -12,9 +12,51 @@ export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | unde
       `A run of workflow "${name}" is about a hero; start it with { hero: { type: "${policy.type ?? "…"}", id: "…" } }.`,
     );
   }
+  if (typeof hero !== "object" || hero.type === undefined || hero.id === undefined)
+    throw notAReference(name, policy, hero);
   if (policy.type !== null && hero.type !== policy.type)
     throw new InvalidInputError(
       `A run of workflow "${name}" is about a hero of type "${policy.type}", not "${String(hero.type)}".`,
     );
-  return { type: checkName("hero type", hero.type), id: checkName("hero id", hero.id) };
+  return { type: checkName("hero type", hero.type), id: heroId(hero) };
+}
+
+function notAReference(name: string, { type }: HeroPolicy, hero: unknown): InvalidInputError {
+  const given =
+    typeof hero === "object"
+      ? `an object with ${Object.keys(hero as object).join(", ") || "nothing"}`
+      : `a ${typeof hero}`;
+  return new InvalidInputError(
+    `The hero of a run of workflow "${name}" is given by type and id, { type: "${type ?? "…"}", id: "…" }, not as ${given}.`,
+  );
+}
+
+/** @throws InvalidInputError that shows how a number is written */
+export function heroId({ type, id }: { readonly type: unknown; readonly id: unknown }): string {
+  if (typeof id !== "number" && typeof id !== "bigint") return checkName("hero id", id);
+  throw new InvalidInputError(
+    `The hero's id is the ${typeof id} ${id}, and ids of heroes are texts; write { type: "${String(type)}", id: String(id) }, or heroOf(hero) of the class.`,
+  );
+}
+
+/** What the key of a hero may be where it is kept; runs know it as text. */
+export type HeroId = string | number | bigint;
+
+/** @throws InvalidInputError when the class has no `heroType`, or the hero no id */
+export function heroReference(
+  workflow: { readonly name: string; readonly heroType?: unknown },
+  hero: unknown,
+): HeroRef {
+  const { name, heroType } = workflow;
+  if (typeof heroType !== "string")
+    throw new InvalidInputError(
+      `${name}.heroOf(hero) needs the type; add static readonly heroType = "…" to the class.`,
+    );
+  const id: unknown = typeof hero === "object" && hero !== null ? (hero as { readonly id?: unknown }).id : hero;
+  const isId = typeof id === "string" || typeof id === "bigint" || Number.isSafeInteger(id);
+  if (!isId)
+    throw new InvalidInputError(
+      `${name}.heroOf(hero) takes a hero with an \`id\`, or the id itself: a text or a whole number, not ${id === undefined ? "undefined" : `a ${typeof id}`}.`,
+    );
+  return { type: checkName("hero type", heroType), id: checkName("hero id", String(id)) };
 }

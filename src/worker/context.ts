@@ -116,7 +116,9 @@ class Context implements WorkflowContext<any> {
   sleepUntil(name: string, date: Date | number, options: CallOptions = {}): Promise<void> {
     const until = Math.ceil(Number(date));
     if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
-      throw new InvalidInputError(`ctx.sleepUntil("${name}", …) needs a valid date.`);
+      throw new InvalidInputError(
+        `ctx.sleepUntil("${name}", …) needs a valid Date, or milliseconds since 1970; to wait for a length of time call ctx.sleep("${name}", "2 days").`,
+      );
     }
     return this.#timer(name, { until }, { at: until }, options.added === true);
   }

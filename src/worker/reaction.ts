@@ -32,15 +32,17 @@ export function consequenceOf(
   { react, explain, postponed, ...facts }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
+  const worker = turn.host.workerName;
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
-      return eventsOf(reaction, error, execution, explain, facts);
-    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), facts);
+      return eventsOf(reaction, { error, execution, explain, worker, ...facts });
+    const tooOften = () => putOffTooOften(`Step "${key}"`, error);
+    return eventsOf({ kind: "pause" }, { error, execution, explain: tooOften, worker, ...facts });
   } catch (broken) {
     turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, facts);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, { error, execution, explain, worker, ...facts });
   }
 }
 
@@ -50,17 +52,18 @@ interface Consequence {
   readonly signal: FlowSignal | null;
 }
 
-function eventsOf(
-  reaction: Reaction,
-  error: unknown,
-  execution: Execution,
-  explain: ((error: unknown) => string) | undefined,
-  { spent, moved }: Pick<ThrownFrom, "spent" | "moved">,
-): Consequence {
+interface Failed extends Pick<ThrownFrom, "explain" | "spent" | "moved"> {
+  readonly error: unknown;
+  readonly execution: Execution;
+  readonly worker: string;
+}
+
+function eventsOf(reaction: Reaction, { error, execution, explain, spent, moved, worker }: Failed): Consequence {
   const failure = toFailure(error);
   const ended = {
     error: failure,
     ms: execution.elapsedMs,
+    worker,
     ...(spent ? ({ spent: true } as const) : {}),
     ...(moved ? ({ moved: true } as const) : {}),
   };

@@ -53,7 +53,8 @@ export class Scope {
 
   #recordedName(given: string): string {
     const { state, definition } = this.turn;
-    if (state.ops.size === 0 || (definition.aliases === null && state.renamed === null)) return given;
+    if (definition.aliases === null && state.renamed === null) return given;
+    if (state.ops.size === 0 && state.redo === null) return given;
     return recordedName(state, definition.aliases, this.#prefix + (this.#item?.prefix ?? ""), given);
   }
 

@@ -74,6 +74,7 @@ export class Session {
       onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
+      workerName,
       store,
       log,
       committer: this.committer,

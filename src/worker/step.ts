@@ -140,7 +140,8 @@ export class TurnExecution extends Execution {
   started(): NewEvent {
     this.startRecorded = true;
     const { remainingMs } = this;
-    const data = remainingMs === null ? undefined : { timeoutMs: remainingMs };
+    const worker = this.turn.host.workerName;
+    const data = remainingMs === null ? { worker } : { timeoutMs: remainingMs, worker };
     return event("step.started", { node: this.key, attempt: this.attempt }, data);
   }
 

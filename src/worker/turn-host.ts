@@ -22,6 +22,8 @@ export interface Registered {
 }
 
 export interface TurnHost {
+  /** The name of the worker. */
+  readonly workerName: string;
   readonly store: Store;
   readonly committer: Committer;
   readonly log: Logger;

@@ -323,6 +323,72 @@ describe("the hero of an execution", () => {
     expect(seen).toEqual([null, null]);
   });
 
+  test("may be named by the options alone where there is no input", async () => {
+    const seen: unknown[] = [];
+    class Welcome extends Workflow<{ id: string }> {
+      static readonly heroType = "User";
+      static loadHero = (id: string) => ({ id });
+      static {
+        this.step("work", (w) => void seen.push([w.hero, w.input]));
+      }
+    }
+    const t = await start(Welcome);
+    await t.speedrun(await t.pawl.start(Welcome, { hero: Welcome.heroOf({ id: "42" }), tags: ["a"] }));
+    await t.speedrun(await t.pawl.start(Welcome, undefined, { hero: Welcome.heroOf(43) }));
+    expect(seen).toEqual([
+      [{ id: "42" }, undefined],
+      [{ id: "43" }, undefined],
+    ]);
+    const { runs } = await t.pawl.runs({ hero: Welcome.heroOf(42) });
+    expect(runs).toMatchObject([{ hero: { type: "User", id: "42" }, tags: ["a"] }]);
+  });
+
+  test("may be an input, in a workflow that needs none; where that is not clear, the start is refused", async () => {
+    class Tolerant extends Workflow<object | null, void> {
+      static readonly heroType = "User";
+      static loadHero = () => null;
+      static {
+        this.options({ mayProceedWithoutHero: true });
+        this.step("work", () => {});
+      }
+    }
+    class Casting extends Workflow<unknown, { hero: { type: string; id: string } }> {
+      static {
+        this.step("work", () => {});
+      }
+    }
+    const t = await start(Tolerant, Casting);
+    expect(await (await t.pawl.start(Casting, { hero })).get()).toMatchObject({ hero: null, input: { hero } });
+    expect(await errorOf((t.pawl as any).start(Tolerant, { hero }))).toMatchObject({
+      code: "INVALID_INPUT",
+      message:
+        'It is not clear whether the hero in start("Tolerant", { hero }) is an option or an input, as this workflow may go on without one; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
+    });
+    expect((await t.pawl.runs({ workflow: Tolerant })).runs).toEqual([]);
+  });
+
+  test.each([
+    [42, "number 42"],
+    [42n, "bigint 42"],
+  ])("has a text for its id, and %o is answered with how to write it", async (id, shown) => {
+    const t = await start(Onboarding);
+    const message = `The hero's id is the ${shown}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
+    const numbered = { hero: { type: "User", id } } as any;
+    expect(await errorOf(t.pawl.start(Onboarding, numbered))).toMatchObject({ code: "INVALID_INPUT", message });
+    expect(await errorOf(t.pawl.runs(numbered))).toMatchObject({ code: "INVALID_INPUT", message });
+  });
+
+  test.each([
+    [{ id: "42", name: "Ada" }, "an object with id, name"],
+    [{ type: "User" }, "an object with type"],
+    ["42", "a string"],
+  ])("is a reference: %o is answered with how to write one", async (given, shown) => {
+    const t = await start(Onboarding);
+    expect(await errorOf(t.pawl.start(Onboarding, { hero: given as any }))).toMatchObject({
+      message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${shown}.`,
+    });
+  });
+
   test("without a loader is its type and id; without a hero it is null", async () => {
     const seen: unknown[] = [];
     const Plain = working((w) => void seen.push(w.hero));

@@ -382,6 +382,7 @@ const onlyChecked = (_body: () => unknown) => {};
 test("what the compiler knows of tasks", () => {
   onlyChecked(() => {
     class Order extends Workflow<{ readonly name: string }> {
+      static loadHero = (name: string) => ({ name });
       readonly limit = 5;
       async check_fraud() {}
       get risky() {
@@ -418,6 +419,14 @@ test("what the compiler knows of tasks", () => {
     Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}), args: { id: 1 } });
     // @ts-expect-error: a function is not a job
     Order.task("by_handle", { job: () => {} });
+    // @ts-expect-error: the id is a number
+    Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}), args: { id: "1" } });
+    // @ts-expect-error: the job needs its arguments
+    Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}) });
+    Order.task("by_handle", {
+      job: job("CheckFraud", (_args: { id: number }) => {}),
+      args: (w) => ({ id: w.hero.name.length }),
+    });
     // @ts-expect-error: null replaces the step before; there is nothing to add
     Order.step("anything", { alsoDependsOn: null }, () => {});
   });

@@ -107,7 +107,7 @@ test.each([
   [
     "a.ts",
     'import { Workflow } from "pawl";\nexport class A extends Workflow { static { this.step("gone"); } }',
-    /has no step "gone"/,
+    /Step "gone" of workflow A has no function, and the class has no method of that name; it has no methods\./,
   ],
 ])("%s with %j is refused in one sentence", async (file, text, sentence) => {
   const folder = newFolder();

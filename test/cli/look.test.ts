@@ -178,6 +178,12 @@ test("show tells of a paused run why, and of a class what comes next", async () 
   expect(onboarding).toMatch(/^ {2}say "hi" +scheduled +in 2 days +░$/m);
 });
 
+test("show --mermaid draws the steps of a run and how far it is with each", async () => {
+  expect(await stocked.folder.text("show", stocked.ids.onboarding, "--mermaid")).toMatch(
+    /^flowchart TD\n {2}n1\["welcome"\]:::completed\n {2}n2\["say #34;hi#34;"\]:::scheduled\n {2}n1 --> n2\n {2}classDef completed /,
+  );
+});
+
 test("show numbers the attempts, and does not dwell on an error that was made good", async () => {
   const text = await stocked.folder.text("show", stocked.ids.flaky);
   expect(text).toMatch(/^ {2}call +failed +.*the line is busy$/m);

@@ -1,6 +1,6 @@
-import { type ExecutionInfo, type HistoryEvent, PermanentError, workflow } from "pawl";
+import { type ExecutionInfo, graph, type HistoryEvent, PermanentError, step, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
+import { errorOf, gate, start, until, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
@@ -268,4 +268,69 @@ forEachStore((kind) => {
     expect((await w.pawl.metrics(takesTime)).durations).toMatchObject({ p50: 300 });
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
+});
+
+describe("an execution knows its worker", () => {
+  test("when its start was recorded, when it failed, and when its worker died", async () => {
+    const w = await world();
+    const [entered, leave] = [gate(), gate()];
+    let fails = true;
+    let dies = true;
+    const wf = workflow("wf", async (ctx) => {
+      await ctx.step("quick", () => 1);
+      await ctx.step("recorded", () => 2, { onCrash: "pause" });
+      await ctx.step("flaky", () => {
+        if (fails) throw new Error("no");
+      });
+      await ctx.step("deadly", async () => {
+        entered.open();
+        if (dies) await leave.opened;
+      });
+    });
+    const first = await w.worker([wf], { name: "worker-1" });
+    const run = await w.pawl.start(wf);
+    const due = await first.settle();
+    fails = false;
+    w.clock.moveTo(due as number);
+    void first.settle();
+    await entered.opened;
+    await until(async () =>
+      (await run.history()).some(({ type, node }) => type === "step.started" && node === "deadly"),
+    );
+    await first.kill();
+    dies = false;
+    const second = await w.worker([wf], { name: "worker-2" });
+    await second.settle();
+    leave.open();
+    expect(await run.status()).toBe("completed");
+    const found = (await run.executions()).map(({ step, attempt, outcome, worker }) => [
+      step,
+      attempt,
+      outcome,
+      worker,
+    ]);
+    expect(found).toEqual([
+      ["quick", 1, "success", null],
+      ["recorded", 1, "success", "worker-1"],
+      ["flaky", 1, "reattempted_by_exception", "worker-1"],
+      ["flaky", 2, "success", null],
+      ["deadly", 1, "abandoned", "worker-1"],
+      ["deadly", 2, "success", null],
+    ]);
+  });
+});
+
+test("a run is drawn with what has not begun", async () => {
+  const [a, b] = [step("a", () => 1), step("b", () => 2)];
+  const sleepy = step("sleepy", (ctx) => ctx.sleep("rest", "1 day"));
+  const drawn = graph("drawn", [a, sleepy.after(a), b.after(sleepy)]);
+  const t = await start(drawn);
+  const run = await t.pawl.start(drawn);
+  await t.settle();
+  const picture = await run.toMermaid();
+  expect(picture).toContain('n1["a"]:::completed');
+  expect(picture).toContain('n2["sleepy"]:::executing');
+  expect(picture).toContain('n3["b"]:::pending');
+  expect(picture).toContain("n2 --> n3");
+  expect(picture).toContain("classDef pending stroke-dasharray");
 });

@@ -1,7 +1,18 @@
 /** When a graph begins, under which key and name, and about whom: the options of start hold for graphs, too. */
-import { InvalidInputError, InvalidStateError, job } from "pawl";
-import { expect, test } from "vitest";
-import { errorOf, world } from "../function-style/support.js";
+import {
+  type BuildOptions,
+  graph,
+  InvalidInputError,
+  InvalidStateError,
+  job,
+  Pawl,
+  step,
+  Workflow,
+  workflow,
+} from "pawl";
+import { describe, expect, test } from "vitest";
+import { MemoryStore } from "../../src/store/memory/index.js";
+import { errorOf, silent, world } from "../function-style/support.js";
 import { forEachStore } from "../stores/harness.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./support.js";
 
@@ -103,8 +114,91 @@ test("a delay, a priority, a hero and tags are those of the run; the runs of its
   const [nodeRun] = await nodeRunsOf(w, "Noop");
   expect(nodeRun).toMatchObject({ hero: null, priority: 4 });
   expect((await w.pawl.runs({ hero: options.hero })).runs.map(({ id }) => id)).toEqual([run.id]);
-  // Two graphs about the same hero are nothing unusual.
-  await w.pawl.build("mine", (g) => g.node("a", { job: noop }), { hero: options.hero });
+});
+
+forEachStore((kind) => {
+  test("one graph of a name is active for a hero at a time, unless several are allowed", async () => {
+    const w = await jobWorld(kind, noop);
+    const hero = { type: "User", id: "42" };
+    const build = (name: string, options: BuildOptions) =>
+      w.pawl.build(name, (g) => g.node("a", { job: noop }), options);
+    const first = await build("mine", { hero, start: false });
+    expect(await errorOf(build("mine", { hero }))).toMatchObject({
+      name: "AlreadyActiveError",
+      runId: first.id,
+      workflow: "mine",
+      hero,
+    });
+    await build("others", { hero });
+    await build("mine", { hero: { type: "User", id: "43" } });
+    await build("mine", { hero, allowMultiple: true });
+    expect((await w.pawl.runs({ workflow: "mine", hero })).runs).toHaveLength(2);
+    await first.start();
+    await w.toTheEnd();
+    const again = await build("mine", { hero });
+    expect(again.id).not.toBe(first.id);
+  });
+});
+
+describe("a name stands for one thing", () => {
+  class Onboarding extends Workflow {
+    static {
+      this.step("a", () => {});
+    }
+  }
+  const taken = 'build("Onboarding", …) takes the name of a workflow that is registered; give the graph another name.';
+
+  test("a graph that takes the name of a class is refused, in the process of the class and in others", async () => {
+    const store = new MemoryStore();
+    const [one, other] = [new Pawl(store, silent), new Pawl(store, silent)];
+    await one.start(Onboarding);
+    for (const pawl of [one, other])
+      expect(await errorOf(pawl.build("Onboarding", (g) => g.node("a", { job: noop })))).toMatchObject({
+        code: "INVALID_INPUT",
+        message: taken,
+      });
+    expect((await one.runs()).runs).toHaveLength(1);
+  });
+
+  test("a class that takes the name of a graph is refused", async () => {
+    const { pawl } = await world();
+    await pawl.build("Onboarding", (g) => g.node("a", { job: noop }));
+    const message =
+      'The name "Onboarding" belongs to graphs that are built at run time, build("Onboarding", …); give the workflow another name.';
+    expect(await errorOf(pawl.start(Onboarding))).toMatchObject({ code: "INVALID_INPUT", message });
+    expect(await errorOf(pawl.worker({ workflows: [Onboarding] }).start())).toMatchObject({ message });
+  });
+
+  test("two workflows of one name and of different styles are refused; new code of the same style is a deploy", async () => {
+    const { pawl } = await world();
+    await pawl.start(Onboarding);
+    const drawn = graph("Onboarding", [step("a", () => {})]);
+    const message =
+      'Two workflows are called "Onboarding": a class, and a graph, graph(…); give one of them another name, or a version.';
+    expect(await errorOf(pawl.start(drawn))).toMatchObject({ code: "INVALID_INPUT", message });
+    expect(await errorOf(pawl.worker({ workflows: [drawn] }).start())).toMatchObject({ message });
+    expect(await errorOf(pawl.start(workflow("Onboarding", () => {})))).toMatchObject({ code: "INVALID_INPUT" });
+    await pawl.start(graph("Onboarding", [step("a", () => {})], { version: "2" }));
+    const Redeployed = class Onboarding extends Workflow {
+      static {
+        this.step("b", () => {});
+      }
+    };
+    await pawl.start(Redeployed);
+  });
+
+  test("whether a graph's name is free is asked once per process and name", async () => {
+    const store = new MemoryStore();
+    let asked = 0;
+    const workflowOf = store.workflow.bind(store);
+    store.workflow = (name) => {
+      asked += 1;
+      return workflowOf(name);
+    };
+    const pawl = new Pawl(store, silent);
+    for (let time = 0; time < 3; time += 1) await pawl.build("mine", (g) => g.node("a", { job: noop }));
+    expect(asked).toBe(1);
+  });
 });
 
 test("nodes have the priority and the tags of their jobs, whoever coordinates", async () => {

@@ -333,6 +333,93 @@ describe("a retry", () => {
     expect(ran).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
   });
 
+  test.each(["aliases", "resume({ renamed })"])(
+    "of a resumable step that was renamed goes on at its cursor, with the idempotency keys that it had: by %s",
+    async (how) => {
+      const keys: string[] = [];
+      const bill = (name: string, aliases?: Record<string, string[]>) =>
+        class Bill extends Workflow {
+          static {
+            this.options({ name: "Bill", onException: "fail", ...(aliases === undefined ? {} : { aliases }) });
+            this.resumableStep(name, (w, iter) => {
+              keys.push(w.idempotencyKey);
+              return iter.over(["ada", "grace", "joan"], (one) => (one === "joan" ? flaky() : did(one, 0)));
+            });
+          }
+        };
+      const w = await world();
+      const Before = bill("bill");
+      const before = await w.worker([Before]);
+      const run = await w.pawl.start(Before);
+      await before.settle();
+      expect(await run.status()).toBe("failed");
+      await before.worker.stop();
+      broken = false;
+      const again = await run.retry();
+      if (how === "aliases") {
+        await (await w.worker([bill("charge", { charge: ["bill"] })])).settle();
+      } else {
+        await again.pause();
+        await again.resume({ renamed: { bill: "charge" } });
+        await (await w.worker([bill("charge")])).settle();
+      }
+      expect(await again.status()).toBe("completed");
+      expect(ran).toEqual(["ada", "grace", "flaky"]);
+      expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
+      expect((await again.executions()).map(({ step }) => step)).toEqual(["bill"]);
+    },
+  );
+
+  test("goes on with the step in which the retry before it was canceled, at its cursor", async () => {
+    let cancels = true;
+    class Bill extends Workflow {
+      static {
+        this.resumableStep("bill", { onException: "fail" }, (w, iter) =>
+          iter.over(["ada", "grace", "joan", "mary"], (name) => {
+            if (name === "grace") flaky();
+            if (name === "joan" && cancels) w.cancel("not now");
+            did(name, 0);
+          }),
+        );
+        this.step("after", () => did("after", 0));
+      }
+    }
+    const w = await small(Bill);
+    const run = await w.pawl.start(Bill);
+    await w.settle();
+    broken = false;
+    const canceled = await run.retry();
+    await w.toTheEnd();
+    expect(await canceled.status()).toBe("canceled");
+    cancels = false;
+    const again = await run.retry();
+    expect(again.id).not.toBe(canceled.id);
+    await w.toTheEnd();
+    expect(await again.status()).toBe("completed");
+    expect(ran).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
+  });
+
+  test("of a function's step that was renamed has the idempotency key that it had", async () => {
+    const keys: string[] = [];
+    const pay = (name: string, aliases?: Record<string, string[]>) =>
+      workflow("pay", aliases === undefined ? {} : { aliases }, (ctx) =>
+        ctx.step(name, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey);
+          return flaky();
+        }),
+      );
+    const w = await world();
+    const before = await w.worker([pay("bill")]);
+    const run = await w.pawl.start(pay("bill"));
+    await before.settle();
+    await before.worker.stop();
+    broken = false;
+    const again = await run.retry();
+    await (await w.worker([pay("charge", { charge: ["bill"] })])).settle();
+    expect(await again.result()).toBe("well");
+    expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
+  });
+
   test("undoes what it has taken over, and only what the first had not undone itself", async () => {
     const undone: string[] = [];
     const wf = workflow("wf", async (ctx) => {

@@ -7,7 +7,9 @@ import {
   type ChildHandle,
   connect,
   discoverWorkflows,
+  type HeroRef,
   InvalidInputError,
+  job,
   type MapResult,
   type Pawl,
   type RunHandle,
@@ -184,6 +186,177 @@ describe("the workflow in a step", () => {
   });
 });
 
+describe("the hero", () => {
+  test("of a class with steps needs a loader, unless it is no more than its reference", () => {
+    onlyChecked(async () => {
+      class Unloaded extends Workflow<User> {
+        static {
+          // @ts-expect-error: nothing would load the user
+          this.step("a");
+          // @ts-expect-error: nor for a function
+          this.step("b", () => {});
+          // @ts-expect-error: nor for one with options
+          this.step("c", { wait: 1 }, () => {});
+          // @ts-expect-error: nor for a task
+          this.task("d", () => {});
+          // @ts-expect-error: nor for a resumable step
+          this.resumableStep("e", () => {});
+        }
+        a() {}
+      }
+      // @ts-expect-error: nothing would load the user
+      await pawl.start(Unloaded, undefined, { hero: user });
+      class MayBeGone extends Workflow<User | null> {
+        static {
+          // @ts-expect-error: nothing would load the user, if there is one
+          this.step("a", () => {});
+        }
+      }
+      class Strange extends Workflow<User> {
+        static loadHero = (_id: string) => ({ title: "not a user" });
+        static {
+          // @ts-expect-error: that is no user
+          this.step("a", () => {});
+        }
+      }
+      class Reference extends Workflow<HeroRef> {
+        static {
+          this.step("a", (w) => expectTypeOf(w.hero.id).toEqualTypeOf<string>());
+        }
+      }
+      class Untyped extends Workflow<any> {
+        static {
+          this.step("a", () => {});
+        }
+      }
+      class Heroless extends Workflow<null> {
+        static {
+          this.step("a", () => {});
+        }
+      }
+      /** Its children know how. */
+      abstract class Frame extends Workflow<User> {
+        static {
+          this.step("a", (w) => expectTypeOf(w.hero).toEqualTypeOf<User>());
+        }
+      }
+      class Child extends Frame {
+        static loadHero = (id: string) => users.find(id);
+        static {
+          this.step("b", () => {});
+        }
+      }
+      class Orphan extends Frame {
+        static {
+          // @ts-expect-error: nobody does
+          this.step("b", () => {});
+        }
+      }
+      return [MayBeGone, Strange, Reference, Untyped, Heroless, Child, Orphan];
+    });
+  });
+});
+
+describe("`this`", () => {
+  test("in a function of a step is the workflow", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", function () {
+        expectTypeOf(this).toEqualTypeOf<Onboarding>();
+        expectTypeOf(this.hero).toEqualTypeOf<User>();
+      });
+      Onboarding.step("a", { wait: 1 }, async function (w) {
+        expectTypeOf(this).toEqualTypeOf(w);
+      });
+      Onboarding.step(async function receipt() {
+        expectTypeOf(this.greeting).toEqualTypeOf<string>();
+      });
+      Onboarding.task("a", function () {
+        expectTypeOf(this).toEqualTypeOf<Onboarding>();
+      });
+      Onboarding.resumableStep("a", async function (_w, iter) {
+        expectTypeOf(this).toEqualTypeOf<Onboarding>();
+        expectTypeOf(iter).toEqualTypeOf<StepIterator>();
+      });
+      Onboarding.step("a", function () {
+        // @ts-expect-error: nobody has this
+        this.hera;
+      });
+    });
+  });
+});
+
+describe("a job", () => {
+  const resize = job("Resize", (_args: { file: string }) => 1);
+  const tick = job("Tick", () => {});
+
+  test("of a step gets the arguments that it takes", () => {
+    onlyChecked(() => {
+      Onboarding.step("a", { job: resize, args: { file: "a" } });
+      Onboarding.step("a", { job: resize, args: (w) => ({ file: w.hero.name }) });
+      Onboarding.step("a", { job: resize, args: async (w) => ({ file: w.greeting }), wait: "1h" });
+      Onboarding.step("a", { job: tick });
+      Onboarding.step("a", { job: "Resize", args: { any: "thing" } });
+      Onboarding.step("a", { job: "Resize" });
+      Onboarding.step("send_reminder", { job: resize, args: { file: "a" } });
+      // @ts-expect-error: a text, not a number
+      Onboarding.step("a", { job: resize, args: { file: 5 } });
+      // @ts-expect-error: no such argument
+      Onboarding.step("a", { job: resize, args: { file: "a", quality: 5 } });
+      // @ts-expect-error: the arguments are missing
+      Onboarding.step("a", { job: resize });
+      // @ts-expect-error: a text, not a number
+      Onboarding.step("a", { job: resize, args: (w) => ({ file: w.limit }) });
+      // @ts-expect-error: heroes have no such thing
+      Onboarding.step("a", { job: resize, args: (w) => ({ file: w.hero.nam }) });
+      // @ts-expect-error: it takes none
+      Onboarding.step("a", { job: tick, args: 5 });
+      // @ts-expect-error: a job or a function
+      Onboarding.step("a", { job: tick }, () => {});
+      // @ts-expect-error: no such option
+      Onboarding.step("a", { job: tick, wiat: "1h" });
+    });
+  });
+});
+
+describe("heroOf", () => {
+  class Numbered extends Workflow<{ readonly id: number; readonly name: string }> {
+    static readonly heroType = "Customer";
+    static loadHero = (id: string) => ({ id: Number(id), name: "" });
+  }
+
+  test("takes the hero of the class or an id, and keeps the type", () => {
+    onlyChecked(() => {
+      expectTypeOf(Numbered.heroOf({ id: 42, name: "Ada" })).toEqualTypeOf<HeroRef<"Customer">>();
+      expectTypeOf(Numbered.heroOf(42)).toEqualTypeOf<HeroRef<"Customer">>();
+      // @ts-expect-error: a customer has a name
+      Numbered.heroOf({ id: 42 });
+      // @ts-expect-error: users have no id here
+      Onboarding.heroOf({ name: "Ada", deactivated: false });
+      class Untyped extends Workflow<User> {}
+      // @ts-expect-error: it has no type of hero
+      Untyped.heroOf("42");
+    });
+  });
+
+  test("makes a text of a number", () => {
+    expect(Numbered.heroOf({ id: 42, name: "Ada" })).toEqual({ type: "Customer", id: "42" });
+    expect(Numbered.heroOf(42n)).toEqual({ type: "Customer", id: "42" });
+    expect(Numbered.heroOf("a-42")).toEqual({ type: "Customer", id: "a-42" });
+  });
+
+  test("says what is missing", () => {
+    class Untyped extends Workflow {}
+    expect(() => (Untyped as any).heroOf("42")).toThrow(
+      'Untyped.heroOf(hero) needs the type; add static readonly heroType = "…" to the class.',
+    );
+    expect(() => (Numbered as any).heroOf({ name: "Ada" })).toThrow(
+      "Numbered.heroOf(hero) takes a hero with an `id`, or the id itself: a text or a whole number, not undefined.",
+    );
+    expect(() => Numbered.heroOf(Number.NaN)).toThrow("a text or a whole number");
+    expect(() => Numbered.heroOf("")).toThrow("must not be empty");
+  });
+});
+
 describe("the output", () => {
   test("of finish is that of the class", () => {
     onlyChecked(() => {
@@ -192,6 +365,7 @@ describe("the output", () => {
       // @ts-expect-error: a text, not a number
       Onboarding.step("a", (w) => w.finish(5));
       class Nothing extends Workflow<User> {
+        static loadHero = (id: string) => users.find(id);
         static {
           // @ts-expect-error: it has no output
           this.step("a", (w) => w.finish("done"));
@@ -242,6 +416,10 @@ describe("options", () => {
       Onboarding.options({ queue: "mail", priority: 10, onException: "pause", terminalAction: "skip" });
       Onboarding.options({ onException: [{ on: RangeError, action: "skip" }, (error) => error.code && "fail"] });
       Onboarding.options({ input: z.object({ ids: z.array(z.number()) }) });
+      // @ts-expect-error: its steps do not expect a hero that is null
+      Onboarding.options({ mayProceedWithoutHero: true });
+      class Perhaps extends Workflow<User | null> {}
+      Perhaps.options({ mayProceedWithoutHero: true });
       // @ts-expect-error: there is no such option
       Onboarding.options({ queu: "mail" });
       // @ts-expect-error: there is no such action
@@ -385,6 +563,7 @@ describe("start", () => {
     onlyChecked(async () => {
       class Anybody extends Workflow<User> {
         static heroType = "User";
+        static loadHero = (id: string) => users.find(id);
       }
       await pawl.start(Anybody, undefined, { hero: { type: "Company", id: "42" } });
       // @ts-expect-error: but somebody it must be
@@ -395,7 +574,9 @@ describe("start", () => {
   test("needs no hero for a class that is about nobody, or may proceed without", () => {
     onlyChecked(async () => {
       class Nobody extends Workflow {}
-      class Perhaps extends Workflow<User | null, number> {}
+      class Perhaps extends Workflow<User | null, number> {
+        static loadHero = (id: string) => users.find(id);
+      }
       await pawl.start(Nobody);
       await pawl.start(Nobody, undefined, { delay: "1h" });
       await pawl.start(Nobody, undefined, { hero: user });
@@ -403,6 +584,34 @@ describe("start", () => {
       await pawl.start(Perhaps, 5, { hero: user });
       // @ts-expect-error: its input it needs all the same
       await pawl.start(Perhaps);
+    });
+  });
+
+  test("takes the options in place of an input that there is not", () => {
+    onlyChecked(async () => {
+      class Welcome extends Workflow<User> {
+        static readonly heroType = "User";
+        static loadHero = (id: string) => users.find(id);
+      }
+      await pawl.start(Welcome, { hero: user });
+      await pawl.start(Welcome, { hero: Welcome.heroOf("42"), delay: "1h" });
+      await pawl.start(Welcome, undefined, { hero: user });
+      // @ts-expect-error: who is it about?
+      await pawl.start(Welcome);
+      // @ts-expect-error: who is it about?
+      await pawl.start(Welcome, { delay: "1h" });
+      // @ts-expect-error: not a user
+      await pawl.start(Welcome, { hero: { type: "Company", id: "42" } });
+      // @ts-expect-error: no such option
+      await pawl.start(Welcome, { hero: user, dealy: "1h" });
+      class Reference extends Workflow<HeroRef> {}
+      // @ts-expect-error: a class that loads no hero takes its options behind the input
+      await pawl.start(Reference, { hero: user });
+      // @ts-expect-error: this one has an input
+      await pawl.start(Onboarding, { hero: user });
+      class Nobody extends Workflow {}
+      // @ts-expect-error: a workflow that needs no hero takes its options behind the input
+      await pawl.start(Nobody, { delay: "1h" });
     });
   });
 
@@ -525,8 +734,34 @@ describe("when a class is first used", () => {
   }
   class MisplacedBefore extends Workflow {
     static {
-      this.step("a", () => {});
-      this.step("b", { beforeStep: "aa" }, () => {});
+      this.step("alpha", () => {});
+      this.step("b", { beforeStep: "alpah" }, () => {});
+    }
+  }
+  class Independent extends Workflow {
+    static {
+      this.step("alpha", () => {});
+      this.task("b", { dependsOn: ["alpha", "alpah"] }, () => {});
+    }
+  }
+  class MisspeltMethod extends Workflow {
+    static {
+      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      this.step("send_remindr");
+    }
+    async send_reminder() {}
+    async send_welcome() {}
+    get done() {
+      return true;
+    }
+  }
+  class MisspeltCondition extends Workflow {
+    static {
+      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      this.step("a", { skipIf: "unsubscribd" }, () => {});
+    }
+    get unsubscribed() {
+      return true;
     }
   }
   class WithoutMethod extends Workflow {
@@ -557,16 +792,68 @@ describe("when a class is first used", () => {
   }
 
   const refused: readonly [string, WorkflowClass, object][] = [
-    ["a step after one that is not there", MisplacedAfter, new StepNotDefinedError(at("MisplacedAfter", "aa"))],
-    ["a step before one that is not there", MisplacedBefore, new StepNotDefinedError(at("MisplacedBefore", "aa"))],
-    ["a method that is not there", WithoutMethod, new StepNotDefinedError(at("WithoutMethod", "send"))],
+    [
+      "a step after one that is not there",
+      MisplacedAfter,
+      notDefined(
+        "MisplacedAfter",
+        "aa",
+        'Step "b" of workflow MisplacedAfter has afterStep: "aa", which is not one of its steps; its other steps are "a".',
+      ),
+    ],
+    [
+      "a step before one that is not there",
+      MisplacedBefore,
+      notDefined(
+        "MisplacedBefore",
+        "alpah",
+        'Step "b" of workflow MisplacedBefore has beforeStep: "alpah", which is not one of its steps; did you mean "alpha"? Its other steps are "alpha".',
+      ),
+    ],
+    [
+      "a method that is not there",
+      WithoutMethod,
+      notDefined(
+        "WithoutMethod",
+        "send",
+        'Step "send" of workflow WithoutMethod has no function, and the class has no method of that name; it has no methods.',
+      ),
+    ],
+    [
+      "a method that is misspelt",
+      MisspeltMethod,
+      notDefined(
+        "MisspeltMethod",
+        "send_remindr",
+        'Step "send_remindr" of workflow MisspeltMethod has no function, and the class has no method of that name; did you mean "send_reminder"? Its methods are "send_reminder", "send_welcome".',
+      ),
+    ],
+    [
+      "a step or task to depend on that is not there",
+      Independent,
+      expect.objectContaining({
+        code: "GRAPH_ERROR",
+        message:
+          '"b" of workflow Independent depends on "alpah", which does not exist; did you mean "alpha"? Its other steps and tasks are "alpha".',
+      }),
+    ],
     ["a condition that is not there", WithoutCondition, about("WithoutCondition", "unsubscribed")],
+    [
+      "a condition that is misspelt",
+      MisspeltCondition,
+      about(
+        "MisspeltCondition",
+        'no member of that name; did you mean "unsubscribed"[?] Its members are "unsubscribed"[.]$',
+      ),
+    ],
     ["a reason to cancel that is not there", WithoutReason, about("WithoutReason", "deactivated")],
     ["a member that hides one of ctx", Hiding, about("Hiding", '"sleep"')],
   ];
 
-  function at(name: string, step: string) {
-    return { workflow: name, step };
+  function notDefined(name: string, step: string, message: string) {
+    const error = new StepNotDefinedError({ workflow: name, step, problem: message });
+    expect(error.message).toBe(message);
+    return error;
   }
 
   function about(name: string, problem: string) {
@@ -587,7 +874,7 @@ describe("when a class is first used", () => {
       onTestFinished(() => t.close());
       const run = await t.pawl.start(parent);
       await t.speedrun(run);
-      expect(await run.result()).toMatch(/StepNotDefinedError|InvalidInputError/);
+      expect(await run.result()).toMatch(/StepNotDefinedError|InvalidInputError|GraphError/);
       expect((await t.pawl.runs()).runs).toHaveLength(1);
     });
 

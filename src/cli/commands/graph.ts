@@ -1,9 +1,10 @@
+import { didYouMean } from "../../core/nearest.js";
 import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.js";
+import { mermaidText } from "../../define/graph/drawing.js";
 import type { GraphDefinition } from "../../define/graph/graph.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { loadDefinitions } from "../load.js";
-import { didYouMean } from "../nearest.js";
 
 export const graph = command({
   name: "graph",
@@ -47,12 +48,9 @@ const nodesOf = ({ declared }: WorkflowDefinition): readonly DeclaredNode[] => d
 const dataOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toJSON() : { name: one.name, nodes: nodesOf(one) });
 const pictureOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toMermaid() : chain(nodesOf(one)));
 
-/** A class has a chain of steps, whose names have nothing in them that Mermaid could take amiss but quotes. */
 function chain(nodes: readonly DeclaredNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
-  const boxes = nodes.map(
-    ({ name }) => `  ${ids.get(name)}["${name.replace(/[#"<>|&;]/g, (one) => `#${one.charCodeAt(0)};`)}"]`,
-  );
+  const boxes = nodes.map(({ name }) => `  ${ids.get(name)}["${mermaidText(name)}"]`);
   const arrows = nodes.flatMap(({ name, after }) => after.map((before) => `  ${ids.get(before)} --> ${ids.get(name)}`));
   return ["flowchart TD", ...boxes, ...arrows].join("\n");
 }

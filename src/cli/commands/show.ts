@@ -6,15 +6,27 @@ export const show = command({
   name: "show",
   about: "Show one run: its steps, what it waits for, its last error",
   args: ["<run>"],
-  options: { all: { type: "boolean", about: "Draw every execution, however many there are" } },
+  options: {
+    all: { type: "boolean", about: "Draw every execution, however many there are" },
+    mermaid: { type: "boolean", about: "Draw its steps and their states as a flowchart for Mermaid" },
+  },
   example: "pawl show 019a8c3f",
 
   run: (call) =>
     withRun(call, async (run) => {
+      if (call.options.mermaid === true) {
+        const [picture, nodes] = await Promise.all([run.toMermaid(), run.nodes()]);
+        return call.out.print({ id: run.id, nodes, mermaid: picture }, () => picture.trimEnd());
+      }
       const info = await run.get();
-      const [executions, progress, explanation] = await Promise.all([run.executions(), run.progress(), run.explain()]);
-      call.out.print({ ...info, executions, progress, why: explanation }, () =>
-        drawRun({ info, executions, progress, explanation }, call.out, call.options.all === true),
+      const [executions, nodes, progress, explanation] = await Promise.all([
+        run.executions(),
+        run.nodes(),
+        run.progress(),
+        run.explain(),
+      ]);
+      call.out.print({ ...info, executions, nodes, progress, why: explanation }, () =>
+        drawRun({ info, executions, nodes, progress, explanation }, call.out, call.options.all === true),
       );
     }),
 });

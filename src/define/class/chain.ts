@@ -1,5 +1,6 @@
 /** The chain of a class: its parents' steps and its own, each in its place. */
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
+import { knownNames } from "../known-names.js";
 import type { Declarations, StepDeclaration } from "./declarations.js";
 
 export interface ChainStep extends StepDeclaration {
@@ -23,11 +24,22 @@ export function resolveChain(
     if (beforeStep !== undefined && afterStep !== undefined)
       throw new InvalidInputError(`Step "${step.name}" of ${workflow} has both beforeStep and afterStep; give one.`);
     const anchor = beforeStep ?? afterStep;
-    if (anchor !== undefined && !names.has(anchor)) throw new StepNotDefinedError({ workflow, step: anchor });
+    if (anchor !== undefined && !names.has(anchor)) throw unknownAnchor(workflow, step, anchor, [...names]);
     (anchor === undefined ? chain : positioned).push(step);
   }
   insertAll(workflow, chain, positioned);
   return { chain, tasks };
+}
+
+function unknownAnchor(workflow: string, step: ChainStep, anchor: string, names: readonly string[]) {
+  const option = step.options.beforeStep === undefined ? "afterStep" : "beforeStep";
+  const others = names.filter((name) => name !== step.name);
+  const problem = `Step "${step.name}" of workflow ${workflow} has ${option}: "${anchor}", which is not one of its steps`;
+  return new StepNotDefinedError({
+    workflow,
+    step: anchor,
+    problem: problem + knownNames(anchor, "other steps", others),
+  });
 }
 
 /** A step without a name is called by its place among the declared: step_1, step_2… */
@@ -40,7 +52,7 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
   for (const { name } of steps) {
     if (seen.has(name))
       throw new InvalidInputError(
-        `Workflow ${workflow} has two steps called "${name}". To change an inherited step, override its method.`,
+        `Workflow ${workflow} has two steps called "${name}"; give one another name. To change an inherited step, override its method.`,
       );
     seen.add(name);
   }

@@ -6,10 +6,14 @@ export type Awaitable<T> = T | Promise<T>;
 type Base = Workflow<any, any, any>;
 
 /** The methods that a class adds. */
-export type MethodName<W> = {
-  [Name in Exclude<keyof W, keyof Base>]: W[Name] extends (...args: any[]) => unknown ? Name : never;
-}[Exclude<keyof W, keyof Base>] &
-  string;
+export type MethodName<W> = Spelt<
+  {
+    [Name in Exclude<keyof W, keyof Base>]: W[Name] extends (...args: any[]) => unknown ? Name : never;
+  }[Exclude<keyof W, keyof Base>]
+>;
+
+/** In a message of the compiler, the names themselves and not what they are called here. */
+type Spelt<Names> = Names extends infer Name extends string ? Name : never;
 
 /** The members that a class adds and that can tell whether something is so: getters, properties, methods. */
 export type ConditionName<W> = {

@@ -3,12 +3,12 @@ import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { scopeMark } from "../../core/scope.js";
 import {
+  type AnyStepOptions,
   type ClassOptions,
   checkClassOptions,
   checkCondition,
   checkResumableOptions,
   checkStepOptions,
-  type ResumableStepOptions,
 } from "./options.js";
 
 export type AnyCondition = boolean | string | ((w: any) => unknown);
@@ -17,7 +17,7 @@ export interface StepDeclaration {
   /** null: it has none of its own and is named by its place. */
   readonly name: string | null;
   readonly kind: "plain" | "resumable" | "task";
-  readonly options: ResumableStepOptions<any>;
+  readonly options: AnyStepOptions;
   /** null: the method of that name. */
   readonly fn: ((w: any, iter?: any) => unknown) | null;
 }
@@ -72,13 +72,13 @@ export class Declarations {
       );
     }
     (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, what);
-    checkFit(kind, options as ResumableStepOptions<any>, fn, what);
+    checkFit(kind, options as AnyStepOptions, fn, what);
     // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
     const name = given ?? (hasName(fn) ? checkStepName(fn.name) : null);
     this.steps.push({
       kind,
       name,
-      options: { ...(options as ResumableStepOptions<any>) },
+      options: { ...(options as AnyStepOptions) },
       fn: (fn ?? null) as StepDeclaration["fn"],
     });
   }
@@ -94,19 +94,23 @@ export class Declarations {
 /** Options that exist, but not for this. */
 function checkFit(
   kind: StepDeclaration["kind"],
-  { beforeStep, afterStep, job, args }: ResumableStepOptions<any>,
+  { beforeStep, afterStep, job, args }: AnyStepOptions,
   fn: unknown,
   what: string,
 ): void {
   if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
-    throw new InvalidInputError(`${what} has a place in the chain, which is for steps; a task has dependsOn.`);
+    throw new InvalidInputError(
+      `${upper(what)} has a place in the chain, which is for steps; say what it comes after with dependsOn.`,
+    );
   if (job !== undefined && fn !== undefined)
-    throw new InvalidInputError(`${what} has a job and a function; it takes one of them.`);
+    throw new InvalidInputError(`${upper(what)} has a job and a function; it takes one of them.`);
   if (job !== undefined && kind === "resumable")
-    throw new InvalidInputError(`${what} has a job, which has no cursor; write it as a step or a task.`);
+    throw new InvalidInputError(`${upper(what)} has a job, which has no cursor; write it as a step or a task.`);
   if (args !== undefined && job === undefined)
-    throw new InvalidInputError(`${what} has args, which are for a job, and names none.`);
+    throw new InvalidInputError(`${upper(what)} has args, which are for a job, and names none; add the job.`);
 }
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 

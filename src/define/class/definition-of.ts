@@ -8,6 +8,7 @@ import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import { type DeclaredNode, definitionBrand, type WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
+import { knownNames } from "../known-names.js";
 import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../stepping.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
@@ -82,6 +83,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
+    style: "class" as const,
     version: options.version ?? "",
     queue: options.queue ?? null,
     priority: options.priority ?? 0,
@@ -171,22 +173,35 @@ function checkStep(workflow: string, step: ChainStep, type: WorkflowClass): void
   for (const condition of [step.options.skipIf, step.options.if])
     if (condition !== undefined) checkMember(workflow, condition, type);
   if (step.fn !== null || step.options.job !== undefined || hasMember(type, step.name, true)) return;
-  throw new StepNotDefinedError({ workflow, step: step.name });
+  const problem = `Step "${step.name}" of workflow ${workflow} has no function, and the class has no method of that name`;
+  const known = knownNames(step.name, "methods", membersOf(type, true));
+  throw new StepNotDefinedError({ workflow, step: step.name, problem: problem + known });
 }
 
 function checkMember(workflow: string, condition: AnyCondition, type: WorkflowClass): void {
   if (typeof condition !== "string" || hasMember(type, condition, false)) return;
-  throw new InvalidInputError(`Workflow ${workflow} has a condition "${condition}", but no member of that name.`);
+  const known = knownNames(condition, "members", membersOf(type, false));
+  throw new InvalidInputError(
+    `Workflow ${workflow} has a condition "${condition}", but no member of that name${known}`,
+  );
 }
 
 /** Among what the class and its parents add: not what every object has, nor what Workflow itself has. */
 function hasMember(type: WorkflowClass, name: string, callable: boolean): boolean {
-  if (name === "constructor") return false;
+  return declaredMembers(type, callable).has(name) || fieldsOf(type).includes(name);
+}
+
+const membersOf = (type: WorkflowClass, callable: boolean) => [...declaredMembers(type, callable), ...fieldsOf(type)];
+
+function declaredMembers(type: WorkflowClass, callable: boolean): Set<string> {
+  const found = new Set<string>();
   for (const { prototype } of lineage(type)) {
-    const found = Object.getOwnPropertyDescriptor(prototype, name);
-    if (found !== undefined && !(name in Workflow.prototype)) return !callable || typeof found.value === "function";
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (name in Workflow.prototype) continue;
+      if (!callable || typeof value === "function") found.add(name);
+    }
   }
-  return fieldsOf(type).includes(name);
+  return found;
 }
 
 function jobNameOf({ options: { job } }: ChainStep): string | null {

@@ -1,6 +1,7 @@
 /** What each step and task of a class comes after: by its place in the chain, or as it says. */
 import { GraphError } from "../../core/errors.js";
 import { orderOf } from "../../core/order.js";
+import { knownNames } from "../known-names.js";
 import type { ChainStep } from "./chain.js";
 
 export interface PlacedStep {
@@ -32,10 +33,15 @@ export function resolveDependencies(
   for (const { step, after } of placed.values()) {
     const unknown = after.find((name) => !placed.has(name));
     if (unknown === undefined) continue;
-    throw new GraphError(`"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist.`, {
-      workflow,
-      nodes: [step.name, unknown],
-    });
+    const others = [...placed.keys()].filter((name) => name !== step.name);
+    const known = knownNames(unknown, "other steps and tasks", others);
+    throw new GraphError(
+      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${known}`,
+      {
+        workflow,
+        nodes: [step.name, unknown],
+      },
+    );
   }
   return inOrder(workflow, placed);
 }
@@ -46,8 +52,11 @@ const listOf = (names: string | readonly string[] | null | undefined): readonly 
 function inOrder(workflow: string, placed: ReadonlyMap<string, PlacedStep>): PlacedStep[] {
   const found = orderOf([...placed.values()].map(({ step, after }) => [step.name, after]));
   if (found.circle === null) return found.order.map((name) => placed.get(name) as PlacedStep);
-  throw new GraphError(`The steps of workflow ${workflow} go in a circle: ${found.circle.join(" → ")}.`, {
-    workflow,
-    nodes: found.circle,
-  });
+  throw new GraphError(
+    `The steps of workflow ${workflow} go in a circle: ${found.circle.join(" → ")}. Leave out one of these dependencies.`,
+    {
+      workflow,
+      nodes: found.circle,
+    },
+  );
 }

@@ -6,10 +6,11 @@ import { type RetryOptions, resolveRetry } from "../../core/retry.js";
 import type { Aliases } from "../../core/step-name.js";
 import { checkAliases } from "../aliases.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";
+import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
-import type { Condition } from "./class-types.js";
+import type { Awaitable, Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 
 interface ExceptionOptions {
@@ -43,8 +44,8 @@ export interface ClassOptions<W> extends ExceptionOptions {
   /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
   readonly input?: StandardSchemaV1<any, any>;
   readonly output?: StandardSchemaV1<any, any>;
-  /** A run whose hero is gone goes on, with `null` for it, instead of being canceled. */
-  readonly mayProceedWithoutHero?: boolean;
+  /** A run whose hero is gone goes on, with `null` for it, instead of being canceled: `Workflow<User | null>`. */
+  readonly mayProceedWithoutHero?: MayProceed<W>;
   /** Several runs may be active for one hero. */
   readonly allowMultiple?: boolean;
   /** Told of every exception in its steps. */
@@ -54,6 +55,19 @@ export interface ClassOptions<W> extends ExceptionOptions {
   /** Carries the type only. */
   readonly __of?: (w: W) => void;
 }
+
+/** True only if the code of the class expects that its hero is null. */
+type MayProceed<W> = W extends { readonly hero: infer Hero }
+  ? null extends Hero
+    ? boolean
+    : false | ExpectsWorkflowOf<Hero | null>
+  : boolean;
+
+/** Never given: it tells the compiler's readers how the class has to be written. */
+interface ExpectsWorkflowOf<Hero> {
+  readonly [expected]: Hero;
+}
+declare const expected: unique symbol;
 
 export interface StepDeclarationOptions<W> extends ExceptionOptions {
   /** How long after the step before it, or after the start. */
@@ -67,10 +81,6 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
   readonly dependsOn?: string | readonly string[] | null;
   /** What it comes after beside the step before it. */
   readonly alsoDependsOn?: string | readonly string[];
-  /** The job that it runs, on whichever worker has it, instead of a function or method. */
-  readonly job?: JobDefinition | string;
-  /** What the job gets: a value, or a function that makes it. */
-  readonly args?: unknown;
   /** Per attempt. */
   readonly timeout?: Duration;
   /** When the worker dies while the step runs: again (default), or at most once and an operator decides. */
@@ -80,6 +90,22 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
   /** How urgent the run is while it waits for this step. */
   readonly priority?: number;
 }
+
+/** Options of a step that runs a job, on any worker that has it, instead of a function or method. */
+export type JobStepOptions<
+  W,
+  Job extends JobDefinition | string = JobDefinition | string,
+> = StepDeclarationOptions<W> & {
+  /** What `job(…)` made, or its name. */
+  readonly job: Job;
+} & GivenArgs<W, ArgsOf<Job>>;
+
+/** What the job gets: a value, or a function that makes it. Left out when the job takes nothing. */
+type GivenArgs<W, Args> = [Args] extends [void]
+  ? { readonly args?: undefined }
+  : unknown extends Args
+    ? { readonly args?: ((w: W) => unknown) | object | string | number | boolean | bigint | null }
+    : { readonly args: Args | ((w: W) => Awaitable<Args>) };
 
 export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
   /** Its execution is interrupted after so long, and continued by a successor. */
@@ -91,6 +117,12 @@ export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
    * flight. "relaxed": it begins at once, and a crash may repeat a few.
    */
   readonly checkpoint?: "awaited" | "relaxed";
+}
+
+/** What a step of any kind may have been given, as it is kept. */
+export interface AnyStepOptions extends ResumableStepOptions<any> {
+  readonly job?: JobDefinition | string;
+  readonly args?: unknown;
 }
 
 type Check = (value: any, what: string) => unknown;
@@ -125,7 +157,7 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
   onFailure: checkFunction,
 };
 
-const stepChecks: Record<keyof StepDeclarationOptions<any>, Check> = {
+const stepChecks: Record<keyof StepDeclarationOptions<any> | "job" | "args", Check> = {
   ...exceptionChecks,
   wait: parseDuration,
   skipIf: checkCondition,
@@ -147,7 +179,7 @@ const stepChecks: Record<keyof StepDeclarationOptions<any>, Check> = {
   priority: checkPriority,
 };
 
-const resumableChecks: Record<keyof ResumableStepOptions<any>, Check> = {
+const resumableChecks: Record<keyof AnyStepOptions, Check> = {
   ...stepChecks,
   maxRuntime: parseDuration,
   maxIterations: (value, what) => checkCount(value, what, 1),
@@ -195,7 +227,9 @@ function checkFunction(value: unknown, what: string): void {
 
 function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
   if (typeof schema?.["~standard"]?.validate === "function") return;
-  throw new InvalidInputError(`The ${what} is not a Standard Schema (zod, valibot, arktype…).`);
+  throw new InvalidInputError(
+    `The ${what} is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+  );
 }
 
 function checkNames(value: unknown, what: string): void {

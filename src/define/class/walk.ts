@@ -1,5 +1,6 @@
 /** Takes a run along its chain: from where the log says it is, to the end. */
 import { StepNotDefinedError } from "../../core/errors.js";
+import { knownNames } from "../known-names.js";
 import type { DeclaredStep, Stepping } from "../stepping.js";
 
 export interface Chain {
@@ -37,9 +38,17 @@ async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
   }
   if (position === null) return 0;
   const place = placeOf(position);
-  return place >= 0 ? place : lost(chain, engine, position);
+  return place >= 0 ? place : engine.hold(sentAstray(chain, position));
 }
 
 function lost(chain: Chain, engine: Stepping, step: string): Promise<never> {
   return engine.hold(new StepNotDefinedError({ workflow: chain.workflow, step }));
+}
+
+/** An operator has sent the run to a step that there is not. */
+function sentAstray({ workflow, steps }: Chain, step: string): StepNotDefinedError {
+  const names = steps.map(({ name }) => name);
+  const known = knownNames(step, "steps", names);
+  const problem = `Workflow "${workflow}" has no step ${JSON.stringify(step)} for resumeAt(step)${known}`;
+  return new StepNotDefinedError({ workflow, step, problem });
 }

@@ -1,11 +1,13 @@
 /** Class style: a workflow about a hero, as a class that declares the chain of its steps. */
 
 import type { JobDefinition } from "../dynamic/job.js";
-import type { Awaitable, Condition, HeroOf, MethodName, StepExecution } from "./class-types.js";
+import { type HeroId, heroReference } from "../hero.js";
+import type { HeroRef } from "../stepping.js";
+import type { Awaitable, Condition, HeroOf, HeroTypeOf, MethodName, StepExecution } from "./class-types.js";
 import { WithContext } from "./context-members.js";
 import { declarationsOf } from "./declarations.js";
 import type { StepIterator } from "./iterator.js";
-import type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
+import type { ClassOptions, JobStepOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
 
 /** Brands workflow classes, so that they are recognised whichever copy of Pawl made them. */
 const classBrand: unique symbol = Symbol.for("pawl.workflow-class");
@@ -53,6 +55,17 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void> exte
     return next();
   }
 
+  /**
+   * The reference to a hero that `start` and `runs` take, made of the hero or its id: `Onboarding.heroOf(user)` is
+   * `{ type: "User", id: String(user.id) }`.
+   */
+  static heroOf<C extends WorkflowClass & { readonly heroType: string }>(
+    this: C,
+    hero: HeroId | (NonNullable<HeroOf<C>> & { readonly id: HeroId }),
+  ): HeroRef<HeroTypeOf<C>> {
+    return heroReference(this, hero) as HeroRef<HeroTypeOf<C>>;
+  }
+
   /** Options for the whole class. Those of its parents hold where it says nothing. */
   static options<C extends AnyClass>(this: C, options: ClassOptions<InstanceType<C>>): void {
     declarationsOf(this).setOptions(options);
@@ -68,26 +81,25 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void> exte
     declarationsOf(this).removeSteps(names);
   }
 
+  // One overload for each number of arguments: then the compiler says what is wrong with an argument, and not that no
+  // overload fits.
+
   /** The next step of the chain. Without a function it is the method of that name; without a name it is `step_1`, `step_2`… */
-  static step<C extends AnyClass>(this: C, name: string, fn: StepFunction<C>): void;
   static step<C extends AnyClass>(
-    this: C,
+    this: Loading<C>,
+    methodOrFunction: MethodName<InstanceType<C>> | StepFunction<C>,
+  ): void;
+  static step<
+    C extends AnyClass,
+    const First extends string | StepDeclarationOptions<InstanceType<C>>,
+    const Job extends JobDefinition | string,
+  >(this: Loading<C>, nameOrOptions: First, optionsOrFunction: BehindName<C, First, Job>): void;
+  static step<C extends AnyClass>(
+    this: Loading<C>,
     name: string,
     options: StepDeclarationOptions<InstanceType<C>>,
     fn: StepFunction<C>,
   ): void;
-  static step<C extends AnyClass>(
-    this: C,
-    method: MethodName<InstanceType<C>>,
-    options?: StepDeclarationOptions<InstanceType<C>>,
-  ): void;
-  static step<C extends AnyClass>(
-    this: C,
-    name: string,
-    options: StepDeclarationOptions<InstanceType<C>> & { readonly job: JobDefinition | string },
-  ): void;
-  static step<C extends AnyClass>(this: C, options: StepDeclarationOptions<InstanceType<C>>, fn: StepFunction<C>): void;
-  static step<C extends AnyClass>(this: C, fn: StepFunction<C>): void;
   static step(this: AnyClass, ...parts: unknown[]): void {
     declarationsOf(this).addStep("plain", parts);
   }
@@ -96,55 +108,75 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void> exte
    * A node beside the chain: it runs as soon as all that it depends on is done, at the same time as whatever else can.
    * Without a function it is the method of that name, or the job that the options name.
    */
-  static task<C extends AnyClass>(this: C, name: string, fn: StepFunction<C>): void;
+  static task<C extends AnyClass>(this: Loading<C>, method: MethodName<InstanceType<C>>): void;
+  static task<C extends AnyClass, const First extends string, const Job extends JobDefinition | string>(
+    this: Loading<C>,
+    name: First,
+    optionsOrFunction: BehindName<C, First, Job>,
+  ): void;
   static task<C extends AnyClass>(
-    this: C,
+    this: Loading<C>,
     name: string,
     options: StepDeclarationOptions<InstanceType<C>>,
     fn: StepFunction<C>,
-  ): void;
-  static task<C extends AnyClass>(
-    this: C,
-    name: string,
-    options: StepDeclarationOptions<InstanceType<C>> & { readonly job: JobDefinition | string },
-  ): void;
-  static task<C extends AnyClass>(
-    this: C,
-    method: MethodName<InstanceType<C>>,
-    options?: StepDeclarationOptions<InstanceType<C>>,
   ): void;
   static task(this: AnyClass, ...parts: unknown[]): void {
     declarationsOf(this).addStep("task", parts);
   }
 
   /** A step that goes through many items and remembers how far it got. */
-  static resumableStep<C extends AnyClass>(this: C, name: string, fn: ResumableFunction<C>): void;
   static resumableStep<C extends AnyClass>(
-    this: C,
+    this: Loading<C>,
+    methodOrFunction: MethodName<InstanceType<C>> | ResumableFunction<C>,
+  ): void;
+  static resumableStep<C extends AnyClass, const First extends string | ResumableStepOptions<InstanceType<C>>>(
+    this: Loading<C>,
+    nameOrOptions: First,
+    optionsOrFunction: BehindResumableName<C, First>,
+  ): void;
+  static resumableStep<C extends AnyClass>(
+    this: Loading<C>,
     name: string,
     options: ResumableStepOptions<InstanceType<C>>,
     fn: ResumableFunction<C>,
   ): void;
-  static resumableStep<C extends AnyClass>(
-    this: C,
-    method: MethodName<InstanceType<C>>,
-    options?: ResumableStepOptions<InstanceType<C>>,
-  ): void;
-  static resumableStep<C extends AnyClass>(
-    this: C,
-    options: ResumableStepOptions<InstanceType<C>>,
-    fn: ResumableFunction<C>,
-  ): void;
-  static resumableStep<C extends AnyClass>(this: C, fn: ResumableFunction<C>): void;
   static resumableStep(this: AnyClass, ...parts: unknown[]): void {
     declarationsOf(this).addStep("resumable", parts);
   }
 }
 
-type StepFunction<C extends AnyClass> = (w: InstanceType<C>) => unknown;
-type ResumableFunction<C extends AnyClass> = (w: InstanceType<C>, iter: StepIterator) => unknown;
+type StepFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>) => unknown;
+type ResumableFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>, iter: StepIterator) => unknown;
 
-/** What `start` wants to know of the class: that its loader loads its hero. */
-export interface LoadsHeroOf<C extends WorkflowClass> {
-  readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
+/** A class whose steps are declared: unless others are to extend it, it knows how its hero is loaded. */
+type Loading<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHeroOf<C> : unknown);
+
+/**
+ * What a class about a hero has to have: the hero's loader. Only a hero that is no more than its reference needs none.
+ */
+export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
+  ? { readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined> }
+  : [HeroOf<C>] extends [null | undefined | void]
+    ? unknown
+    : { readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined> };
+
+/** What may follow the name: options alone only if it is that of a method, or if they name a job. */
+type BehindName<C extends AnyClass, Name, Job extends JobDefinition | string> =
+  Name extends MethodName<InstanceType<C>>
+    ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>
+    : Name extends string
+      ? StepFunction<C> | JobStepOptions<InstanceType<C>, Job> | OptionsOfMethod<MethodName<InstanceType<C>>>
+      : StepFunction<C>;
+
+type BehindResumableName<C extends AnyClass, Name> =
+  Name extends MethodName<InstanceType<C>>
+    ? ResumableFunction<C> | ResumableStepOptions<InstanceType<C>>
+    : Name extends string
+      ? ResumableFunction<C> | OptionsOfMethod<MethodName<InstanceType<C>>>
+      : ResumableFunction<C>;
+
+/** Never given: it tells the compiler's readers, behind a name that no method has, which names would have been right. */
+interface OptionsOfMethod<Methods> {
+  readonly [methods]: Methods;
 }
+declare const methods: unique symbol;

@@ -4,6 +4,7 @@ import { checkOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze 
 import { GraphError, InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
 import { scopeMark } from "../../core/scope.js";
+import { knownNames } from "../known-names.js";
 import type { JobDefinition } from "./job.js";
 
 /** A node of a graph that is being built. */
@@ -15,7 +16,8 @@ export interface NodeRef {
 /** A node, or its name; several of them; null: it begins at once. */
 export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
-type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
+/** What a job takes; of one that is known by its name only, anything. */
+export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
 type GivenArgs<Job> = [ArgsOf<Job>] extends [void]
   ? { readonly args?: undefined }
   : unknown extends ArgsOf<Job>
@@ -103,7 +105,7 @@ export class GraphBuilder {
     if (checked.includes(scopeMark))
       throw new InvalidInputError(`The node name "${checked}" contains "${scopeMark}"; choose another.`);
     if (this.#ids.has(checked))
-      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}".`, {
+      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; give one another name.`, {
         workflow: this.#workflow,
         nodes: [checked],
       });
@@ -127,7 +129,10 @@ export class GraphBuilder {
 
   frozen(at: Date, options: DagOptions): FrozenDag {
     if (this.#drafts.size === 0)
-      throw new GraphError(`Graph "${this.#workflow}" has no nodes.`, { workflow: this.#workflow });
+      throw new GraphError(
+        `Graph "${this.#workflow}" has no nodes; add them with g.node(name, { job }) or g.fanOut(items, …).`,
+        { workflow: this.#workflow },
+      );
     const nodes: Record<string, FrozenNode> = {};
     for (const [id, { name, job, args, dependsOn }] of this.#drafts) {
       const depends_on = [...new Set(dependsOn.map((one) => this.#idOf(name, one)))];
@@ -140,8 +145,10 @@ export class GraphBuilder {
     const id = typeof of === "string" ? this.#ids.get(of) : of.id;
     if (id !== undefined && this.#drafts.has(id)) return id;
     const name = typeof of === "string" ? of : of.name;
+    const others = [...this.#ids.keys()].filter((one) => one !== node);
+    const known = knownNames(name, "other nodes", others);
     throw new GraphError(
-      `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph.`,
+      `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph${known}`,
       {
         workflow: this.#workflow,
         nodes: [node, name],

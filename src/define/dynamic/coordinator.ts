@@ -16,6 +16,7 @@ interface Node extends ScheduledNode {
 export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   [definitionBrand]: true as const,
   name: graphRoute,
+  style: "graph" as const,
   version: frozenVersion,
   queue: null,
   priority: 0,

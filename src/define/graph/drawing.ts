@@ -44,7 +44,7 @@ export function toMermaid(shape: Shape): string {
   const lines = shape.nodes.map((node) => `  ${id(node.name)}${boxOf(node)}`);
   for (const { name, after, choice } of shape.nodes) {
     for (const before of after) {
-      const label = choice?.branch === before ? `|${quoted(choice.label)}|` : "";
+      const label = choice?.branch === before ? `|${mermaidText(choice.label)}|` : "";
       lines.push(`  ${id(before)} -->${label} ${id(name)}`);
     }
   }
@@ -52,6 +52,8 @@ export function toMermaid(shape: Shape): string {
 }
 
 const boxOf = ({ name, handle }: ShapeNode) =>
-  handle.kind === "branch" ? `{"${quoted(name)}"}` : `["${quoted(name)}"]`;
+  handle.kind === "branch" ? `{"${mermaidText(name)}"}` : `["${mermaidText(name)}"]`;
 
-const quoted = (text: string) => text.replace(/[#"<>|&;]/g, (character) => `#${character.codePointAt(0)};`);
+/** A text as it stands between the quotes of a label. */
+export const mermaidText = (text: string): string =>
+  text.replace(/[#"<>|&;]/g, (character) => `#${character.codePointAt(0)};`);

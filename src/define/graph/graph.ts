@@ -52,6 +52,7 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   const signature = signatureOf(shape);
   return Object.freeze({
     ...definition,
+    style: "graph",
     declared: {
       kind: "graph",
       signature,

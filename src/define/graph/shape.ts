@@ -24,7 +24,7 @@ export interface Shape {
 export function shapeOf(workflow: string, given: readonly AnyNode[]): Shape {
   const found = new Map<string, ShapeNode>();
   collect(workflow, given, null, found);
-  if (found.size === 0) throw new GraphError(`Graph "${workflow}" has no steps.`, { workflow });
+  if (found.size === 0) throw new GraphError(`Graph "${workflow}" has no steps; give it at least one.`, { workflow });
   for (const node of found.values()) checkDependencies(workflow, node, found);
   const nodes = inOrder(workflow, found);
   const followed = new Set(nodes.flatMap((node) => node.after));
@@ -48,7 +48,10 @@ function collect(
       throw new GraphError(`Graph "${workflow}" takes steps made by step(…) and branch(…) only.`, { workflow });
     const { name } = handle;
     if (found.has(name))
-      throw new GraphError(`Graph "${workflow}" has two steps called "${name}".`, { workflow, nodes: [name] });
+      throw new GraphError(`Graph "${workflow}" has two steps called "${name}"; give one another name.`, {
+        workflow,
+        nodes: [name],
+      });
     const after = new Set(handle.dependencies.map((dependency) => dependency.name));
     if (choice !== null) after.add(choice.branch);
     found.set(name, { name, handle, after: [...after], choice });
@@ -63,7 +66,7 @@ function checkDependencies(workflow: string, node: ShapeNode, found: ReadonlyMap
     const known = found.get(dependency.name);
     if (known === undefined)
       throw new GraphError(
-        `Step "${node.name}" of graph "${workflow}" comes after "${dependency.name}", which is not in the graph.`,
+        `Step "${node.name}" of graph "${workflow}" comes after "${dependency.name}", which is not in the graph; add it to the list.`,
         { workflow, nodes: [node.name, dependency.name] },
       );
     if (!isSame(known.handle, dependency))
@@ -83,7 +86,10 @@ function isSame(one: AnyNode, other: AnyNode): boolean {
 function inOrder(workflow: string, found: ReadonlyMap<string, ShapeNode>): ShapeNode[] {
   const { order, circle } = orderOf([...found.values()].map(({ name, after }) => [name, after]));
   if (circle !== null)
-    throw new GraphError(`Graph "${workflow}" goes in a circle: ${circle.join(" → ")}.`, { workflow, nodes: circle });
+    throw new GraphError(
+      `Graph "${workflow}" goes in a circle: ${circle.join(" → ")}. Leave out one of these dependencies.`,
+      { workflow, nodes: circle },
+    );
   return order.map((name) => found.get(name) as ShapeNode);
 }
 

@@ -468,7 +468,8 @@ export class MemoryStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new StoreError("The memory store is closed.", { transient: false });
+    if (this.#closed)
+      throw new StoreError("The memory store is closed; connect() opens another.", { transient: false });
   }
 
   #record(run: Run): RunRecord {
