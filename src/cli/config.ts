@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/duration.js";
+import { didYouMean } from "../core/nearest.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { loadModule } from "./load.js";
-import { didYouMean } from "./nearest.js";
 
 /** What `pawl.config.ts` exports by default. */
 export interface PawlConfig {

@@ -1,5 +1,6 @@
 /** From what was typed to a command, its arguments and its options; whatever does not fit is refused in one sentence. */
 import { parseArgs } from "node:util";
+import { didYouMean } from "../core/nearest.js";
 import { CliError } from "./cli-error.js";
 import {
   type Command,
@@ -10,7 +11,6 @@ import {
   type OptionValues,
   usageOf,
 } from "./command.js";
-import { didYouMean } from "./nearest.js";
 
 export interface Parsed {
   readonly command: Command | null;

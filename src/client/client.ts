@@ -5,6 +5,7 @@ import { type FrozenDag, isSamePlan } from "../core/dag.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
@@ -16,7 +17,7 @@ import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
-import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
+import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./birth.js";
 import { birthsInPages, runsPerPage } from "./births-in-pages.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
@@ -50,6 +51,25 @@ export interface RunsFilter {
   readonly cursor?: string;
 }
 
+const runsFilter = new Set<string>([
+  "workflow",
+  "status",
+  "active",
+  "hero",
+  "tag",
+  "parentId",
+  "createdAfter",
+  "createdBefore",
+  "limit",
+  "cursor",
+] satisfies (keyof RunsFilter)[]);
+
+/** A key or a hero is of one run. */
+const startManyOptions = new Set(
+  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
+);
+const workflowOptions = new Set(["queue"]);
+
 const maxPage = 1_000;
 
 export class Client {
@@ -76,6 +96,7 @@ export class Client {
   ): Promise<HandleOf<Started>>;
   async start(workflow: AnyWorkflow, input?: unknown, options?: StartOptions): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
+    if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
     await this.#registerFor(definition, options);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
@@ -98,6 +119,7 @@ export class Client {
     options?: StartOptions,
   ): Promise<RunHandle<any, any>[]> {
     const definition = asDefinition(workflow);
+    if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
     await this.#registerFor(definition, options);
     return this.#launch(definition, inputs, options);
   }
@@ -109,6 +131,7 @@ export class Client {
       name,
       /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
+        if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
@@ -123,6 +146,7 @@ export class Client {
   /** Makes a workflow known by name, for triggers that run before any of its workers. Idempotent. */
   async createWorkflow(name: string, options: { readonly queue?: string } = {}): Promise<void> {
     checkName("workflow", name);
+    checkOptions(`createWorkflow("${name}")`, options, workflowOptions);
     const queue = options.queue === undefined ? null : checkName("queue", options.queue);
     await this.store.registerWorkflows([{ name, queue, version: null, signature: null, graph: null }]);
   }
@@ -156,6 +180,7 @@ export class Client {
 
   /** Runs, newest first, a page at a time. */
   async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+    checkOptions("runs()", filter, runsFilter, "filter");
     const limit = filter.limit ?? 50;
     if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
       throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);

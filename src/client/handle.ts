@@ -7,7 +7,7 @@ import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, 
 import { checkName, checkReason } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { currentStep } from "../core/waiting.js";
-import type { Logger, SignalArgs, SignalName } from "../define/context.js";
+import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import type { RunCommands } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
@@ -27,7 +27,9 @@ import { type TimelineInterval, timelineOf } from "./timeline.js";
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
 
-const knownCancelOptions = new Set(["force"]);
+const resultOptions = new Set(["timeout"]);
+const signalOptions = new Set<string>(["key"] satisfies (keyof SignalOptions)[]);
+const cancelOptions = new Set(["force"]);
 
 export interface HandleServices {
   readonly store: Store;
@@ -91,6 +93,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * TimeoutError when it has not ended in time (the run goes on).
    */
   async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
+    checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
     const run = await this.#ended(timeoutMs);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
@@ -128,6 +131,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     ...payloadAndOptions: SignalArgs<Payload>
   ): Promise<void> {
     const [payload, options = {}] = payloadAndOptions;
+    checkOptions("signal()", options, signalOptions);
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
     await this.#command({
@@ -172,7 +176,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * whatever its code says and without compensation, and its log says so: for a run that cannot end otherwise.
    */
   async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
-    checkOptions("cancel()", options, knownCancelOptions);
+    checkOptions("cancel()", options, cancelOptions);
     const force = options.force === true ? { force: true as const } : {};
     await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
   }

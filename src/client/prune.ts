@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../core/lineage.js";
+import { checkOptions } from "../core/options.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Age, Child, ChildKey, Root, Store } from "../store/store.js";
 
@@ -24,6 +25,8 @@ export interface PruneOptions {
   readonly signal?: AbortSignal;
 }
 
+const pruneOptions = new Set<string>(["olderThan", "workflow", "limit", "signal"] satisfies (keyof PruneOptions)[]);
+
 export interface Pruned {
   readonly runs: number;
   readonly trees: number;
@@ -37,6 +40,7 @@ const runsInMemory = 20_000;
 const longestRestMs = 1_000;
 
 export async function prune(store: Store, options: PruneOptions): Promise<Pruned> {
+  checkOptions("prune()", options, pruneOptions);
   const olderThanMs = parseDuration(options.olderThan, "olderThan");
   const limit = checkLimit(options.limit);
   const endedBefore = (await store.now()) - olderThanMs;

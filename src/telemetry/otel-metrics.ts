@@ -1,5 +1,6 @@
 /** Figures about runs for OpenTelemetry. */
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
+import { checkOptions } from "../core/options.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";
 import { type Measurable, queueGauges } from "./queue-gauges.js";
@@ -8,6 +9,8 @@ export interface MeasureOptions extends ListeningOptions {
   /** Default: the global one. */
   readonly meterProvider?: MeterProvider;
 }
+
+const measureOptions = new Set<string>(["meterProvider", "logger"] satisfies (keyof MeasureOptions)[]);
 
 /**
  * Counts and times the runs and steps of this process, by workflow, until it is stopped; and watches the queues of the
@@ -20,6 +23,7 @@ export interface MeasureOptions extends ListeningOptions {
  * ```
  */
 export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Listening {
+  checkOptions("measureRuns()", options, measureOptions);
   const guard = new Guard("Measuring", options);
   const meter = (options.meterProvider ?? metrics).getMeter("pawl");
   const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...secondsBuckets] } };

@@ -1,6 +1,7 @@
 /** `pawl/prometheus`: what happened to runs since the process began, for Prometheus to fetch. Needs nothing installed. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { checkOptions } from "../core/options.js";
 import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";
@@ -15,6 +16,8 @@ export interface PrometheusFigures extends Listening {
   (): Promise<string>;
 }
 
+const listeningOptions = new Set<string>(["logger"] satisfies (keyof ListeningOptions)[]);
+
 /**
  * Counts from now on.
  *
@@ -24,6 +27,7 @@ export interface PrometheusFigures extends Listening {
  * ```
  */
 export function prometheus(pawl: Measurable, options: ListeningOptions = {}): PrometheusFigures {
+  checkOptions("prometheus()", options, listeningOptions);
   const guard = new Guard("Measuring", options);
   const started = new Counter("pawl_runs_started_total", "Runs whose code began.");
   const ended = new Counter("pawl_runs_ended_total", "Runs that ended, by status.");
@@ -73,6 +77,8 @@ export interface ServeOptions extends ListeningOptions {
   readonly host?: string;
 }
 
+const serveOptions = new Set<string>(["port", "host", "logger"] satisfies (keyof ServeOptions)[]);
+
 /**
  * Serves the figures at `/metrics`. The server does not keep its process alive; closing it ends the counting.
  *
@@ -81,7 +87,9 @@ export interface ServeOptions extends ListeningOptions {
  * ```
  */
 export async function servePrometheus(pawl: Measurable, options: ServeOptions): Promise<Server> {
-  const figures = prometheus(pawl, options);
+  checkOptions("servePrometheus()", options, serveOptions);
+  const { port, host, ...listening } = options;
+  const figures = prometheus(pawl, listening);
   const server = createServer(async (request, response) => {
     if (request.url?.split("?")[0] !== "/metrics")
       return void response.writeHead(404).end("The figures are at /metrics.\n");
@@ -91,7 +99,7 @@ export async function servePrometheus(pawl: Measurable, options: ServeOptions): 
   });
   server.on("close", () => void figures.stop());
   try {
-    server.listen(options.port, options.host);
+    server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
     await figures.stop();

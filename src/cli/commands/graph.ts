@@ -1,9 +1,9 @@
+import { didYouMean } from "../../core/nearest.js";
 import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.js";
 import type { GraphDefinition } from "../../define/graph/graph.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { loadDefinitions } from "../load.js";
-import { didYouMean } from "../nearest.js";
 
 export const graph = command({
   name: "graph",

@@ -1,10 +1,10 @@
 import type { Pawl } from "../../connect.js";
+import { didYouMean } from "../../core/nearest.js";
 import { durationArgument, wholeNumber } from "../arguments.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { count } from "../counting.js";
 import { withPawl } from "../database.js";
-import { didYouMean } from "../nearest.js";
 
 export const prune = command({
   name: "prune",

@@ -1,4 +1,4 @@
-/** What somebody who mistyped a word may have meant. */
+/** Finds the known word that a mistyped one is closest to. */
 
 /** The known word that is nearest, if any is near. */
 export function nearest(word: string, known: readonly string[]): string | null {
