@@ -29,6 +29,7 @@ export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Lis
   const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...secondsBuckets] } };
   const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code began." });
   const ended = meter.createCounter("pawl.runs.ended", { description: "Runs that ended, by status." });
+  const paused = meter.createCounter("pawl.runs.paused", { description: "Pauses of runs." });
   const runs = meter.createHistogram("pawl.run.duration", { description: "From first code to end.", ...seconds });
   const steps = meter.createHistogram("pawl.step.duration", { description: "Step executions.", ...seconds });
   const failures = meter.createCounter("pawl.step.failures", { description: "Step executions that threw." });
@@ -53,8 +54,9 @@ export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Lis
       runStarted: (workflow) => started.add(1, { workflow }),
       runEnded: (workflow, status) => ended.add(1, { workflow, status }),
       runTook: (workflow, status, took) => runs.record(took, { workflow, status }),
-      stepTook: (workflow, took) => steps.record(took, { workflow }),
-      stepFailed: (workflow, outcome) => failures.add(1, { workflow, outcome }),
+      runPaused: (workflow) => paused.add(1, { workflow }),
+      stepTook: (workflow, step, took) => steps.record(took, { workflow, step }),
+      stepFailed: (workflow, step, outcome) => failures.add(1, { workflow, step, outcome }),
     },
     guard,
   );

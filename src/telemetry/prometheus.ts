@@ -31,6 +31,7 @@ export function prometheus(pawl: Measurable, options: ListeningOptions = {}): Pr
   const guard = new Guard("Measuring", options);
   const started = new Counter("pawl_runs_started_total", "Runs whose code began.");
   const ended = new Counter("pawl_runs_ended_total", "Runs that ended, by status.");
+  const paused = new Counter("pawl_runs_paused_total", "Pauses of runs.");
   const runs = new Histogram("pawl_run_duration_seconds", "From first code to end.", secondsBuckets);
   const steps = new Histogram("pawl_step_duration_seconds", "Step executions.", secondsBuckets);
   const failures = new Counter("pawl_step_failures_total", "Step executions that threw.");
@@ -40,8 +41,9 @@ export function prometheus(pawl: Measurable, options: ListeningOptions = {}): Pr
       runStarted: (workflow) => started.add({ workflow }),
       runEnded: (workflow, status) => ended.add({ workflow, status }),
       runTook: (workflow, status, seconds) => runs.record({ workflow, status }, seconds),
-      stepTook: (workflow, seconds) => steps.record({ workflow }, seconds),
-      stepFailed: (workflow, outcome) => failures.add({ workflow, outcome }),
+      runPaused: (workflow) => paused.add({ workflow }),
+      stepTook: (workflow, step, seconds) => steps.record({ workflow, step }, seconds),
+      stepFailed: (workflow, step, outcome) => failures.add({ workflow, step, outcome }),
     },
     guard,
   );
@@ -64,7 +66,7 @@ export function prometheus(pawl: Measurable, options: ListeningOptions = {}): Pr
   };
   const render = async () => {
     const current = await gauges();
-    const counted = [started, ended, runs, steps, failures].map((one) => one.render());
+    const counted = [started, ended, paused, runs, steps, failures].map((one) => one.render());
     return `${[...counted, ...current].join("\n")}\n`;
   };
   return Object.assign(render, { stop });

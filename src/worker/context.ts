@@ -79,7 +79,7 @@ class Context implements WorkflowContext<any> {
   }
 
   get log(): Logger {
-    return this.#turn.host.log;
+    return (this.#scope.execution ?? this.#turn).log;
   }
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {

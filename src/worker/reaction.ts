@@ -36,7 +36,7 @@ export function consequenceOf(
       return eventsOf(reaction, error, execution, explain, spent);
     return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), spent);
   } catch (broken) {
-    turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
     return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, spent);
   }
