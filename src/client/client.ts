@@ -10,7 +10,7 @@ import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
-import type { Logger } from "../define/context.js";
+import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { validate } from "../define/standard-schema.js";
@@ -22,6 +22,7 @@ import { birthsInPages, runsPerPage } from "./births-in-pages.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { RunCommands } from "./command.js";
+import { type FindBy, findRuns, theOneRun } from "./find.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
@@ -178,6 +179,34 @@ export class Client {
     return this.#handle(typeof first === "string" ? first : (second as string));
   }
 
+  /**
+   * The run that was started with this idempotency key, or the one about this hero: the one that is active, otherwise the
+   * newest. null: there is none (any more).
+   */
+  find<Found extends AnyWorkflow>(workflow: Found, by: FindBy): Promise<HandleOf<Found> | null>;
+  find(workflow: string, by: FindBy): Promise<RunHandle | null>;
+  async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
+    const [found] = await findRuns(this.store, nameOf(workflow), by, 1);
+    return found === undefined ? null : this.#handle(found.id);
+  }
+
+  /**
+   * Sends a signal to the run that `find` would find.
+   *
+   * ```ts
+   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: event.id });
+   * ```
+   */
+  async signal<Payload = unknown>(
+    workflow: AnyWorkflow | string,
+    by: FindBy,
+    signal: SignalName<Payload>,
+    ...payloadAndOptions: SignalArgs<Payload>
+  ): Promise<void> {
+    const run = await theOneRun(this.store, nameOf(workflow), by);
+    await this.#handle(run.id).signal(signal, ...payloadAndOptions);
+  }
+
   /** Runs, newest first, a page at a time. */
   async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
     checkOptions("runs()", filter, runsFilter, "filter");
@@ -187,9 +216,7 @@ export class Client {
     const { workflow, hero, cursor } = filter;
     const found = await this.store.runs({
       limit: limit + 1,
-      ...(workflow === undefined
-        ? {}
-        : { workflow: typeof workflow === "string" ? workflow : asDefinition(workflow).name }),
+      ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
       ...(hero === undefined ? {} : { heroType: hero.type, heroId: hero.id }),
@@ -215,7 +242,7 @@ export class Client {
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
   metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
-    return metricsOf(this.store, typeof workflow === "string" ? workflow : asDefinition(workflow).name, options);
+    return metricsOf(this.store, nameOf(workflow), options);
   }
 
   /** All queues: what waits there, who works for them, which are paused. */
@@ -327,7 +354,8 @@ export class Client {
     const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const { refusal, warning } = launched[index] as Launched;
-      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles, warning);
+      const id = refusal === null ? run.id : existing(run, refusal);
+      return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
 
@@ -337,15 +365,19 @@ export class Client {
     const known = await this.registration(failed.workflow);
     const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
     if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
-    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles);
+    const created = isNew && refusal === null;
+    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles, { created });
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
-    checkTransaction(tx);
+    checkTransaction(tx, "the run would be started");
     const { refused } = await this.store.startInTransaction(tx, runs);
     return runs.map((run) => ({ refusal: refused.find(({ runId }) => runId === run.id) ?? null, warning: null }));
   }
 }
+
+const nameOf = (workflow: AnyWorkflow | string): string =>
+  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
 
 function existing(run: NewRun, refusal: Refusal): string {
   const { existing: first } = refusal;

@@ -28,7 +28,7 @@ import { type TimelineInterval, timelineOf } from "./timeline.js";
 const longestTimerMs = 2_147_483_647;
 
 const resultOptions = new Set(["timeout"]);
-const signalOptions = new Set<string>(["key"] satisfies (keyof SignalOptions)[]);
+const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);
 const cancelOptions = new Set(["force"]);
 
 export interface HandleServices {
@@ -44,12 +44,15 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
   /** From `start`: what whoever started it should know, such as that no live worker has its workflow. */
   readonly warning: string | null;
+  /** From `start`: whether this call made the run; false: it existed, by its idempotency key. null: not from a start. */
+  readonly created: boolean | null;
   readonly #services: HandleServices;
   readonly #store: Store;
 
-  constructor(id: string, services: HandleServices, warning: string | null = null) {
+  constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
     this.id = id;
-    this.warning = warning;
+    this.warning = born.warning ?? null;
+    this.created = born.created ?? null;
     this.#services = services;
     this.#store = services.store;
   }
@@ -124,7 +127,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /**
    * Sends a signal, by its name or by what `signal<Payload>(name)` made, which knows the type of the payload. The same
-   * `key` a second time is not delivered again, for as long as the run lives.
+   * `key` a second time is not delivered again, and is no mistake either when the run has ended meanwhile. With `tx`, your
+   * own open transaction, it is sent if and when that commits.
    */
   async signal<Payload = unknown>(
     signal: SignalName<Payload>,
@@ -134,12 +138,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
     checkOptions("signal()", options, signalOptions);
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await this.#command({
-      type: "signal",
-      name,
-      payload: encode(payload, { what: `the payload of signal "${name}"` }),
-      key,
-    });
+    const encoded = encode(payload, { what: `the payload of signal "${name}"` });
+    const command = { type: "signal", name, payload: encoded, key } as const;
+    if (options.tx === undefined) return this.#command(command);
+    await this.#services.commands.sendInTransaction(options.tx, this.id, command);
   }
 
   #command(command: Command): Promise<void> {

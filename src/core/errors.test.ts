@@ -27,6 +27,7 @@ import {
   TransientError,
   WorkflowNotFoundError,
 } from "./errors.js";
+import { reviveFailure, toFailure } from "./failure.js";
 
 const cause = new Error("why");
 
@@ -175,5 +176,39 @@ describe("rebuildError", () => {
   test("name, message and stack stay out of the enumerable properties", () => {
     const error = rebuildError({ name: "N", message: "m", stack: "s", code: 5, cause: 1 });
     expect(Object.keys(error)).toEqual(["code"]);
+  });
+});
+
+describe("as JSON", () => {
+  const asJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
+
+  test("an error of Pawl has its name, message, code, fields and cause", () => {
+    const error = new RunFailedError("r1", new TypeError("x is undefined"));
+    expect(asJson({ error })).toEqual({
+      error: {
+        name: "RunFailedError",
+        message: error.message,
+        code: "RUN_FAILED",
+        runId: "r1",
+        cause: { name: "TypeError", message: "x is undefined" },
+      },
+    });
+  });
+
+  test("an error that comes back from data has them too, also inside", () => {
+    const cause = Object.assign(new Error("no route"), { code: "ECONNREFUSED" });
+    const thrown = new AggregateError([new RangeError("5")], "all failed", { cause });
+    expect(asJson(reviveFailure(toFailure(thrown)))).toEqual({
+      name: "AggregateError",
+      message: "all failed",
+      errors: [{ name: "RangeError", message: "5" }],
+      cause: { name: "Error", message: "no route", code: "ECONNREFUSED" },
+    });
+  });
+
+  test("an error that is its own cause comes to an end", () => {
+    const error = new PermanentError("round");
+    error.cause = error;
+    expect(JSON.stringify(error).match(/round/g)?.length).toBeLessThan(10);
   });
 });
