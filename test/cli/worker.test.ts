@@ -24,7 +24,10 @@ test("a worker says what it serves, a line for each run that ends, and ends itse
   const { stdout } = await folder.pawl("start", "declined", "--wait", "--json");
   const declined = JSON.parse(stdout).id;
   const { code, stdout: said, stderr } = await worker.stop();
-  expect([code, withoutStopping(stderr)]).toEqual([0, ""]);
+  expect([code, withoutStopping(stderr)]).toEqual([
+    0,
+    `warning: Run ${declined} (declined) failed: the card was declined\n`,
+  ]);
   expect(said.split("\n").map((line) => line.replace(/ +\d+m?s$/, ""))).toEqual([
     "Worker w-1 serves Onboarding, declined, echo, endless, flaky, held, order, sorting on sqlite ./pawl.db.",
     `completed    echo ${id}`,

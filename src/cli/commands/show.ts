@@ -7,7 +7,7 @@ export const show = command({
   about: "Show one run: its steps, what it waits for, its last error",
   args: ["<run>"],
   options: { all: { type: "boolean", about: "Draw every execution, however many there are" } },
-  example: "pawl show 019a8c3f",
+  example: "pawl show f09ab42c",
 
   run: (call) =>
     withRun(call, async (run) => {
