@@ -127,7 +127,10 @@ const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
 function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
-  const program = new URL("./watchdog-thread.js", import.meta.url);
+  const here: string | undefined = import.meta.url;
+  // A bundle in the format of CommonJS does not know where it is.
+  if (here === undefined || here === "") return null;
+  const program = new URL("./watchdog-thread.js", here);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
   return { program, url, ...(schema === undefined ? {} : { schema }) };
