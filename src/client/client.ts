@@ -9,6 +9,7 @@ import { checkOptions } from "../core/options.js";
 import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { HeroOf, InputOf, MayLackHero, OutputOf } from "../define/class/class-types.js";
+import { nameWarning } from "../define/class/minified-name.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
 import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
@@ -80,6 +81,8 @@ export class Client {
   readonly #results: Results;
   readonly #handles: HandleServices;
   readonly #definitions = new Set<WorkflowDefinition>();
+  /** Names that were warned of. */
+  readonly #suspectNames = new Set<string>();
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -287,6 +290,7 @@ export class Client {
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
+    this.#warnOfNames(fresh);
     const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
@@ -297,6 +301,15 @@ export class Client {
       }),
     );
     for (const definition of fresh) this.#definitions.add(definition);
+  }
+
+  #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
+    for (const definition of definitions) {
+      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
+      if (warning === null) continue;
+      this.#suspectNames.add(definition.name);
+      this.log.warn(warning);
+    }
   }
 
   /** A run may be parked in a queue that the code does not name any more: somebody must still look there. */

@@ -47,11 +47,13 @@ export function boundLogger(log: Logger, fields: LogFields): Logger {
   }
 }
 
-/** Writes one line about something: loggers that take fields get them, the others the text alone. */
+/** Writes one line about something: loggers that take fields, or have children, get them; the others the text alone. */
 export function logAbout(log: Logger, level: Level, fields: LogFields, message: string, error?: unknown): void {
-  const withError = error === undefined ? fields : { ...fields, err: error };
-  if (guards.get(log)?.takesFields === true) log[level](withError, message);
-  else log[level](message, ...(error === undefined ? [] : [error]));
+  if (guards.get(log)?.takesFields === true)
+    return log[level](error === undefined ? fields : { ...fields, err: error }, message);
+  // A child for each line of level debug would cost more than the line.
+  const bound = level === "debug" ? log : boundLogger(log, fields);
+  bound[level](message, ...(error === undefined ? [] : [error]));
 }
 
 /** Whether lines of level debug are read at all, as far as the logger tells. */

@@ -1,6 +1,7 @@
 /** What a logger is told of runs that need somebody's attention, and what workflow code logs with. */
 import { PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
+import { asDefinition } from "../../src/define/as-definition.js";
 import { silent, world } from "../function-style/support.js";
 
 /** A logger that takes fields first and has children, as pino does. */
@@ -125,5 +126,30 @@ test("ctx.log is bound to the run, and the log of a step to the step", async () 
       msg: "no stock",
     },
     { level: "info", runId: other.id, workflow: "Talks", step: "first", attempt: 1, msg: "in a class" },
+  ]);
+});
+
+test("a class whose name a minifier has made is warned of once; one that was named is not", async () => {
+  const warnings: unknown[] = [];
+  const w = await world("memory", "memory:", { ...silent, warn: (text) => void warnings.push(text) });
+  const named = (name: string, options: object = {}) => {
+    const Made = class extends Workflow {};
+    Object.defineProperty(Made, "name", { value: name });
+    Made.options(options);
+    return Made;
+  };
+  const [short, bundled] = [named("t"), named("_Onboarding")];
+  await w.pawl.register(
+    [short, bundled, named("Order"), named("x", { name: "Ok" }), named("y", { name: "Go" })].map((one) =>
+      asDefinition(one),
+    ),
+  );
+  await w.pawl.start(short);
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^The workflow class "t" has a name that a bundler or minifier seems to have made\. .*--keep-names/,
+    ),
+    expect.stringContaining('this.options({ name: "Onboarding" })'),
+    expect.stringContaining("no live worker has it"),
   ]);
 });
