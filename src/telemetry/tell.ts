@@ -82,15 +82,15 @@ function warnOfFailure(log: Logger, birth: Birth, encoded: string | null): void 
 }
 
 /**
- * A paused run waits for a person: it must not do so in silence. Code that pauses its run on purpose, and an operator, know
- * what they do; that is no warning.
+ * A paused run waits for a person: it must not do so in silence. `ctx.pause()` and an operator are no reason for a warning;
+ * an error is, also one that asks for the pause.
  */
 export function tellOfPause(
   log: Logger,
   birth: Pick<Birth, "id" | "workflow">,
   { reason, error, node }: { readonly reason: string; readonly error: Failure | null; readonly node: string | null },
 ): void {
-  const level = error === null || error.code === "PAUSE_ERROR" ? "info" : "warn";
+  const level = error === null ? "info" : "warn";
   if (log[level] === quiet) return;
   const fields = { ...about(birth), ...(node === null ? {} : { step: node }) };
   const thrown = error === null ? undefined : reviveFailure(error);

@@ -144,6 +144,15 @@ const calls: Readonly<
           },
         ' has no option "skipif"; did you mean "skipIf"? Its options are ',
       ],
+      "its rule for exceptions": [
+        () =>
+          class Sending extends Workflow {
+            static {
+              this.step("send", { onException: wrong({ actoin: "skip" }) }, () => {});
+            }
+          },
+        'has no option "actoin"; did you mean "action"? Its options are on, action, wait, ',
+      ],
       "under ctx": [
         ({ inside }: World) => inside((ctx) => ctx.step("pay", () => 1, wrong({ retires: {} }))),
         'Step "pay" has no option "retires"; its options are retry, timeout, ',

@@ -67,7 +67,7 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
   expect(logger.lines).toContainEqual(expect.objectContaining({ ...about, level: "debug", status: "failed" }));
 });
 
-test("a pause because of an error is a warning; one that was meant is not", async () => {
+test("a pause because of an error is a warning; one by ctx.pause() or an operator is not", async () => {
   const lines: [string, unknown][] = [];
   const logger = {
     ...silent,
@@ -92,7 +92,7 @@ test("a pause because of an error is a warning; one that was meant is not", asyn
   await waiting.pause("lunch");
   expect(lines).toEqual([
     ["warn", expect.stringMatching(new RegExp(`^Run ${broken.id} \\(Broken\\) is paused: .*out of order`))],
-    ["info", expect.stringMatching(new RegExp(`^Run ${asked.id} \\(approval\\) is paused: .*approve it`))],
+    ["warn", expect.stringMatching(new RegExp(`^Run ${asked.id} \\(approval\\) is paused: .*approve it`))],
     ["info", `Run ${waiting.id} (waits) is paused: lunch`],
   ]);
 });
