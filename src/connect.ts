@@ -7,6 +7,7 @@ import { prune } from "./client/prune.js";
 import { type Duration, parseDuration } from "./core/duration.js";
 import { InvalidInputError, MigrationError } from "./core/errors.js";
 import { lendSha256 } from "./core/ids.js";
+import { checkOptions } from "./core/options.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
@@ -26,6 +27,16 @@ export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | 
   /** Workers delete runs that ended longer ago than this; without it nothing is ever deleted. See `prune`. */
   readonly retention?: Duration;
 }
+
+const connectOptions = new Set<string>([
+  "clock",
+  "logger",
+  "migrate",
+  "notify",
+  "onError",
+  "retention",
+  "schema",
+] satisfies (keyof ConnectOptions)[]);
 
 /** Durable workflows on one database. */
 export class Pawl extends Client {
@@ -93,6 +104,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   const [url, options = {}] = args.length === 0 ? ["sqlite:./pawl.db"] : args;
   if (typeof url !== "string")
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
+  checkOptions("connect()", options, connectOptions);
   if (options.retention !== undefined) checkRetention(options.retention);
   const logger = safeLogger(options.logger ?? defaultLogger);
   const store = await openStore(url, {
@@ -115,7 +127,10 @@ const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
 function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
-  const program = new URL("./watchdog-thread.js", import.meta.url);
+  const here: string | undefined = import.meta.url;
+  // A bundle in the format of CommonJS does not know where it is.
+  if (here === undefined || here === "") return null;
+  const program = new URL("./watchdog-thread.js", here);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
   return { program, url, ...(schema === undefined ? {} : { schema }) };
@@ -152,6 +167,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
+  if (options.schema !== undefined) checkSchema(scheme ?? "");
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);
@@ -174,6 +190,24 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       );
   }
 }
+
+/** Where an option `schema` cannot take effect it is refused: the tables of two tenants would be the same ones. */
+function checkSchema(scheme: string): void {
+  const instead = insteadOfSchema.get(scheme);
+  if (instead !== undefined)
+    throw new InvalidInputError(`The option "schema" is for PostgreSQL alone; with ${scheme}: ${instead}.`);
+}
+
+const otherDatabase = "name another database in the URL";
+const otherFile = "use another file";
+const insteadOfSchema = new Map([
+  ["mysql", otherDatabase],
+  ["mariadb", otherDatabase],
+  ["sqlite", otherFile],
+  ["libsql", otherFile],
+  ["file", otherFile],
+  ["memory", "leave it out, each memory store is apart from the others"],
+]);
 
 /** Of a URL whose scheme is unknown only the scheme: which part of the rest is a password is unknown as well. */
 function shownUrl(url: string, scheme: string | undefined): string {

@@ -6,6 +6,7 @@ export type { DamagedField } from "./client/damage.js";
 export type { Difference, DifferenceKind } from "./client/difference.js";
 export type { ExecutionInfo } from "./client/executions.js";
 export type { Explanation } from "./client/explain.js";
+export type { FindBy } from "./client/find.js";
 export type { RunHandle } from "./client/handle.js";
 export type { HistoryEvent } from "./client/history.js";
 export type { RunInfo } from "./client/info.js";

@@ -3,6 +3,16 @@ export class CliError extends Error {
   override readonly name = "CliError";
 }
 
+/** The process ends with this exit code, and says no more: another process has told why. */
+export class AlreadyTold extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super();
+    this.exitCode = exitCode;
+  }
+}
+
 /** Any error as one sentence. Drivers throw errors without a message (a refused connection is an AggregateError). */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -34,7 +34,8 @@ export async function openBareStore(settings: Settings, onTrouble: Logger["warn"
 }
 
 export async function openDatabase(settings: Settings, out: Output, options: OpenOptions = {}): Promise<Database> {
-  const logger = options.logger ?? loggerFor(out);
+  // A command that ends at once says itself what it has done.
+  const logger = options.logger ?? { ...loggerFor(out), info: quiet };
   if (options.migrate !== true) checkExists(settings.url);
   // Trouble that was dealt with matters to those who go on for long.
   const store = await openBareStore(settings, options.logger?.warn ?? logger.debug);
@@ -90,9 +91,12 @@ function locationOf(url: string): Location | null {
 
 /** On stderr, whatever the level: stdout is for what was asked for. */
 export function loggerFor(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
+  // What an error says may be in the text already.
+  const isSaid = (args: readonly unknown[], arg: unknown) =>
+    arg instanceof Error && !out.debug && typeof args[0] === "string" && args[0].includes(arg.message);
   const words = (args: readonly unknown[]) =>
     args
-      .filter((arg) => arg !== undefined)
+      .filter((arg) => arg !== undefined && !isSaid(args, arg))
       .map((arg) => {
         if (typeof arg === "string") return arg;
         return arg instanceof Error && !out.debug ? sentenceOf(arg) : inspect(arg, { breakLength: Infinity });

@@ -1,6 +1,6 @@
 /**
- * Which run is meant: a full id, or the beginning of one. An id begins with the time at which it was made, so the
- * beginning says where to look; besides, the newest runs are looked at, for children, whose ids have their parent's time.
+ * Which run is meant: a full id, its end, or its beginning. Ids begin with the time at which they were made and end with
+ * random digits: the first eight characters are the same for all runs of about a minute, the last eight are of one run.
  */
 import type { RunHandle } from "../client/handle.js";
 import type { Pawl } from "../connect.js";
@@ -11,6 +11,9 @@ import { withPawl } from "./database.js";
 
 const shortest = 6;
 const pageSize = 1_000;
+/** How many of the newest runs are looked at for an id that ends so. */
+const mostPages = 10;
+const listed = 5;
 /** Clocks of different machines differ a little. */
 const marginMs = 60_000;
 /** The first twelve digits of an id are milliseconds. */
@@ -22,30 +25,59 @@ export function withRun<T>(call: Call, work: (run: RunHandle, pawl: Pawl) => Pro
 }
 
 export async function findRun(pawl: Pawl, text: string): Promise<string> {
-  const beginning = text.toLowerCase();
-  if (isUuid(beginning)) return beginning;
-  if (!/^[0-9a-f-]+$/.test(beginning))
-    throw new CliError(`"${text}" is not the id of a run; \`pawl runs\` shows them.`);
-  if (beginning.length < shortest)
+  const part = text.toLowerCase();
+  if (isUuid(part)) return part;
+  if (!/^[0-9a-f-]+$/.test(part)) throw new CliError(`"${text}" is not the id of a run; \`pawl runs\` shows them.`);
+  if (part.length < shortest)
     throw new CliError(`"${text}" is too short for a run; give at least ${shortest} characters of its id.`);
-  const found = await idsThatBegin(pawl, beginning);
+  const found = await idsWith(pawl, part);
   const [only, another] = found;
-  if (only === undefined) throw new CliError(`No run begins with "${text}"; give its full id, \`pawl runs\` shows it.`);
-  if (another !== undefined) throw new CliError(`Several runs begin with "${text}"; give more of the id.`);
-  return only;
+  if (only === undefined)
+    throw new CliError(`No run begins or ends with "${text}"; give its full id, \`pawl runs\` shows it.`);
+  if (another === undefined) return only;
+  const some = found.slice(0, listed).join(", ");
+  const more = found.length > listed ? ` and ${found.length - listed} more` : "";
+  throw new CliError(
+    `Several runs begin or end with "${text}": ${some}${more}. The last 8 characters tell them apart.`,
+  );
 }
 
-async function idsThatBegin(pawl: Pawl, beginning: string): Promise<readonly string[]> {
-  const digits = beginning.replaceAll("-", "").slice(0, timeDigits);
-  const madeAfter = Number.parseInt(digits.padEnd(timeDigits, "0"), 16) - marginMs;
-  const madeBefore = Number.parseInt(digits.padEnd(timeDigits, "f"), 16) + marginMs;
-  const [then, newest] = await Promise.all([
-    pawl.runs({ createdAfter: madeAfter, createdBefore: madeBefore, limit: pageSize }),
-    pawl.runs({ limit: pageSize }),
-  ]);
-  const ids = new Set([...then.runs, ...newest.runs].map(({ id }) => id).filter((id) => id.startsWith(beginning)));
+async function idsWith(pawl: Pawl, part: string): Promise<readonly string[]> {
+  const matches = (id: string) => id.startsWith(part) || id.endsWith(part);
+  const { ids: then, isCut } = await idsMadeAt(pawl, part);
+  const found = new Set(then.filter((id) => id.startsWith(part)));
+  // Children, too, whose ids have their parent's time.
+  for await (const ids of newestIds(pawl)) {
+    for (const id of ids) if (matches(id)) found.add(id);
+    if (found.size > 0) break;
+  }
   // Not all of them were looked at: what looks unique may not be.
-  if (then.next !== null && ids.size === 1 && digits.length < timeDigits)
-    throw new CliError(`Too many runs began at the time of "${beginning}"; give the full id.`);
-  return [...ids];
+  const [only] = found;
+  if (isCut && found.size === 1 && only?.startsWith(part))
+    throw new CliError(
+      `Too many runs began at the time of "${part}"; give the last 8 characters of the id, or all of it.`,
+    );
+  return [...found];
+}
+
+/** The runs of the time that an id with this beginning would be of. */
+async function idsMadeAt(pawl: Pawl, beginning: string) {
+  const digits = beginning.replaceAll("-", "").slice(0, timeDigits);
+  const createdAfter = Number.parseInt(digits.padEnd(timeDigits, "0"), 16) - marginMs;
+  const createdBefore = Number.parseInt(digits.padEnd(timeDigits, "f"), 16) + marginMs;
+  const { runs, next } = await pawl.runs({ createdAfter, createdBefore, limit: pageSize });
+  return { ids: runs.map(({ id }) => id), isCut: next !== null && digits.length < timeDigits };
+}
+
+async function* newestIds(pawl: Pawl): AsyncGenerator<readonly string[]> {
+  let cursor: string | null = null;
+  for (let page = 0; page < mostPages; page += 1) {
+    const found: Awaited<ReturnType<Pawl["runs"]>> = await pawl.runs({
+      limit: pageSize,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    yield found.runs.map(({ id }) => id);
+    if (found.next === null) return;
+    cursor = found.next;
+  }
 }

@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import module from "node:module";
 import { relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { MessageChannel } from "node:worker_threads";
 import { discoverWorkflows } from "../define/as-definition.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { isJob, type JobDefinition } from "../define/dynamic/job.js";
@@ -21,6 +22,12 @@ type RegisterHooks = (hooks: object) => unknown;
 const firstNodeWithSyncHooks = 26;
 
 let hooked = false;
+let onLoad: ((path: string) => void) | null = null;
+
+/** From now on each file of the user's that is loaded is told. Before the first is. */
+export function watchLoaded(told: (path: string) => void): void {
+  onLoad = told;
+}
 
 function hookIn(): void {
   if (hooked) return;
@@ -28,9 +35,19 @@ function hookIn(): void {
   // What is transpiled has other lines than its source; errors are to name those of the source.
   if (hooks.transpiles) process.setSourceMapsEnabled(true);
   if (Number.parseInt(process.versions.node, 10) < firstNodeWithSyncHooks)
-    return void module.register("./loader-hooks.js", import.meta.url);
+    return void module.register("./loader-hooks.js", import.meta.url, portToHooks(onLoad));
+  if (onLoad !== null) hooks.tellLoaded(onLoad);
   const { registerHooks } = module as unknown as { readonly registerHooks: RegisterHooks };
   registerHooks({ resolve: hooks.resolve, load: hooks.load });
+}
+
+/** The hooks run in a thread of their own, and tell what they load through a port. It keeps no process alive. */
+function portToHooks(told: ((path: string) => void) | null) {
+  if (told === null) return {};
+  const { port1, port2 } = new MessageChannel();
+  port1.on("message", told);
+  port1.unref();
+  return { data: { port: port2 }, transferList: [port2] };
 }
 
 export async function loadModule(file: string): Promise<object> {

@@ -22,6 +22,22 @@ interface Loaded {
   readonly shortCircuit?: boolean;
 }
 
+type Told = (path: string) => void;
+
+/** Is told of each file of the user's that is loaded. */
+let onLoad: Told | null = null;
+
+/** Where the hooks run beside everything else. */
+export function tellLoaded(told: Told): void {
+  onLoad = told;
+}
+
+/** Node calls this where they run in a thread of their own. */
+export function initialize(data?: { readonly port?: { postMessage(path: string): void } }): void {
+  const port = data?.port;
+  if (port !== undefined) onLoad = (path) => port.postMessage(path);
+}
+
 /** Whether TypeScript is read by a tool of the user's project. */
 export const transpiles = !nodeReadsTypeScript;
 
@@ -40,6 +56,7 @@ export function load<Answer>(
   context: object,
   next: (url: string, context: object) => Answer,
 ): Answer | Loaded {
+  if (onLoad !== null && isOfUser(url)) onLoad(fileURLToPath(url));
   const path = url.startsWith("file:") && isTypeScript(url) ? fileURLToPath(url) : null;
   if (path === null) return next(url, context);
   const source = readFileSync(path, "utf8");
@@ -56,6 +73,11 @@ const { name, exports } = JSON.parse(readFileSync(packageUrl, "utf8")) as {
   readonly name: string;
   readonly exports: Readonly<Record<string, { readonly default?: string }>>;
 };
+
+const ownFiles = new URL("./", packageUrl).href;
+
+const isOfUser = (url: string) =>
+  url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(`${ownFiles}dist/`);
 
 function ownUrl(specifier: string): string | null {
   if (specifier !== name && !specifier.startsWith(`${name}/`)) return null;

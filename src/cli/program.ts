@@ -1,7 +1,7 @@
 /** Finds the command, runs it, and turns whatever goes wrong into one sentence and exit code 1. */
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { CliError, sentenceOf } from "./cli-error.js";
+import { AlreadyTold, CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { groups } from "./commands.js";
 import { helpFor, overview } from "./help-text.js";
@@ -31,6 +31,7 @@ export async function runProgram(typed: readonly string[], { stdout, stderr, env
     else await command.run({ args, options, globals, out, env, groups });
     return 0;
   } catch (error) {
+    if (error instanceof AlreadyTold) return error.exitCode;
     stderr.write(`${typed.includes("--debug") ? inspect(error) : inOneSentence(error)}\n`);
     return 1;
   }

@@ -6,7 +6,7 @@ import type { Settings } from "./config.js";
 import { loggerFor, openDatabase } from "./database.js";
 import { loadDefinitions } from "./load.js";
 import { onRunEnd } from "./run-ends.js";
-import { stopSignal } from "./stop-signal.js";
+import { type Signaled, stopSignal } from "./stop-signal.js";
 import { type ReportOptions, WorkerReport } from "./worker-report.js";
 
 export const workerOptions = {
@@ -30,15 +30,22 @@ export interface Serving {
   readonly report: Pick<ReportOptions, "eachRun">;
   /** Said once it works. */
   readonly hints: readonly string[];
+  /** Awaited when the code is loaded, before anything is opened. */
+  onLoaded?(): Promise<void>;
+  onServing?(): void;
+  /** By whom it is asked to stop; default: whoever sends signals to the process. */
+  readonly signaled?: Signaled;
 }
 
-export async function serve(call: WorkerCall, { settings, files, report: how, hints }: Serving): Promise<void> {
+export async function serve(call: WorkerCall, serving: Serving): Promise<void> {
+  const { settings, files, report: how, hints } = serving;
   const { out, options } = call;
   const given = optionsFor(options, settings);
   const { workflows, jobs } = await loadDefinitions(files);
+  await serving.onLoaded?.();
   const report = new WorkerReport(out, { ...how, quiet: options.quiet === true });
   const stopped = stopSignal({
-    process,
+    process: serving.signaled ?? process,
     now: () => performance.now(),
     leaveAtOnce: () => {
       report.note("Left at once; others take over what it had in hand.");
@@ -60,6 +67,7 @@ export async function serve(call: WorkerCall, { settings, files, report: how, hi
     const served = [...names, ...ofJobs.map((job) => `job ${job}`)].join(", ");
     const begun = { event: "worker.started", id, name, database: pawl.description, workflows: names, jobs: ofJobs };
     report.say(begun, () => [`Worker ${name} serves ${served} on ${pawl.description}.`, ...hints].join("\n"));
+    serving.onServing?.();
     report.begin(() => worker.active);
     const signal = await stopped;
     if (worker.active > 0)

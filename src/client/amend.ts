@@ -21,7 +21,7 @@ import { initialState, type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { Logger } from "../define/context.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
-import { tellOfCommit } from "../telemetry/tell.js";
+import { tellOfCommit, tellOfPause } from "../telemetry/tell.js";
 import { readGraph } from "./dag.js";
 import { readWaiting } from "./info.js";
 
@@ -47,7 +47,7 @@ export async function amendRun(
   const [run, [task], now] = await Promise.all([store.run(runId), store.tasks([runId]), store.now()]);
   const lost: Amended = state.startedAt === null ? "lost race before it began" : "lost race";
   if (run === null || task === undefined || isBusy(task)) return lost;
-  const after = state.seq;
+  const { seq: after, paused: pausedBefore } = state;
   const mustUndo = openCompensations(state).length > 0;
   const received = commands.map((one): Received => ({ command: one, at: now, strict: true, idle: true }));
   // A run that is overdue and has something to undo does not end here: a worker has to undo it first.
@@ -78,6 +78,7 @@ export async function amendRun(
     const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
     if (result.kind !== "committed") return lost;
     tellOfCommit(log, run, { ...transition, at: result.at });
+    if (state.paused !== null && state.paused !== pausedBefore) tellOfPause(log, run, state.paused);
     return "done";
   } catch (error) {
     if (await wasWritten(store, run.id, after, written)) return "done";

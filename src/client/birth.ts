@@ -3,7 +3,6 @@ import { encode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { checkName, checkTags } from "../core/names.js";
-import { checkOptions } from "../core/options.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { checkPriority } from "../define/function.js";
 import { checkHero } from "../define/hero.js";
@@ -26,7 +25,7 @@ export interface StartOptions {
   readonly tx?: unknown;
 }
 
-const knownOptions = new Set<string>([
+export const startOptions: ReadonlySet<string> = new Set([
   "idempotencyKey",
   "hero",
   "allowMultiple",
@@ -42,7 +41,6 @@ export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "pr
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
 export function birthOf(origin: Origin, options: StartOptions = {}): (input: unknown) => NewRun {
   const { name, version } = origin;
-  checkOptions(`A start of "${name}"`, options, knownOptions);
   const hero = checkHero(name, origin.hero, options.hero);
   const queue = origin.queue ?? name;
   const priority = checkPriority(options.priority ?? origin.priority);

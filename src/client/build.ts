@@ -3,16 +3,20 @@ import { encode } from "../core/codec.js";
 import type { DagOptions } from "../core/dag.js";
 import { InvalidInputError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { anyHero } from "../define/definition.js";
 import { GraphBuilder } from "../define/dynamic/builder.js";
 import type { NewRun } from "../store/store.js";
-import { birthOf, type StartOptions } from "./birth.js";
+import { birthOf, type StartOptions, startOptions } from "./birth.js";
 
 export interface BuildOptions extends StartOptions, DagOptions {
   /** False: it is stored, and begins with `run.start()`. */
   readonly start?: boolean;
 }
+
+const ofTheGraph = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
+const buildOptions = new Set([...startOptions, ...ofTheGraph].filter((option) => option !== "allowMultiple"));
 
 /** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
 const graphLimitBytes = 15 * 1024 * 1024;
@@ -26,8 +30,7 @@ export async function graphRun(
 ): Promise<NewRun> {
   if (typeof build !== "function")
     throw new InvalidInputError(`build("${String(name)}", …) takes a function that adds nodes.`);
-  if (typeof options !== "object" || options === null)
-    throw new InvalidInputError(`The options of build("${String(name)}", …) are an object.`);
+  checkOptions(`build("${String(name)}")`, options, buildOptions);
   const { start = true, concurrency, onNodeFailure, ...rest } = options;
   const builder = new GraphBuilder(checkName("workflow", name));
   await build(builder);

@@ -3,16 +3,18 @@ import { InvalidInputError } from "../core/errors.js";
 
 const howTo = "`tx` takes the one connection on which you have begun your transaction";
 
-/** Each statement of a pool may go to another connection: the run would be started whatever became of the transaction. */
-export function checkTransaction(tx: unknown): void {
+/**
+ * Each statement of a pool may go to another connection: the run would be started whatever became of the transaction.
+ *
+ * @param effect what would happen without one, such as "the run would be started"
+ */
+export function checkTransaction(tx: unknown, effect: string): void {
   if ((typeof tx !== "object" && typeof tx !== "function") || tx === null || !canQuery(tx))
     throw new InvalidInputError(
       `${howTo}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, or { query(sql, params) }.`,
     );
   if (isIdle(tx))
-    throw new InvalidInputError(
-      `${howTo}; on this one none has begun, so the run would be started whatever became of it.`,
-    );
+    throw new InvalidInputError(`${howTo}; on this one none has begun, so ${effect} whatever became of it.`);
   if (isPool(tx)) throw new InvalidInputError(`${howTo}, not a pool: begin one on a connection that you take from it.`);
 }
 

@@ -5,11 +5,13 @@ import { type FrozenDag, isSamePlan } from "../core/dag.js";
 import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
 import { isUuid } from "../core/ids.js";
 import { checkName } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { frozenVersion } from "../core/route.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
+import { nameWarning } from "../define/class/minified-name.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
-import type { Logger } from "../define/context.js";
+import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { heroId } from "../define/hero.js";
@@ -17,11 +19,12 @@ import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/stepping.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
-import { birthOf, instant, type Origin, type StartOptions } from "./birth.js";
+import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./birth.js";
 import { birthsInPages, runsPerPage } from "./births-in-pages.js";
 import { type BuildOptions, graphRun } from "./build.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { RunCommands } from "./command.js";
+import { type FindBy, findRuns, theOneRun } from "./find.js";
 import { type HandleServices, RunHandle } from "./handle.js";
 import { type RunInfo, runInfo } from "./info.js";
 import { type Adopter, type Launched, Launcher } from "./launcher.js";
@@ -60,6 +63,25 @@ export interface RunsFilter {
   readonly cursor?: string;
 }
 
+const runsFilter = new Set<string>([
+  "workflow",
+  "status",
+  "active",
+  "hero",
+  "tag",
+  "parentId",
+  "createdAfter",
+  "createdBefore",
+  "limit",
+  "cursor",
+] satisfies (keyof RunsFilter)[]);
+
+/** A key or a hero is of one run. */
+const startManyOptions = new Set(
+  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
+);
+const workflowOptions = new Set(["queue"]);
+
 const maxPage = 1_000;
 
 export class Client {
@@ -70,6 +92,8 @@ export class Client {
   readonly #handles: HandleServices;
   readonly #definitions = new Set<WorkflowDefinition>();
   readonly #names = new WorkflowNames();
+  /** Names that were warned of. */
+  readonly #suspectNames = new Set<string>();
 
   constructor(store: Store, log: Logger) {
     this.store = store;
@@ -88,6 +112,7 @@ export class Client {
   async start(workflow: AnyWorkflow, ...given: unknown[]): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
     const [input, options] = inputAndOptions(definition, given);
+    if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
     await this.#registerFor(definition, options);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
@@ -105,6 +130,7 @@ export class Client {
     options?: StartOptions,
   ): Promise<RunHandle<any, any>[]> {
     const definition = asDefinition(workflow);
+    if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
     await this.#registerFor(definition, options);
     return this.#launch(definition, inputs, options);
   }
@@ -116,6 +142,7 @@ export class Client {
       name,
       /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
+        if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
         const known = await this.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
@@ -130,6 +157,7 @@ export class Client {
   /** Makes a workflow known by name, for triggers that run before any of its workers. Idempotent. */
   async createWorkflow(name: string, options: { readonly queue?: string } = {}): Promise<void> {
     checkName("workflow", name);
+    checkOptions(`createWorkflow("${name}")`, options, workflowOptions);
     const queue = options.queue === undefined ? null : checkName("queue", options.queue);
     await this.store.registerWorkflows([{ name, queue, version: null, signature: null, graph: null }]);
   }
@@ -162,17 +190,44 @@ export class Client {
     return this.#handle(typeof first === "string" ? first : (second as string));
   }
 
+  /**
+   * The run that was started with this idempotency key, or the one about this hero: the one that is active, otherwise the
+   * newest. null: there is none (any more).
+   */
+  find<Found extends AnyWorkflow>(workflow: Found, by: FindBy): Promise<HandleOf<Found> | null>;
+  find(workflow: string, by: FindBy): Promise<RunHandle | null>;
+  async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
+    const [found] = await findRuns(this.store, nameOf(workflow), by, 1);
+    return found === undefined ? null : this.#handle(found.id);
+  }
+
+  /**
+   * Sends a signal to the run that `find` would find.
+   *
+   * ```ts
+   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: event.id });
+   * ```
+   */
+  async signal<Payload = unknown>(
+    workflow: AnyWorkflow | string,
+    by: FindBy,
+    signal: SignalName<Payload>,
+    ...payloadAndOptions: SignalArgs<Payload>
+  ): Promise<void> {
+    const run = await theOneRun(this.store, nameOf(workflow), by);
+    await this.#handle(run.id).signal(signal, ...payloadAndOptions);
+  }
+
   /** Runs, newest first, a page at a time. */
   async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+    checkOptions("runs()", filter, runsFilter, "filter");
     const limit = filter.limit ?? 50;
     if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
       throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
     const { workflow, hero, cursor } = filter;
     const found = await this.store.runs({
       limit: limit + 1,
-      ...(workflow === undefined
-        ? {}
-        : { workflow: typeof workflow === "string" ? workflow : asDefinition(workflow).name }),
+      ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
       ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
@@ -198,7 +253,7 @@ export class Client {
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
   metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
-    return metricsOf(this.store, typeof workflow === "string" ? workflow : asDefinition(workflow).name, options);
+    return metricsOf(this.store, nameOf(workflow), options);
   }
 
   /** All queues: what waits there, who works for them, which are paused. */
@@ -244,6 +299,7 @@ export class Client {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
     for (const definition of fresh) this.#names.takeForWorkflow(definition);
+    this.#warnOfNames(fresh);
     const remembered = await this.#rememberedQueues(fresh);
     await this.store.registerWorkflows(
       fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
@@ -255,6 +311,15 @@ export class Client {
       }),
     );
     for (const definition of fresh) this.#definitions.add(definition);
+  }
+
+  #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
+    for (const definition of definitions) {
+      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
+      if (warning === null) continue;
+      this.#suspectNames.add(definition.name);
+      this.log.warn(warning);
+    }
   }
 
   /** A run may be parked in a queue that the code does not name any more: somebody must still look there. */
@@ -312,7 +377,8 @@ export class Client {
     const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const { refusal, warning } = launched[index] as Launched;
-      return new RunHandle(refusal === null ? run.id : existing(run, refusal), this.#handles, warning);
+      const id = refusal === null ? run.id : existing(run, refusal);
+      return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
 
@@ -322,15 +388,19 @@ export class Client {
     const known = await this.registration(failed.workflow);
     const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
     if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
-    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles);
+    const created = isNew && refusal === null;
+    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles, { created });
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
-    checkTransaction(tx);
+    checkTransaction(tx, "the run would be started");
     const { refused } = await this.store.startInTransaction(tx, runs);
     return runs.map((run) => ({ refusal: refused.find(({ runId }) => runId === run.id) ?? null, warning: null }));
   }
 }
+
+const nameOf = (workflow: AnyWorkflow | string): string =>
+  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
 
 function existing(run: NewRun, refusal: Refusal): string {
   const { existing: first } = refusal;

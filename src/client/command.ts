@@ -11,6 +11,7 @@ import { fold } from "../core/fold.js";
 import { readMail, writeMail } from "../core/mail.js";
 import type { Store, TaskRecord } from "../store/store.js";
 import { amendRun, type CommandServices, isBusy } from "./amend.js";
+import { checkTransaction } from "./callers-transaction.js";
 
 /** How often a run may change while a client tries to write to it before the client gives up. */
 const maxTries = 50;
@@ -56,10 +57,35 @@ export class RunCommands {
         );
         for (const { resolve } of together) resolve();
       } catch (error) {
-        for (const { reject } of together) reject(error);
+        // Each has an answer of its own: after the end of a run, a signal that was delivered before is no mistake.
+        if (together.length > 1 && error instanceof InvalidStateError)
+          for (const one of together) await this.#sendAlone(runId, one);
+        else for (const { reject } of together) reject(error);
       }
     }
     this.#waiting.delete(runId);
+  }
+
+  async #sendAlone(runId: string, { command, resolve, reject }: Pending): Promise<void> {
+    await this.#sendTogether(runId, [command]).then(resolve, reject);
+  }
+
+  /**
+   * Sends a signal on the caller's own transaction, into the inbox: what the run is waiting for cannot be decided there, as
+   * nothing is known of it before the caller commits.
+   */
+  async sendInTransaction(tx: unknown, runId: string, command: Command): Promise<void> {
+    checkTransaction(tx, "the signal would be sent");
+    const { undeliverable, unbegun } = await this.#services.store.sendInTransaction(tx, [writeMail(runId, command)]);
+    if (unbegun.length > 0)
+      throw new InvalidStateError(
+        `Run ${runId} has not begun and is not due yet, so it takes no signal on a transaction; send it without \`tx\`.`,
+        { runId, status: "pending" },
+      );
+    if (undeliverable.length > 0 && !(await this.#isSaidAlready(runId, [command])))
+      throw new StoreError(`Run ${runId} changed while a signal was sent on a transaction; try again.`, {
+        transient: true,
+      });
   }
 
   async #sendTogether(runId: string, commands: readonly Command[]): Promise<void> {
@@ -91,13 +117,23 @@ export class RunCommands {
   async #isSaidAlready(runId: string, commands: readonly Command[]): Promise<boolean> {
     const run = await this.#services.store.run(runId);
     if (run === null) throw new RunNotFoundError(runId);
-    const [{ type }] = commands as [Command];
-    if (type === "cancel" && run.status === "canceled") return true;
+    const [command] = commands as [Command];
+    if (command.type === "cancel" && run.status === "canceled") return true;
     if (run.finishedAt === null) return false;
-    throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take "${type}".`, {
+    if (await this.#wasDelivered(runId, commands)) return true;
+    const what = command.type === "signal" ? `the signal "${command.name}"` : `"${command.type}"`;
+    throw new InvalidStateError(`Run ${run.id} is ${run.status} and cannot take ${what}.`, {
       runId: run.id,
       status: run.status,
     });
+  }
+
+  /** Whether all of them are signals whose keys the log has: the sender was not told of the first delivery, and repeats it. */
+  async #wasDelivered(runId: string, commands: readonly Command[]): Promise<boolean> {
+    const isKeyed = (one: Command) => one.type === "signal" && one.key !== null;
+    if (!commands.every(isKeyed)) return false;
+    const { signalKeys } = fold((await this.#services.store.logs([runId])).get(runId) ?? []);
+    return commands.every((one) => one.type === "signal" && one.key !== null && signalKeys?.has(one.key) === true);
   }
 
   async #putIntoInbox(runId: string, task: TaskRecord, commands: readonly Command[]): Promise<boolean> {

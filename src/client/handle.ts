@@ -7,7 +7,7 @@ import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, 
 import { checkName, checkReason } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { currentStep } from "../core/waiting.js";
-import type { Logger, SignalArgs, SignalName } from "../define/context.js";
+import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/store.js";
 import type { RunCommands } from "./command.js";
 import { frozenGraphOf, nodeName, readGraph } from "./dag.js";
@@ -31,7 +31,9 @@ const longestTimerMs = 2_147_483_647;
 
 const stepNoted = (run: RunRecord) => readWaiting(run.waiting).step ?? null;
 
-const knownCancelOptions = new Set(["force"]);
+const resultOptions = new Set(["timeout"]);
+const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);
+const cancelOptions = new Set(["force"]);
 
 export interface HandleServices {
   readonly store: Store;
@@ -46,12 +48,15 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
   /** From `start`: what whoever started it should know, such as that no live worker has its workflow. */
   readonly warning: string | null;
+  /** From `start`: whether this call made the run; false: it existed, by its idempotency key. null: not from a start. */
+  readonly created: boolean | null;
   readonly #services: HandleServices;
   readonly #store: Store;
 
-  constructor(id: string, services: HandleServices, warning: string | null = null) {
+  constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
     this.id = id;
-    this.warning = warning;
+    this.warning = born.warning ?? null;
+    this.created = born.created ?? null;
     this.#services = services;
     this.#store = services.store;
   }
@@ -101,6 +106,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * TimeoutError when it has not ended in time (the run goes on).
    */
   async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
+    checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
     const run = await this.#ended(timeoutMs);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
@@ -131,21 +137,21 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /**
    * Sends a signal, by its name or by what `signal<Payload>(name)` made, which knows the type of the payload. The same
-   * `key` a second time is not delivered again, for as long as the run lives.
+   * `key` a second time is not delivered again, and is no mistake either when the run has ended meanwhile. With `tx`, your
+   * own open transaction, it is sent if and when that commits.
    */
   async signal<Payload = unknown>(
     signal: SignalName<Payload>,
     ...payloadAndOptions: SignalArgs<Payload>
   ): Promise<void> {
     const [payload, options = {}] = payloadAndOptions;
+    checkOptions("signal()", options, signalOptions);
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    await this.#command({
-      type: "signal",
-      name,
-      payload: encode(payload, { what: `the payload of signal "${name}"` }),
-      key,
-    });
+    const encoded = encode(payload, { what: `the payload of signal "${name}"` });
+    const command = { type: "signal", name, payload: encoded, key } as const;
+    if (options.tx === undefined) return this.#command(command);
+    await this.#services.commands.sendInTransaction(options.tx, this.id, command);
   }
 
   #command(command: Command): Promise<void> {
@@ -182,7 +188,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * whatever its code says and without compensation, and its log says so: for a run that cannot end otherwise.
    */
   async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
-    checkOptions("cancel()", options, knownCancelOptions);
+    checkOptions("cancel()", options, cancelOptions);
     const force = options.force === true ? { force: true as const } : {};
     await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
   }

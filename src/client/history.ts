@@ -1,5 +1,6 @@
 import { decode } from "../core/codec.js";
 import { DamagedDataError, InvalidInputError } from "../core/errors.js";
+import { checkOptions } from "../core/options.js";
 import type { RunRecord, Store, StoredEvent } from "../store/store.js";
 import { messageOf } from "./damage.js";
 import { readPage } from "./log.js";
@@ -17,12 +18,14 @@ export interface HistoryEvent {
 }
 
 const pageLimit = 1_000;
+const pageOptions = new Set(["after", "limit"]);
 
 export async function readHistory(
   store: Store,
   run: RunRecord,
   page: { readonly after?: number; readonly limit?: number },
 ): Promise<HistoryEvent[]> {
+  checkOptions("history()", page, pageOptions);
   const { after = 0, limit = pageLimit } = page;
   if (!Number.isInteger(after) || after < 0)
     throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);

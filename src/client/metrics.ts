@@ -1,5 +1,6 @@
 /** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
 import { WorkflowNotFoundError } from "../core/errors.js";
+import { checkOptions } from "../core/options.js";
 import { graphRoute } from "../core/route.js";
 import type { RunSample, RunStatus, Store } from "../store/store.js";
 import { instant } from "./birth.js";
@@ -11,6 +12,8 @@ export interface MetricsOptions {
   /** Of runs that were started since then; default: during the last day. */
   readonly since?: Date | number;
 }
+
+const metricsOptions = new Set<string>(["since"] satisfies (keyof MetricsOptions)[]);
 
 /** In milliseconds; null if there is nothing to measure. A percentile is one of the values, the smallest that is enough. */
 export interface Distribution {
@@ -46,6 +49,7 @@ export async function metricsOf(
   workflow: string,
   options: MetricsOptions = {},
 ): Promise<WorkflowMetrics> {
+  checkOptions("metrics()", options, metricsOptions);
   const now = await store.now();
   const since = options.since === undefined ? now - dayMs : instant("since", options.since);
   const [record, found] = await Promise.all([

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidInputError } from "../core/errors.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../core/lineage.js";
+import { checkOptions } from "../core/options.js";
 import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
 import type { Age, Child, ChildKey, Root, Store } from "../store/store.js";
 
@@ -22,8 +23,19 @@ export interface PruneOptions {
   readonly limit?: number;
   /** Stops after the batch that is under way. */
   readonly signal?: AbortSignal;
+  /** Deletes nothing, and tells how much it would have deleted. */
+  readonly dryRun?: boolean;
 }
 
+const pruneOptions = new Set<string>([
+  "olderThan",
+  "workflow",
+  "limit",
+  "signal",
+  "dryRun",
+] satisfies (keyof PruneOptions)[]);
+
+/** What was deleted; with `dryRun`, what would have been. */
 export interface Pruned {
   readonly runs: number;
   readonly trees: number;
@@ -37,10 +49,11 @@ const runsInMemory = 20_000;
 const longestRestMs = 1_000;
 
 export async function prune(store: Store, options: PruneOptions): Promise<Pruned> {
+  checkOptions("prune()", options, pruneOptions);
   const olderThanMs = parseDuration(options.olderThan, "olderThan");
   const limit = checkLimit(options.limit);
   const endedBefore = (await store.now()) - olderThanMs;
-  const pruning = new Pruning(store, endedBefore, limit, options.signal);
+  const pruning = new Pruning(store, { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true });
   for await (const roots of oldRoots(store, endedBefore, nameOf(options.workflow))) {
     const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
     await pruning.removeTreesOf(await withoutRetries(store, old));
@@ -71,6 +84,13 @@ async function withoutRetries(store: Store, roots: readonly Root[]): Promise<rea
   return roots.filter(({ id }) => !existing.has(origins.get(id) ?? ""));
 }
 
+interface PruningOptions {
+  readonly endedBefore: number;
+  readonly limit: number;
+  readonly signal: AbortSignal | undefined;
+  readonly isDry: boolean;
+}
+
 class Pruning {
   runs = 0;
   trees = 0;
@@ -78,12 +98,14 @@ class Pruning {
   readonly #endedBefore: number;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
+  readonly #isDry: boolean;
 
-  constructor(store: Store, endedBefore: number, limit: number, signal: AbortSignal | undefined) {
+  constructor(store: Store, { endedBefore, limit, signal, isDry }: PruningOptions) {
     this.#store = store;
     this.#endedBefore = endedBefore;
     this.#limit = limit;
     this.#signal = signal;
+    this.#isDry = isDry;
   }
 
   get isOver(): boolean {
@@ -133,8 +155,9 @@ class Pruning {
     for (let from = 0; from < chosen.length && this.#signal?.aborted !== true; from += runsPerBatch) {
       const batch = chosen.slice(from, from + runsPerBatch);
       const began = performance.now();
-      this.runs += await this.#store.upkeep.remove(batch);
+      this.runs += this.#isDry ? batch.length : await this.#store.upkeep.remove(batch);
       this.trees += batch.filter((id) => roots.has(id)).length;
+      if (this.#isDry) continue;
       await this.#rest(performance.now() - began);
     }
   }

@@ -7,6 +7,7 @@ import { decode, encode } from "./codec.js";
 import { GraphError, InvalidInputError } from "./errors.js";
 import { sha256Hex } from "./ids.js";
 import { checkName } from "./names.js";
+import { checkOptions } from "./options.js";
 import { orderOf } from "./order.js";
 import { frozenVersion } from "./route.js";
 import { scopeMark } from "./scope.js";
@@ -77,9 +78,7 @@ export function parseDag(workflow: string, json: unknown): FrozenDag {
   const at = new Date(frozen_at ?? "");
   if (Number.isNaN(at.getTime()))
     throw new InvalidInputError("importDag takes a graph that says when it was `frozen_at`.");
-  if (typeof options !== "object" || options === null)
-    throw new InvalidInputError("The `options` of a graph are an object.");
-  return freeze(workflow, nodes, at, checkOptions(options));
+  return freeze(workflow, nodes, at, checkDagOptions(options));
 }
 
 function parse(json: unknown): Partial<FrozenDag> {
@@ -112,7 +111,11 @@ function checkNode(id: string, node: unknown): void {
     throw new InvalidInputError(`depends_on of node "${name}" (${id}) must be a list of ids.`);
 }
 
-export function checkOptions({ concurrency, onNodeFailure }: DagOptions): DagOptions {
+const dagOptions = new Set<string>(["concurrency", "onNodeFailure"] satisfies (keyof DagOptions)[]);
+
+export function checkDagOptions(options: DagOptions): DagOptions {
+  checkOptions("A graph", options, dagOptions);
+  const { concurrency, onNodeFailure } = options;
   if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
     throw new InvalidInputError(`The concurrency of a graph is a whole number above 0, not ${String(concurrency)}.`);
   if (onNodeFailure !== undefined && onNodeFailure !== "stop" && onNodeFailure !== "continue")

@@ -27,6 +27,7 @@ import {
   TransientError,
   WorkflowNotFoundError,
 } from "./errors.js";
+import { reviveFailure, toFailure } from "./failure.js";
 
 const cause = new Error("why");
 
@@ -186,4 +187,38 @@ test("a text that cannot be the id of a run is called that, and not pruned", () 
   expect(new RunNotFoundError("order-42").message).toBe(
     "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give.",
   );
+});
+
+describe("as JSON", () => {
+  const asJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
+
+  test("an error of Pawl has its name, message, code, fields and cause", () => {
+    const error = new RunFailedError("r1", new TypeError("x is undefined"));
+    expect(asJson({ error })).toEqual({
+      error: {
+        name: "RunFailedError",
+        message: error.message,
+        code: "RUN_FAILED",
+        runId: "r1",
+        cause: { name: "TypeError", message: "x is undefined" },
+      },
+    });
+  });
+
+  test("an error that comes back from data has them too, also inside", () => {
+    const cause = Object.assign(new Error("no route"), { code: "ECONNREFUSED" });
+    const thrown = new AggregateError([new RangeError("5")], "all failed", { cause });
+    expect(asJson(reviveFailure(toFailure(thrown)))).toEqual({
+      name: "AggregateError",
+      message: "all failed",
+      errors: [{ name: "RangeError", message: "5" }],
+      cause: { name: "Error", message: "no route", code: "ECONNREFUSED" },
+    });
+  });
+
+  test("an error that is its own cause comes to an end", () => {
+    const error = new PermanentError("round");
+    error.cause = error;
+    expect(JSON.stringify(error).match(/round/g)?.length).toBeLessThan(10);
+  });
 });

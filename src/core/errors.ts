@@ -4,6 +4,11 @@ import type { Duration } from "./duration.js";
 export abstract class PawlError extends Error {
   /** Never changes between versions; the message may. */
   abstract readonly code: string;
+
+  /** Name, message, code, its further fields, and the cause: what `JSON.stringify` would drop of an error. Not the stack. */
+  toJSON(): Record<string, unknown> {
+    return errorToJson(this);
+  }
 }
 
 // ---- Thrown by user code ------------------------------------------------------------------------------------------
@@ -67,15 +72,17 @@ export class WorkflowNotFoundError extends PawlError {
 
 const looksLikeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** There is no run with this id. */
+/** There is no run with this id, this idempotency key, or about this hero. */
 export class RunNotFoundError extends PawlError {
   readonly code = "RUN_NOT_FOUND";
+  /** Empty when it was looked for by a key or a hero. */
   readonly runId: string;
 
-  constructor(runId: string) {
+  /** @param which says which run was looked for, when that was not done by its id */
+  constructor(runId: string, which?: string) {
     super(
-      looksLikeId.test(runId)
-        ? `Run ${runId} does not exist; it may have been pruned.`
+      which !== undefined || looksLikeId.test(runId)
+        ? `${which ?? `Run ${runId}`} does not exist; it may have been pruned.`
         : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give.`,
     );
     this.runId = runId;
@@ -446,7 +453,28 @@ export function rebuildError(parts: ErrorParts): Error {
   error.stack = parts.stack ?? `${parts.name}: ${parts.message}`;
   if (parts.code !== undefined && Reflect.get(error, "code") !== parts.code) define(error, "code", parts.code, true);
   if ("cause" in parts) define(error, "cause", parts.cause);
+  if (!(error instanceof PawlError)) define(error, "toJSON", toJson);
   return error;
+}
+
+function toJson(this: Error): Record<string, unknown> {
+  return errorToJson(this);
+}
+
+/** Causes below this are left out: an error may be its own cause. */
+const CAUSES_SHOWN = 5;
+
+/** An error as JSON shows it. */
+function errorToJson(error: Error, levels = CAUSES_SHOWN): Record<string, unknown> {
+  const inner = (one: unknown) => (one instanceof Error ? errorToJson(one, levels - 1) : one);
+  const { name, message, cause, errors } = error as Error & { readonly errors?: unknown };
+  const { cause: _cause, errors: _errors, ...fields } = error as Partial<AggregateError>;
+  return {
+    ...{ name, message },
+    ...(fields as object),
+    ...(Array.isArray(errors) && levels > 0 ? { errors: errors.map(inner) } : {}),
+    ...(cause === undefined || levels === 0 ? {} : { cause: inner(cause) }),
+  };
 }
 
 function define(error: Error, key: string, value: unknown, enumerable = false): void {

@@ -48,7 +48,7 @@ describe("resolveRetry", () => {
     [{ max: Number.NaN }, /retry max/],
     [{ retryIf: true }, /retryIf/],
     [{ backoff: "exponential" }, /backoff/],
-    [{ attemps: 5 }, /no retry option attemps; the options are attempts, initial/],
+    [{ attemps: 5 }, /retry has no option "attemps"; did you mean "attempts"\? Its options are attempts, initial/],
   ])("refuses %o", (options, message) => {
     const resolve = () => resolveRetry(options as RetryOptions);
     expect(resolve).toThrow(InvalidInputError);

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from "./duration.js";
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "./errors.js";
+import { checkOptions } from "./options.js";
 import { promptAnswer } from "./prompt-answer.js";
 import { retryAfterOf } from "./thrown-terms.js";
 
@@ -42,14 +43,19 @@ export const DEFAULT_RETRY: RetryPolicy = {
   backoff: undefined,
 };
 
-const OPTION_NAMES = new Set(["attempts", "initial", "factor", "max", "jitter", "retryIf", "backoff"]);
-const KNOWN_OPTIONS = `the options are ${[...OPTION_NAMES].join(", ")}`;
+const retryOptions = new Set<string>([
+  "attempts",
+  "initial",
+  "factor",
+  "max",
+  "jitter",
+  "retryIf",
+  "backoff",
+] satisfies (keyof RetryOptions)[]);
 
 /** Check options when a definition is made, so that a bad one is not found out at its first failure. */
 export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy = DEFAULT_RETRY): RetryPolicy {
-  for (const name of Object.keys(options)) {
-    if (!OPTION_NAMES.has(name)) throw new InvalidInputError(`There is no retry option ${name}; ${KNOWN_OPTIONS}.`);
-  }
+  checkOptions("retry", options, retryOptions);
   const { attempts = defaults.attempts, factor = defaults.factor, jitter = defaults.jitter } = options;
   const { retryIf = defaults.retryIf, backoff = defaults.backoff } = options;
   const isCount = attempts === Number.POSITIVE_INFINITY || (Number.isInteger(attempts) && attempts >= 1);

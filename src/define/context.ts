@@ -72,6 +72,11 @@ export type SignalName<Payload = unknown> = string | SignalHandle<Payload>;
 export interface SignalOptions {
   /** The same key a second time is not delivered again: the id of the webhook, of the click. */
   readonly key?: string;
+  /**
+   * The caller's own open transaction (one connection, not a pool): the signal is sent if and when it commits. Commit soon:
+   * until then the worker of the run may have to wait.
+   */
+  readonly tx?: unknown;
 }
 
 /** A signal that carries nothing, or nobody knows what, needs no payload. */

@@ -86,9 +86,7 @@ export function workflow(
     typeof optionsOrHandler === "function" ? [{}, optionsOrHandler] : [optionsOrHandler, maybeHandler];
   checkName("workflow", name);
   if (typeof handler !== "function") throw new InvalidInputError(`Workflow "${name}" needs a function as its handler.`);
-  if (options === null || typeof options !== "object")
-    throw new InvalidInputError(`The options of workflow "${name}" must be an object.`);
-  checkOptions(`Workflow "${name}"`, options, knownOptions);
+  checkOptions(`Workflow "${name}"`, options, workflowOptions);
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -111,7 +109,7 @@ export function workflow(
   });
 }
 
-const knownOptions = new Set<string>([
+export const workflowOptions: ReadonlySet<string> = new Set([
   "input",
   "output",
   "queue",

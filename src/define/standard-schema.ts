@@ -33,10 +33,7 @@ export async function validate(schema: StandardSchemaV1, value: unknown, what: s
   const found = promptAnswer("issues of a schema", (result as { readonly issues?: readonly SchemaIssue[] }).issues);
   if (found === undefined) return (result as { readonly value: unknown }).value;
   const issues = found.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
-  const list = issues
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
-    .join("; ");
-  throw new InvalidInputError(`The ${what} is not valid: ${list}`, { issues });
+  throw new InvalidInputError(`The ${what} is not valid`, { issues });
 }
 
 function keyOf(part: PropertyKey | { readonly key: PropertyKey }): string | number {

@@ -332,6 +332,8 @@ export interface RunFilter {
   readonly active?: boolean;
   readonly heroType?: string;
   readonly heroId?: string;
+  /** The idempotency key of its start; with `workflow` it names one run. */
+  readonly startKey?: string;
   readonly tag?: string;
   /** null: only runs that no other run has started. */
   readonly parentId?: string | null;
@@ -340,6 +342,12 @@ export interface RunFilter {
   readonly limit: number;
   /** Newest first: only runs that come after this one in that order (created_at desc, id desc). */
   readonly after?: { readonly createdAt: number; readonly id: string };
+}
+
+export interface SentInTransaction {
+  /** The addressees that have no task (any more). */
+  readonly undeliverable: readonly string[];
+  readonly unbegun: readonly string[];
 }
 
 /** What may have changed: a reason to look, never a fact. Lost and repeated hints must do no harm. */
@@ -399,6 +407,11 @@ export interface Store {
   ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }>;
   /** Puts messages into inboxes, as `Transition.mail` does. Returns the addressees that have no task (any more). */
   send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }>;
+  /**
+   * The same on the caller's own open transaction; the caller commits. A run that is parked and has not begun gets nothing,
+   * as a message would let it begin before its time; it is named in `unbegun`.
+   */
+  sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction>;
   begin(): Promise<StoreTransaction>;
 
   /**

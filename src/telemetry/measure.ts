@@ -2,14 +2,16 @@
 import { KnownRuns, type RunSource } from "./known-runs.js";
 import { type Guard, type Listening, listen } from "./listen.js";
 import { endOf, hasFailed, isStepEnd } from "./step-ends.js";
+import { StepLabels } from "./step-labels.js";
 
 /** Whoever keeps the figures. */
 export interface Meters {
   runStarted(workflow: string): void;
   runEnded(workflow: string, status: string): void;
   runTook(workflow: string, status: string, seconds: number): void;
-  stepTook(workflow: string, seconds: number): void;
-  stepFailed(workflow: string, outcome: string): void;
+  runPaused(workflow: string): void;
+  stepTook(workflow: string, step: string, seconds: number): void;
+  stepFailed(workflow: string, step: string, outcome: string): void;
 }
 
 /** From a step that asks a cache to a run that waits for a person. */
@@ -18,6 +20,7 @@ export const secondsBuckets: readonly number[] = [
 ];
 
 export function measure(pawl: RunSource, meters: Meters, guard: Guard): Listening {
+  const labels = new StepLabels();
   const known = new KnownRuns(pawl, (error) => guard.complain(error));
   return listen(
     {
@@ -32,9 +35,12 @@ export function measure(pawl: RunSource, meters: Meters, guard: Guard): Listenin
           guard.with(known.startedAtOf(runId), (startedAt) => {
             if (startedAt !== null) meters.runTook(workflow, status, Math.max(0, at - startedAt) / 1_000);
           });
+        } else if (type === "run.paused") {
+          meters.runPaused(workflow);
         } else if (isStepEnd(told)) {
-          meters.stepTook(workflow, endOf(told).ms / 1_000);
-          if (hasFailed(told)) meters.stepFailed(workflow, outcome as string);
+          const step = labels.of(workflow, told.node ?? "");
+          meters.stepTook(workflow, step, endOf(told).ms / 1_000);
+          if (hasFailed(told)) meters.stepFailed(workflow, step, outcome as string);
         }
       },
     },

@@ -1,5 +1,6 @@
 /** Figures about runs for OpenTelemetry. */
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
+import { checkOptions } from "../core/options.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";
 import { type Measurable, queueGauges } from "./queue-gauges.js";
@@ -8,6 +9,8 @@ export interface MeasureOptions extends ListeningOptions {
   /** Default: the global one. */
   readonly meterProvider?: MeterProvider;
 }
+
+const measureOptions = new Set<string>(["meterProvider", "logger"] satisfies (keyof MeasureOptions)[]);
 
 /**
  * Counts and times the runs and steps of this process, by workflow, until it is stopped; and watches the queues of the
@@ -20,11 +23,13 @@ export interface MeasureOptions extends ListeningOptions {
  * ```
  */
 export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Listening {
+  checkOptions("measureRuns()", options, measureOptions);
   const guard = new Guard("Measuring", options);
   const meter = (options.meterProvider ?? metrics).getMeter("pawl");
   const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...secondsBuckets] } };
   const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code began." });
   const ended = meter.createCounter("pawl.runs.ended", { description: "Runs that ended, by status." });
+  const paused = meter.createCounter("pawl.runs.paused", { description: "Pauses of runs." });
   const runs = meter.createHistogram("pawl.run.duration", { description: "From first code to end.", ...seconds });
   const steps = meter.createHistogram("pawl.step.duration", { description: "Step executions.", ...seconds });
   const failures = meter.createCounter("pawl.step.failures", { description: "Step executions that threw." });
@@ -49,8 +54,9 @@ export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Lis
       runStarted: (workflow) => started.add(1, { workflow }),
       runEnded: (workflow, status) => ended.add(1, { workflow, status }),
       runTook: (workflow, status, took) => runs.record(took, { workflow, status }),
-      stepTook: (workflow, took) => steps.record(took, { workflow }),
-      stepFailed: (workflow, outcome) => failures.add(1, { workflow, outcome }),
+      runPaused: (workflow) => paused.add(1, { workflow }),
+      stepTook: (workflow, step, took) => steps.record(took, { workflow, step }),
+      stepFailed: (workflow, step, outcome) => failures.add(1, { workflow, step, outcome }),
     },
     guard,
   );

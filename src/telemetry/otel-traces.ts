@@ -13,6 +13,7 @@ import {
 } from "@opentelemetry/api";
 import { dataOf } from "../core/event.js";
 import { executionId } from "../core/ids.js";
+import { checkOptions } from "../core/options.js";
 import type { ToldCall, ToldStart } from "./around.js";
 import { KnownRuns, type RunSource } from "./known-runs.js";
 import { Guard, type Listener, type Listening, type ListeningOptions, listen, takePart } from "./listen.js";
@@ -43,6 +44,8 @@ export interface TraceOptions extends ListeningOptions {
   readonly tracerProvider?: TracerProvider;
 }
 
+const traceOptions = new Set<string>(["tracerProvider", "logger"] satisfies (keyof TraceOptions)[]);
+
 /**
  * Makes a span of each run and of each step execution that ends in this process, until it is stopped.
  *
@@ -54,6 +57,7 @@ export interface TraceOptions extends ListeningOptions {
  * ```
  */
 export function traceRuns(pawl: Traceable, options: TraceOptions = {}): Listening {
+  checkOptions("traceRuns()", options, traceOptions);
   const provider = options.tracerProvider ?? trace;
   const guard = new Guard("Tracing", options);
   const tracer = new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard);

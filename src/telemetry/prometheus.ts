@@ -1,6 +1,7 @@
 /** `pawl/prometheus`: what happened to runs since the process began, for Prometheus to fetch. Needs nothing installed. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { checkOptions } from "../core/options.js";
 import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";
@@ -15,6 +16,8 @@ export interface PrometheusFigures extends Listening {
   (): Promise<string>;
 }
 
+const listeningOptions = new Set<string>(["logger"] satisfies (keyof ListeningOptions)[]);
+
 /**
  * Counts from now on.
  *
@@ -24,9 +27,11 @@ export interface PrometheusFigures extends Listening {
  * ```
  */
 export function prometheus(pawl: Measurable, options: ListeningOptions = {}): PrometheusFigures {
+  checkOptions("prometheus()", options, listeningOptions);
   const guard = new Guard("Measuring", options);
   const started = new Counter("pawl_runs_started_total", "Runs whose code began.");
   const ended = new Counter("pawl_runs_ended_total", "Runs that ended, by status.");
+  const paused = new Counter("pawl_runs_paused_total", "Pauses of runs.");
   const runs = new Histogram("pawl_run_duration_seconds", "From first code to end.", secondsBuckets);
   const steps = new Histogram("pawl_step_duration_seconds", "Step executions.", secondsBuckets);
   const failures = new Counter("pawl_step_failures_total", "Step executions that threw.");
@@ -36,8 +41,9 @@ export function prometheus(pawl: Measurable, options: ListeningOptions = {}): Pr
       runStarted: (workflow) => started.add({ workflow }),
       runEnded: (workflow, status) => ended.add({ workflow, status }),
       runTook: (workflow, status, seconds) => runs.record({ workflow, status }, seconds),
-      stepTook: (workflow, seconds) => steps.record({ workflow }, seconds),
-      stepFailed: (workflow, outcome) => failures.add({ workflow, outcome }),
+      runPaused: (workflow) => paused.add({ workflow }),
+      stepTook: (workflow, step, seconds) => steps.record({ workflow, step }, seconds),
+      stepFailed: (workflow, step, outcome) => failures.add({ workflow, step, outcome }),
     },
     guard,
   );
@@ -60,7 +66,7 @@ export function prometheus(pawl: Measurable, options: ListeningOptions = {}): Pr
   };
   const render = async () => {
     const current = await gauges();
-    const counted = [started, ended, runs, steps, failures].map((one) => one.render());
+    const counted = [started, ended, paused, runs, steps, failures].map((one) => one.render());
     return `${[...counted, ...current].join("\n")}\n`;
   };
   return Object.assign(render, { stop });
@@ -73,6 +79,8 @@ export interface ServeOptions extends ListeningOptions {
   readonly host?: string;
 }
 
+const serveOptions = new Set<string>(["port", "host", "logger"] satisfies (keyof ServeOptions)[]);
+
 /**
  * Serves the figures at `/metrics`. The server does not keep its process alive; closing it ends the counting.
  *
@@ -81,7 +89,9 @@ export interface ServeOptions extends ListeningOptions {
  * ```
  */
 export async function servePrometheus(pawl: Measurable, options: ServeOptions): Promise<Server> {
-  const figures = prometheus(pawl, options);
+  checkOptions("servePrometheus()", options, serveOptions);
+  const { port, host, ...listening } = options;
+  const figures = prometheus(pawl, listening);
   const server = createServer(async (request, response) => {
     if (request.url?.split("?")[0] !== "/metrics")
       return void response.writeHead(404).end("The figures are at /metrics.\n");
@@ -91,7 +101,7 @@ export async function servePrometheus(pawl: Measurable, options: ServeOptions): 
   });
   server.on("close", () => void figures.stop());
   try {
-    server.listen(options.port, options.host);
+    server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
     await figures.stop();

@@ -3,13 +3,16 @@
  * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
  * Nobody listens as a rule; then a transition costs three comparisons.
  */
+import { decode } from "../core/codec.js";
 import { endingOf } from "../core/ending.js";
 import type { NewEvent } from "../core/event.js";
+import { type Failure, reviveFailure } from "../core/failure.js";
 import { frozenVersion } from "../core/route.js";
 import type { Logger } from "../define/context.js";
 import type { Birth, Next, RunStatus } from "../store/store.js";
 import { quiet } from "./logger.js";
 import { safeChannel } from "./safe-channel.js";
+import { debugIsRead, logAbout } from "./safe-logger.js";
 
 /** What is known of the run that a message is about. */
 export interface ToldRun {
@@ -45,8 +48,8 @@ export interface ToldStatus extends ToldRun {
 const eventChannel = safeChannel("pawl:event");
 const runChannel = safeChannel("pawl:run");
 
-const eventsAreHeard = (log: Logger) => eventChannel.hasSubscribers || log.debug !== quiet;
-const runsAreHeard = (log: Logger) => runChannel.hasSubscribers || log.debug !== quiet;
+const eventsAreHeard = (log: Logger) => eventChannel.hasSubscribers || debugIsRead(log);
+const runsAreHeard = (log: Logger) => runChannel.hasSubscribers || debugIsRead(log);
 
 interface Told {
   readonly events: readonly NewEvent[];
@@ -66,7 +69,35 @@ export function tellOfCommit(log: Logger, birth: Birth, { events, after, at, nex
     if (ending !== null) tellOfEvent(log, birth, ending, ending.seq, ending.at);
   }
   if (next.kind !== "keep" && runsAreHeard(log)) tellOfStatus(log, birth, next.status, at);
+  if (next.kind === "finish" && next.status === "failed") warnOfFailure(log, birth, next.error);
 }
+
+/** What a child's failure means is its parent's business. */
+function warnOfFailure(log: Logger, birth: Birth, encoded: string | null): void {
+  const level = birth.parentId === null ? "warn" : "info";
+  if (log[level] === quiet) return;
+  const error = encoded === null ? undefined : reviveFailure(decode(encoded) as Failure);
+  const why = error === undefined ? "." : `: ${error.message}`;
+  logAbout(log, level, about(birth), `Run ${birth.id} (${birth.workflow}) failed${why}`, error);
+}
+
+/**
+ * A paused run waits for a person: it must not do so in silence. `ctx.pause()` and an operator are no reason for a warning;
+ * an error is, also one that asks for the pause.
+ */
+export function tellOfPause(
+  log: Logger,
+  birth: Pick<Birth, "id" | "workflow">,
+  { reason, error, node }: { readonly reason: string; readonly error: Failure | null; readonly node: string | null },
+): void {
+  const level = error === null ? "info" : "warn";
+  if (log[level] === quiet) return;
+  const fields = { ...about(birth), ...(node === null ? {} : { step: node }) };
+  const thrown = error === null ? undefined : reviveFailure(error);
+  logAbout(log, level, fields, `Run ${birth.id} (${birth.workflow}) is paused: ${reason}`, thrown);
+}
+
+const about = ({ id, workflow }: Pick<Birth, "id" | "workflow">) => ({ runId: id, workflow });
 
 /** A run was made, or is being executed from now on. */
 export function tellOfRun(log: Logger, birth: Birth, status: "pending" | "running", at: number): void {
@@ -96,11 +127,12 @@ function tellOfEvent(log: Logger, birth: Birth, one: NewEvent, seq: number, at: 
     };
     eventChannel.publish(told);
   }
-  if (log.debug === quiet) return;
+  if (!debugIsRead(log)) return;
   const what = [node, attempt === null ? null : `attempt ${attempt}`, outcome]
     .filter((part) => part !== null)
     .join(", ");
-  log.debug(`Run ${birth.id} (${birth.workflow}): ${type}${what === "" ? "" : ` ${what}`}`);
+  const fields = { ...about(birth), event: type, step: node, attempt, outcome };
+  logAbout(log, "debug", fields, `Run ${birth.id} (${birth.workflow}): ${type}${what === "" ? "" : ` ${what}`}`);
 }
 
 function tellOfStatus(log: Logger, birth: Birth, status: RunStatus, at: number): void {
@@ -108,7 +140,8 @@ function tellOfStatus(log: Logger, birth: Birth, status: RunStatus, at: number):
     const told: ToldStatus = { ...toldRun(birth), status, at };
     runChannel.publish(told);
   }
-  if (log.debug !== quiet) log.debug(`Run ${birth.id} (${birth.workflow}) is ${status}`);
+  if (debugIsRead(log))
+    logAbout(log, "debug", { ...about(birth), status }, `Run ${birth.id} (${birth.workflow}) is ${status}`);
 }
 
 /** What every message says of its run. */

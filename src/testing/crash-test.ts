@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/handle.js";
 import { Pawl } from "../connect.js";
 import { seededRandom } from "../core/ids.js";
+import { checkOptions } from "../core/options.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
@@ -40,6 +41,19 @@ export interface CrashTestOptions<Input, Output> {
   readonly seed?: string;
 }
 
+export const crashTestOptions: ReadonlySet<string> = new Set([
+  "workflows",
+  "jobs",
+  "store",
+  "schema",
+  "hero",
+  "setup",
+  "drive",
+  "compare",
+  "points",
+  "seed",
+] satisfies (keyof CrashTestOptions<any, any>)[]);
+
 export interface CrashTestReport<Output> {
   /** How the run ended, undisturbed and after each crash. */
   readonly status: "completed" | "failed" | "canceled";
@@ -64,6 +78,7 @@ export async function crashTest<Input, Output>(
   input: Input,
   options: CrashTestOptions<Input, Output> = {},
 ): Promise<CrashTestReport<Output>> {
+  checkOptions("crashTest()", options, crashTestOptions);
   const definition: WorkflowDefinition<Input, Output> = asDefinition(workflow);
   const clock = new VirtualClock();
   const store = await openTestStore(options, clock);

@@ -6,6 +6,7 @@ import { Pawl } from "../connect.js";
 import { decode } from "../core/codec.js";
 import { type Duration, parseDuration } from "../core/duration.js";
 import { InvalidStateError } from "../core/errors.js";
+import { checkOptions } from "../core/options.js";
 import { scopeMark } from "../core/scope.js";
 import type { AnyWorkflow } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
@@ -16,7 +17,7 @@ import type { Store } from "../store/store.js";
 import { jobPatienceMs } from "../worker/vanished-jobs.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
-import { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
+import { type CrashTestOptions, type CrashTestReport, crashTest, crashTestOptions } from "./crash-test.js";
 import { openTestStore } from "./open-test-store.js";
 
 export interface TestPawlOptions {
@@ -36,9 +37,20 @@ export interface SpeedrunOptions {
   readonly maxExecutions?: number;
 }
 
+const testPawlOptions = new Set<string>([
+  "workflows",
+  "jobs",
+  "store",
+  "schema",
+  "startAt",
+  "logger",
+] satisfies (keyof TestPawlOptions)[]);
+const speedrunOptions = new Set<string>(["maxExecutions"] satisfies (keyof SpeedrunOptions)[]);
+
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: (...args) => console.error(...args) };
 
 export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
+  checkOptions("testPawl()", options, testPawlOptions);
   const clock = new VirtualClock(options.startAt);
   const store = await openTestStore(options, clock);
   await store.migrate();
@@ -82,6 +94,7 @@ export class TestPawl {
 
   /** Takes the run to its end, through every wait. Throws when it waits for something that nobody sends. */
   async speedrun(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<void> {
+    checkOptions("speedrun()", options, speedrunOptions);
     const limit = options.maxExecutions ?? 10_000;
     for (let executions = 0; executions < limit; executions += 1) {
       const nextDueAt = await this.#worker.runUntilIdle();
@@ -108,6 +121,7 @@ export class TestPawl {
    * that.
    */
   async speedrunCurrentStep(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<ExecutionInfo | null> {
+    checkOptions("speedrunCurrentStep()", options, speedrunOptions);
     const limit = options.maxExecutions ?? 100;
     const endedBefore = (await this.#endedExecutions(run)).length;
     for (let executions = 0; executions < limit; executions += 1) {
@@ -193,6 +207,7 @@ export class TestPawl {
     input: I,
     options: CrashTestOptions<I, O> = {},
   ): Promise<CrashTestReport<O>> {
+    checkOptions("crashTest()", options, crashTestOptions);
     const { store, schema } = this.#options;
     const workflows = this.#workflows;
     // On a shared database our own worker would take the runs that are to be crashed.

@@ -77,7 +77,7 @@ export class Attention {
     try {
       await work();
     } catch (error) {
-      if (!turn.over) turn.host.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
+      if (!turn.over) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
     } finally {
       this.#deciding = false;
       turn.stir();

@@ -41,7 +41,7 @@ export async function startChild<I, O>(
   options: ChildOptions = {},
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
-  checkOptions("A child", options, childOptions);
+  checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
   const chosen = checkChosen(options);
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const op = turn.recorded(key, "child");
@@ -85,7 +85,7 @@ export async function mapChildren<I, O>(
   options: MapOptions = {},
 ): Promise<MapResult<O>> {
   checkItems(items);
-  checkOptions("A map", options, mapOptions);
+  checkOptions(`ctx.map("${nameOf(child)}")`, options, mapOptions);
   const { turn } = scope;
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
   const count = items.length;

@@ -6,6 +6,7 @@ import { type FlowAction, FlowSignal } from "../core/flow-control.js";
 import { guardMethods } from "../core/guarded.js";
 import { childRunId, executionId, seededUuid } from "../core/ids.js";
 import { checkName, checkReason } from "../core/names.js";
+import { checkOptions } from "../core/options.js";
 import { onFailureStep } from "../core/step-name.js";
 import type {
   AnySignal,
@@ -37,6 +38,12 @@ export function createContext(scope: Scope): WorkflowContext<any> {
 
 const farthestInstant = 8.64e15;
 const longestWaitKey = 200;
+
+const noOptions = {};
+const callOptions = new Set<string>(["added"] satisfies (keyof CallOptions)[]);
+const waitOptions = new Set<string>(["timeout", "added"] satisfies (keyof WaitOptions)[]);
+const reattemptOptions = new Set(["wait", "rewind"]);
+const suspendOptions = new Set(["wait"]);
 
 class Context implements WorkflowContext<any> {
   readonly #scope: Scope;
@@ -78,7 +85,7 @@ class Context implements WorkflowContext<any> {
   }
 
   get log(): Logger {
-    return this.#turn.host.log;
+    return (this.#scope.execution ?? this.#turn).log;
   }
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
@@ -108,12 +115,14 @@ class Context implements WorkflowContext<any> {
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
   }
 
-  sleep(name: string, duration: Duration, options: CallOptions = {}): Promise<void> {
+  sleep(name: string, duration: Duration, options: CallOptions = noOptions): Promise<void> {
+    if (options !== noOptions) checkOptions(`ctx.sleep("${name}")`, options, callOptions);
     const ms = parseDuration(duration, `duration of sleep "${name}"`);
     return this.#timer(name, { ms }, { inMs: ms }, options.added === true);
   }
 
-  sleepUntil(name: string, date: Date | number, options: CallOptions = {}): Promise<void> {
+  sleepUntil(name: string, date: Date | number, options: CallOptions = noOptions): Promise<void> {
+    if (options !== noOptions) checkOptions(`ctx.sleepUntil("${name}")`, options, callOptions);
     const until = Math.ceil(Number(date));
     if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
       throw new InvalidInputError(
@@ -163,11 +172,12 @@ class Context implements WorkflowContext<any> {
   #wait<T>(
     wanted: readonly SignalName[],
     mode: "any" | "all",
-    options: WaitOptions = {},
+    options: WaitOptions = noOptions,
     read: (signals: readonly AnySignal[]) => T,
   ): Promise<T | null> {
     const turn = this.#turn;
     const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
+    if (options !== noOptions) checkOptions(`A wait for "${names.join(", ")}"`, options, waitOptions);
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
     this.#checkOutsideOfSteps(`waitForSignal("${names.join('", "')}")`);
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
@@ -234,8 +244,9 @@ class Context implements WorkflowContext<any> {
     name: string,
     choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
     cases: Cases,
-    options: CallOptions = {},
+    options: CallOptions = noOptions,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
+    if (options !== noOptions) checkOptions(`ctx.branch("${name}")`, options, callOptions);
     const turn = this.#turn;
     const isAdded = options.added === true;
     const checked = checkName("step", name);
@@ -315,6 +326,7 @@ class Context implements WorkflowContext<any> {
   }
 
   reattempt(options: { readonly wait?: Duration; readonly rewind?: boolean } = {}): never {
+    checkOptions("reattempt()", options, reattemptOptions);
     const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait");
     return this.#leave({ kind: "reattempt", waitMs, rewind: options.rewind ?? false });
   }
@@ -324,6 +336,7 @@ class Context implements WorkflowContext<any> {
   }
 
   suspend(options: { readonly wait?: Duration } = {}): never {
+    checkOptions("suspend()", options, suspendOptions);
     return this.#leave({
       kind: "suspend",
       waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait"),

@@ -168,7 +168,7 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   try {
     await createContext(new Scope(turn)).step(onFailureStep, () => onFailure(info));
   } catch (secondary) {
-    turn.host.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
+    turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
   }
 }
 

@@ -2,6 +2,7 @@
 import { TimeoutError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
 import type { Logger, StepTools } from "../define/context.js";
+import { boundLogger } from "../telemetry/safe-logger.js";
 
 export interface ExecutionHost {
   readonly runId: string;
@@ -27,6 +28,7 @@ export class Execution implements StepTools {
   /** Flow control that this body raised, as far as that is known. */
   raised: FlowSignal | null = null;
   readonly #host: ExecutionHost;
+  #log: Logger | null = null;
   #controller: AbortController | null = null;
   #abortReason: unknown;
   #aborted = false;
@@ -56,8 +58,9 @@ export class Execution implements StepTools {
     return this.#controller.signal;
   }
 
+  /** Its lines are known by run, step and attempt, where the logger can do that. */
   get log(): Logger {
-    return this.#host.log;
+    return (this.#log ??= boundLogger(this.#host.log, { step: this.key, attempt: this.attempt }));
   }
 
   /** Bound, because code takes it out by name: `({ progress }) => …`. */

@@ -40,7 +40,7 @@ export function consequenceOf(
     const tooOften = () => putOffTooOften(`Step "${key}"`, error);
     return eventsOf({ kind: "pause" }, { error, execution, explain: tooOften, worker, ...facts });
   } catch (broken) {
-    turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
     return eventsOf({ kind: isRepairable ? "pause" : "fail" }, { error, execution, explain, worker, ...facts });
   }

@@ -23,7 +23,8 @@ import { stepping } from "../define/stepping.js";
 import type { NewRun, Next, RunRecord, Transition } from "../store/store.js";
 import { callInside, callsAreHeard } from "../telemetry/around.js";
 import { inContextOfItsOwn } from "../telemetry/async-context.js";
-import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
+import { boundLogger } from "../telemetry/safe-logger.js";
+import { tellOfCommit, tellOfPause, tellOfRun } from "../telemetry/tell.js";
 import { Answers, type AnswersOwner, type Deferred } from "./answers.js";
 import { Attention } from "./attention.js";
 import { noteChangedCode } from "./changed-code.js";
@@ -77,6 +78,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   input: unknown;
   thrown: { readonly error: unknown } | null = null;
   readonly #opening: Opening;
+  #log: Logger | null = null;
   readonly #pausedBefore: Pause | null;
   readonly course: Course;
   readonly executions: Executions;
@@ -123,18 +125,16 @@ export class Turn implements JournalOwner, AnswersOwner {
   #warnOfPause(): void {
     const { paused } = this.state;
     if (paused === null || paused === this.#pausedBefore) return;
-    const what = `Run ${this.runId} (${this.run.workflow}) is paused: ${paused.reason}`;
-    // Code that pauses its run by itself knows what it does.
-    if (paused.error === null) this.log.info(what);
-    else this.log.warn(what);
+    tellOfPause(this.host.log, this.run, paused);
   }
 
   get runId(): string {
     return this.run.id;
   }
 
+  /** Its lines are known by the run, where the logger can do that. */
   get log(): Logger {
-    return this.host.log;
+    return (this.#log ??= boundLogger(this.host.log, { runId: this.runId, workflow: this.run.workflow }));
   }
 
   /** What is done because the run failed is its own: another run failed for another reason. */
@@ -171,7 +171,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   // ── Beginning ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   begin(): void {
-    tellOfRun(this.log, this.run, "running", this.#opening.at);
+    tellOfRun(this.host.log, this.run, "running", this.#opening.at);
     const deaths = deathsOf(this, this.#opening);
     if (deaths >= this.host.maxDeliveries && this.state.paused === null)
       return pauseIfItFails(this, () => this.#beginIfItSurvives(deaths));
@@ -391,7 +391,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   }
 
   #warnLate(key: string): void {
-    this.host.log.warn(
+    this.log.warn(
       `Run ${this.runId}: "${key}" was asked for after the run had been parked. The workflow awaits something that is not under ctx beside a durable wait; put it into a step.`,
     );
   }

@@ -1,33 +1,355 @@
-/** In JavaScript nobody else notices a misspelt option, and without its idempotency key a customer is charged twice. */
-import { workflow } from "pawl";
+/** In JavaScript nothing else notices a misspelt option, and without its idempotency key a customer is charged twice. */
+import { readFileSync } from "node:fs";
+import { connect, graph, job, type Pawl, step, Workflow, type WorkflowContext, workflow } from "pawl";
+import { measureRuns, traceRuns } from "pawl/otel";
+import { prometheus, servePrometheus } from "pawl/prometheus";
+import { crashTest, type TestPawl, testPawl } from "pawl/testing";
 import { expect, test } from "vitest";
 import { errorOf, start } from "../function-style/support.js";
 
-const charge = workflow("charge", (ctx, options: object) => ctx.step("charge", () => 1, options));
+interface World {
+  readonly t: TestPawl;
+  readonly pawl: Pawl;
+  /** What a call of this kind inside a workflow is answered with. */
+  inside(call: (ctx: WorkflowContext<void>) => unknown): Promise<void>;
+  /** The same inside a resumable step. */
+  iterating(call: (iter: any) => unknown): Promise<void>;
+}
 
-test("an option that does not exist is refused, by whoever is given it", async () => {
+const charge = workflow("charge", async (_ctx, _input: object) => {});
+const wrong = (options: object) => options as never;
+
+/** Each public function that takes options, called with one that does not exist. */
+const calls: Readonly<
+  Record<string, readonly [call: (world: World) => unknown, said: string, alternatives?: Record<string, unknown>]>
+> = {
+  connect: [
+    () => connect("memory:", wrong({ retntion: "1 day" })),
+    'connect() has no option "retntion"; did you mean "retention"? Its options are ',
+  ],
+  worker: [
+    ({ pawl }) => pawl.worker(wrong({ workflows: [], concurency: 1 })),
+    'A worker has no option "concurency"; did you mean "concurrency"? Its options are workflows, jobs, ',
+  ],
+  start: [
+    ({ pawl }) => pawl.start(charge, {}, wrong({ idempotencykey: "k" })),
+    'start("charge") has no option "idempotencykey"; did you mean "idempotencyKey"? Its options are ',
+  ],
+  startMany: [
+    ({ pawl }) => pawl.startMany(charge, [{}], wrong({ idempotencyKey: "k" })),
+    'startMany("charge") has no option "idempotencyKey"; its options are ',
+  ],
+  trigger: [
+    ({ pawl }) => pawl.workflow("charge").trigger({}, wrong({ herro: 1 })),
+    'trigger() of "charge" has no option "herro"; did you mean "hero"? Its options are ',
+  ],
+  createWorkflow: [
+    ({ pawl }) => pawl.createWorkflow("charge", wrong({ queu: "mail" })),
+    'createWorkflow("charge") has no option "queu"; did you mean "queue"? Its only option is queue.',
+  ],
+  build: [
+    ({ pawl }) => pawl.build("g", (g) => g.node("a", { job: "A" }), wrong({ onNodeFailur: "continue" })),
+    'build("g") has no option "onNodeFailur"; did you mean "onNodeFailure"? Its options are ',
+  ],
+  node: [
+    ({ pawl }) => pawl.build("g", (g) => g.node("a", wrong({ job: "A", dependOn: null }))),
+    'Node "a" has no option "dependOn"; did you mean "dependsOn"? Its options are job, args, dependsOn.',
+  ],
+  fanOut: [
+    ({ pawl }) => pawl.build("g", (g) => g.fanOut([1], wrong({ job: "A", name: String, arguments: 1 }))),
+    'fanOut() has no option "arguments"; its options are name, job, args, dependsOn.',
+  ],
+  runs: [
+    ({ pawl }) => pawl.runs(wrong({ state: "failed" })),
+    'runs() has no filter "state"; did you mean "status"? Its filters are workflow, status, ',
+  ],
+  metrics: [
+    ({ pawl }) => pawl.metrics("charge", wrong({ from: 1 })),
+    'metrics() has no option "from"; its only option is since.',
+  ],
+  prune: [
+    ({ pawl }) => pawl.prune(wrong({ olderThan: 0, worklfow: "other" })),
+    'prune() has no option "worklfow"; did you mean "workflow"? Its options are olderThan, workflow, ',
+  ],
+  result: [
+    async ({ pawl }) => (await pawl.start(charge, {})).result(wrong({ timout: 1 })),
+    'result() has no option "timout"; did you mean "timeout"? Its only option is timeout.',
+  ],
+  signal: [
+    async ({ pawl }) => (await pawl.start(charge, {})).signal("paid", 1, wrong({ idempotencyKey: "k" })),
+    'signal() has no option "idempotencyKey"; its ',
+  ],
+  resume: [
+    async ({ pawl }) => (await pawl.start(charge, {})).resume(wrong({ ouput: 1 })),
+    'resume() has no option "ouput"; did you mean "output"? Its options are output, accept, renamed.',
+  ],
+  cancel: [
+    async ({ pawl }) => (await pawl.start(charge, {})).cancel("why", wrong({ forced: true })),
+    'cancel() has no option "forced"; did you mean "force"? Its only option is force.',
+  ],
+  history: [
+    async ({ pawl }) => (await pawl.start(charge, {})).history(wrong({ from: 1 })),
+    'history() has no option "from"; its options are after, limit.',
+  ],
+  workflow: [
+    () => workflow("x", wrong({ timout: 1 }), async () => {}),
+    'Workflow "x" has no option "timout"; did you mean "timeout"? Its options are ',
+  ],
+  graph: [
+    () => graph("x", [step("a", () => 1)], wrong({ removedStep: [] })),
+    'Graph "x" has no option "removedStep"; did you mean "removedSteps"? Its options are ',
+  ],
+  job: [
+    () => job("J", () => 1, wrong({ retires: {} })),
+    'Job "J" has no option "retires"; its options are queue, priority, onError, tags, retry, timeout.',
+  ],
+  options: [
+    () =>
+      class extends Workflow {
+        static {
+          this.options(wrong({ onExeption: "pause" }));
+        }
+      },
+    ' has no option "onExeption"; did you mean "onException"? Its options are ',
+  ],
+  resumableStep: [
+    () =>
+      class Sending extends Workflow {
+        static {
+          this.resumableStep("send", wrong({ maxRunTime: "1m" }), () => {});
+        }
+      },
+    ' has no option "maxRunTime"; did you mean "maxRuntime"? Its options are ',
+  ],
+  task: [
+    () =>
+      class Sending extends Workflow {
+        static {
+          this.task("send", wrong({ dependOn: "x" }), () => {});
+        }
+      },
+    ' has no option "dependOn"; did you mean "dependsOn"? Its options are ',
+  ],
+  // Of a graph, of a class, and under `ctx`.
+  step: [
+    () => step("a", () => 1, wrong({ timout: 1 })),
+    'Step "a" has no option "timout"; did you mean "timeout"? Its options are retry, timeout, ',
+    {
+      "of a class": [
+        () =>
+          class Sending extends Workflow {
+            static {
+              this.step("send", wrong({ skipif: true }), () => {});
+            }
+          },
+        ' has no option "skipif"; did you mean "skipIf"? Its options are ',
+      ],
+      "its rule for exceptions": [
+        () =>
+          class Sending extends Workflow {
+            static {
+              this.step("send", { onException: wrong({ actoin: "skip" }) }, () => {});
+            }
+          },
+        'has no option "actoin"; did you mean "action"? Its options are on, action, wait, ',
+      ],
+      "under ctx": [
+        ({ inside }: World) => inside((ctx) => ctx.step("pay", () => 1, wrong({ retires: {} }))),
+        'Step "pay" has no option "retires"; its options are retry, timeout, ',
+      ],
+      "its retry": [
+        ({ inside }: World) => inside((ctx) => ctx.step("pay", () => 1, { retry: wrong({ attemps: 2 }) })),
+        'retry has no option "attemps"; did you mean "attempts"? Its options are attempts, ',
+      ],
+    },
+  ],
+  transaction: [
+    ({ inside }) => inside((ctx) => ctx.transaction("pay", () => 1, wrong({ compenste: 1 }))),
+    'Step "pay" has no option "compenste"; did you mean "compensate"? Its options are ',
+  ],
+  sleep: [
+    ({ inside }) => inside((ctx) => ctx.sleep("nap", "1s", wrong({ add: true }))),
+    'ctx.sleep("nap") has no option "add"; did you mean "added"? Its only option is added.',
+  ],
+  sleepUntil: [
+    ({ inside }) => inside((ctx) => ctx.sleepUntil("nap", 1, wrong({ add: true }))),
+    'ctx.sleepUntil("nap") has no option "add"; did you mean "added"? Its only option is added.',
+  ],
+  waitForSignal: [
+    ({ inside }) => inside((ctx) => ctx.waitForSignal("paid", wrong({ timeOut: 1 }))),
+    'A wait for "paid" has no option "timeOut"; did you mean "timeout"? Its options are timeout, added.',
+  ],
+  waitForAny: [
+    ({ inside }) => inside((ctx) => ctx.waitForAny(["paid", "late"], wrong({ timeOut: 1 }))),
+    'A wait for "paid, late" has no option "timeOut"; did you mean "timeout"? Its options are timeout, added.',
+  ],
+  waitForAll: [
+    ({ inside }) => inside((ctx) => ctx.waitForAll(["paid", "sent"], wrong({ timeOut: 1 }))),
+    'A wait for "paid, sent" has no option "timeOut"; did you mean "timeout"? Its options are timeout, added.',
+  ],
+  run: [
+    ({ inside }) => inside((ctx) => ctx.run(charge, {}, wrong({ prio: 1 }))),
+    'Child "charge" has no option "prio"; did you mean "priority"? Its options are ',
+  ],
+  map: [
+    ({ inside }) => inside((ctx) => ctx.map(charge, [{}], wrong({ concurency: 1 }))),
+    'ctx.map("charge") has no option "concurency"; did you mean "concurrency"? Its options are ',
+  ],
+  branch: [
+    ({ inside }) => inside((ctx) => ctx.branch("b", () => "x", { x: () => 1 }, wrong({ add: true }))),
+    'ctx.branch("b") has no option "add"; did you mean "added"? Its only option is added.',
+  ],
+  reattempt: [
+    ({ inside }) => inside((ctx) => ctx.reattempt(wrong({ waits: 1 }))),
+    'reattempt() has no option "waits"; did you mean "wait"? Its options are wait, rewind.',
+  ],
+  suspend: [
+    ({ inside }) => inside((ctx) => ctx.suspend(wrong({ waits: 1 }))),
+    'suspend() has no option "waits"; did you mean "wait"? Its only option is wait.',
+  ],
+  advance: [
+    ({ iterating }) => iterating((iter) => iter.advance({ form: 1 })),
+    'advance() has no option "form"; did you mean "from"? Its only option is from.',
+  ],
+  skipTo: [
+    ({ iterating }) => iterating((iter) => iter.skipTo(1, { waits: 1 })),
+    'skipTo() has no option "waits"; did you mean "wait"? Its only option is wait.',
+  ],
+  records: [
+    ({ iterating }) => iterating((iter) => iter.records({ fetch: () => [], key: "id", sizes: 1 }, () => {})),
+    'records() has no option "sizes"; did you mean "size"? Its options are fetch, key, size.',
+  ],
+  batches: [
+    ({ iterating }) => iterating((iter) => iter.batches({ fetch: () => [], key: "id", sizes: 1 }, () => {})),
+    'batches() has no option "sizes"; did you mean "size"? Its options are fetch, key, size.',
+  ],
+  testPawl: [
+    () => testPawl(wrong({ workflow: [] })),
+    'testPawl() has no option "workflow"; did you mean "workflows"? Its options are ',
+  ],
+  crashTest: [
+    () => crashTest(charge, {}, wrong({ seeds: 1 })),
+    'crashTest() has no option "seeds"; did you mean "seed"? Its options are ',
+    {
+      "of testPawl": [
+        ({ t }: World) => t.crashTest(charge, {}, wrong({ seeds: 1 })),
+        'crashTest() has no option "seeds"; did you mean "seed"? Its options are ',
+      ],
+    },
+  ],
+  speedrun: [
+    async ({ t }) => t.speedrun(await t.pawl.start(charge, {}), wrong({ maxExecution: 1 })),
+    'speedrun() has no option "maxExecution"; did you mean "maxExecutions"? Its only option is maxExecutions.',
+  ],
+  speedrunCurrentStep: [
+    async ({ t }) => t.speedrunCurrentStep(await t.pawl.start(charge, {}), wrong({ maxExecution: 1 })),
+    'speedrunCurrentStep() has no option "maxExecution"; did you mean "maxExecutions"? Its only option is ',
+  ],
+  measureRuns: [
+    ({ pawl }) => measureRuns(pawl, wrong({ provider: 1 })),
+    'measureRuns() has no option "provider"; its options are meterProvider, logger.',
+  ],
+  traceRuns: [
+    ({ pawl }) => traceRuns(pawl, wrong({ traceProvider: 1 })),
+    'traceRuns() has no option "traceProvider"; did you mean "tracerProvider"? Its options are ',
+  ],
+  prometheus: [
+    ({ pawl }) => prometheus(pawl, wrong({ log: 1 })),
+    'prometheus() has no option "log"; did you mean "logger"? Its only option is logger.',
+  ],
+  servePrometheus: [
+    ({ pawl }) => servePrometheus(pawl, wrong({ prot: 1 })),
+    'servePrometheus() has no option "prot"; did you mean "port"? Its options are port, host, logger.',
+  ],
+};
+
+/** Functions of docs/api.md that take an object by such a name, and are not called by programs of users. */
+const notCalledByUsers = new Set(["constructor", "frozen", "log", "open", "rollback", "inbox"]);
+
+type Call = readonly [call: (world: World) => unknown, said: string];
+
+const all = Object.entries(calls).flatMap(([name, [call, said, others = {}]]) => [
+  [name, call, said] as const,
+  ...Object.entries(others).map(([of, other]) => [`${name}, ${of}`, ...(other as Call)] as const),
+]);
+
+test.each(all)("an option that does not exist is refused: %s", async (_name, call, said) => {
   const t = await start(charge);
-  const misspelt = (options: object) => options as never;
-  const refusals = [
-    await errorOf(t.pawl.start(charge, {}, misspelt({ idempotencykey: "k" }))),
-    await errorOf(t.pawl.startMany(charge, [{}], misspelt({ prio: 1 }))),
-    await errorOf(t.pawl.workflow("charge").trigger({}, misspelt({ herro: 1 }))),
-    await errorOf(t.pawl.build("g", (g) => g.node("a", { job: "A" }), misspelt({ onNodeFailur: "continue" }))),
-    await errorOf((async () => t.pawl.worker(misspelt({ workflows: [charge], concurency: 1 })))()),
-    await errorOf((async () => workflow("x", misspelt({ retires: 1 }), async () => {}))()),
-  ];
-  expect(refusals.map(({ code }: any) => code)).toEqual(Array(6).fill("INVALID_INPUT"));
-  expect(refusals.map(({ message }) => message)).toEqual([
-    'A start of "charge" has an option "idempotencykey", which does not exist.',
-    'A start of "charge" has an option "prio", which does not exist.',
-    'A start of "charge" has an option "herro", which does not exist.',
-    'A start of "g" has an option "onNodeFailur", which does not exist.',
-    'A worker has an option "concurency", which does not exist.',
-    'Workflow "x" has an option "retires", which does not exist.',
-  ]);
-  expect((await t.pawl.runs()).runs).toEqual([]);
+  const inside: World["inside"] = async (body) => {
+    const asking = workflow("asking", { retry: { attempts: 1 } }, async (ctx) => {
+      await body(ctx);
+    });
+    await t.deploy([charge, asking]);
+    throw await failureOf(t, await t.pawl.start(asking));
+  };
+  const iterating: World["iterating"] = async (body) => {
+    class Iterating extends Workflow {
+      static {
+        this.options({ onException: "fail" });
+        this.resumableStep("go", (_w, iter) => body(iter));
+      }
+    }
+    await t.deploy([charge, Iterating]);
+    throw await failureOf(t, await t.pawl.start(Iterating));
+  };
+  const error = await errorOf((async () => call({ t, pawl: t.pawl, inside, iterating }))());
+  expect(error).toMatchObject({ code: "INVALID_INPUT" });
+  expect(error.message).toContain(said);
+});
 
-  const run = await t.pawl.start(charge, { retires: 3 });
+async function failureOf(t: TestPawl, run: Awaited<ReturnType<Pawl["start"]>>): Promise<unknown> {
   await t.settle();
-  expect((await run.get()).error?.message).toBe('Step "charge" has an option "retires", which does not exist.');
+  return Object.assign((await run.get()).error ?? new Error("It did not fail."), { code: "INVALID_INPUT" });
+}
+
+test("every function of the API reference that takes options is among them", () => {
+  const reference = readFileSync("docs/api.md", "utf8");
+  const blocks = [...reference.matchAll(/```dts\n([\s\S]*?)```/g)].map(([, code]) => code as string);
+  const names = new Set<string>();
+  for (const line of blocks.join("\n").split("\n")) {
+    const takes =
+      /\b(?:options|page|pages|filter)\??: (?!ErrorOptions)/.test(line) ||
+      /\.\.\.\w+: (?:Start|Signal|Child)Args/.test(line);
+    const name = /^\s*(?:function |static )*(\w+)[<(]/.exec(line)?.[1];
+    if (takes && name !== undefined && !notCalledByUsers.has(name)) names.add(name);
+  }
+  // Inside an object that the reference shows without its signature.
+  names.add("trigger");
+  expect(names.size).toBeGreaterThan(40);
+  expect([...names].filter((name) => !Object.hasOwn(calls, name))).toEqual([]);
+});
+
+test("what is given instead of options is refused", async () => {
+  const t = await start(charge);
+  const refusals = [
+    await errorOf(t.pawl.start(charge, {}, null as never)),
+    await errorOf(t.pawl.runs("failed" as never)),
+    await errorOf(t.pawl.prune(undefined as never)),
+    await errorOf(t.pawl.prune(["30d"] as never)),
+  ];
+  expect(refusals.map(({ message }) => message)).toEqual([
+    'start("charge") takes its options as an object, not null.',
+    "runs() takes its filters as an object, not a string.",
+    "prune() takes its options as an object, not undefined.",
+    "prune() takes its options as an object, not a list.",
+  ]);
+});
+
+test("a misspelt filter of prune() deletes nothing", async () => {
+  const t = await start(charge);
+  const run = await t.pawl.start(charge, {});
+  await t.speedrun(run);
+  await t.advance("1 day");
+  await errorOf(t.pawl.prune(wrong({ olderThan: "1h", worklfow: "another" })));
+  expect(await run.status()).toBe("completed");
+});
+
+test.each([
+  ["memory:", "with memory: leave it out, each memory store is apart from the others"],
+  ["sqlite::memory:", "with sqlite: use another file"],
+  ["libsql::memory:", "with libsql: use another file"],
+  ["mysql://localhost:1/app", "with mysql: name another database in the URL"],
+])("a schema is refused where it would have no effect: %s", async (url, instead) => {
+  const error = await errorOf(connect(url, { schema: "tenant_1" }));
+  expect(error.message).toBe(`The option "schema" is for PostgreSQL alone; ${instead}.`);
 });

@@ -331,7 +331,11 @@ describe("at once, where it is written", () => {
     ["an empty name", (it) => it.task("t", { dependsOn: "" }, noop), /empty|name/],
     ["null where there is nothing to replace", (it) => it.step("s", { alsoDependsOn: null }, noop), /alsoDependsOn/],
     ["a slash in its name", (it) => it.task("a/b", noop), /contains "\/"/],
-    ["an option that does not exist", (it) => it.task("t", { dependson: "a" }, noop), /"dependson", which does not/],
+    [
+      "an option that does not exist",
+      (it) => it.task("t", { dependson: "a" }, noop),
+      /no option "dependson"; did you mean "dependsOn"/,
+    ],
     ["what only resumable steps have", (it) => it.task("t", { maxRuntime: "1h" }, noop), /"maxRuntime"/],
     ["a job and a function", (it) => it.task("t", { job: "J" }, noop), /a job and a function/],
     ["a job that is none", (it) => it.task("t", { job: 5 }), /job of task "t"/],

@@ -1,7 +1,8 @@
 /** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
+import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../processes/waiting.js";
-import { type Stocked, stockedFolder, whileWorking } from "./stocked.js";
+import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
 import { complaintIn, workflows } from "./support.js";
 
 let stocked: Stocked;
@@ -44,7 +45,10 @@ test("start says which run it started, and what it was told about it is kept", a
   });
   expect(Date.parse(run.why.until) - Date.parse(run.createdAt)).toBe(2 * 86_400_000);
   const again = await folder.json("start", "order", '{"sku": "B-2"}', "--key", "k-1");
-  expect(again.id).toBe(id);
+  expect(again).toMatchObject({ id, created: false });
+  expect(await folder.text("start", "order", '{"sku": "B-2"}', "--key", "k-1")).toBe(
+    `Started before, with this key: order ${id}\n`,
+  );
 });
 
 test("start takes its input from standard input, too", async () => {
@@ -149,7 +153,7 @@ test("signal wakes the run that waits for it, and the same key counts once", asy
   const output = await whileWorking(folder, (pawl) => pawl.run(ids.order).result());
   expect(output).toEqual({ shelf: "shelf of A-1", by: "finance" });
   expect(await folder.complaint("signal", ids.order, "approved")).toBe(
-    `Run ${ids.order} is completed and cannot take "signal".`,
+    `Run ${ids.order} is completed and cannot take the signal "approved".`,
   );
   expect(await folder.complaint("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
 });
@@ -236,8 +240,37 @@ test("cancel ends a run, with a reason that is kept; a second time changes nothi
   expect(await folder.text("cancel", id, "--reason", "ordered twice")).toBe(`Run ${id} of order is canceled.\n`);
   expect(await folder.text("show", id)).toMatch(/^canceled {2}ordered twice$/m);
   expect(await folder.json("cancel", id)).toMatchObject({ status: "canceled", error: { message: "ordered twice" } });
+  expect(await folder.text("cancel", id)).toBe(`Run ${id} of order is canceled already; nothing was changed.\n`);
   expect(await statusOf(id)).toBe("canceled");
   expect(await folder.complaint("cancel", stocked.ids.echo)).toContain("is completed and cannot take");
+});
+
+test("cancel says what follows: what is undone, what else is canceled, and when", async () => {
+  const { folder } = stocked;
+  const child = workflow("child", async (ctx, _n: number) => void (await ctx.waitForSignal("never")));
+  const trip = workflow("trip", async (ctx) => {
+    await ctx.step("book flight", () => 1, { compensate: () => {} });
+    await ctx.step("book hotel", () => 2, { compensate: () => {} });
+    await ctx.map(child, [1, 2]);
+  });
+  const pawl = await connect(folder.url, { logger: silent });
+  const worker = await pawl.worker({ workflows: [trip, child] }).start();
+  const runs = [await pawl.start(trip), await pawl.start(trip)];
+  await until(async () => (await pawl.runs({ workflow: child, status: "waiting" })).runs.length === 4);
+  await until(async () => (await pawl.runs({ workflow: trip, status: "waiting" })).runs.length === 2);
+  await worker.stop();
+  await pawl.close();
+  const [id, forced] = runs.map((run) => run.id) as [string, string];
+  expect(await folder.text("cancel", id)).toMatch(
+    new RegExp(
+      `^Run ${id} of trip is (waiting|pending); it is canceled when a worker takes it up; ` +
+        "2 steps \\(book hotel, book flight\\) are undone first; 2 runs that it started are canceled, too\\.\\n$",
+    ),
+  );
+  expect(await folder.text("cancel", forced, "--force")).toBe(
+    `Run ${forced} of trip is canceled; 2 runs that it started are canceled, too; ` +
+      "2 steps (book hotel, book flight) are not undone, as it was canceled by force.\n",
+  );
 });
 
 test("a run that is being executed does as it is told when its step is done, and the command says so", async () => {

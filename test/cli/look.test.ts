@@ -212,15 +212,20 @@ test("a run may be named by the beginning of its id, if no other begins so", asy
   while (others.some((id) => id.startsWith(ids.declined.slice(0, length)))) length += 1;
   expect((await folder.json("show", ids.declined.slice(0, length).toUpperCase())).id).toBe(ids.declined);
   const ambiguous = ids.declined.slice(0, 6);
-  expect(await folder.complaint("show", ambiguous)).toBe(
-    `Several runs begin with "${ambiguous}"; give more of the id.`,
+  expect(await folder.complaint("show", ambiguous)).toMatch(
+    new RegExp(`^Several runs begin or end with "${ambiguous}": .*, .* The last 8 characters tell them apart\\.$`),
   );
+});
+
+test("a run may be named by the end of its id, which is its own also among runs of one minute", async () => {
+  const { folder, ids } = stocked;
+  for (const id of Object.values(ids)) expect((await folder.json("show", id.slice(-8))).id).toBe(id);
 });
 
 test.each([
   ["0198", '"0198" is too short for a run; give at least 6 characters of its id.'],
   ["my-run", '"my-run" is not the id of a run; `pawl runs` shows them.'],
-  ["0000000", 'No run begins with "0000000"; give its full id, `pawl runs` shows it.'],
+  ["0000000", 'No run begins or ends with "0000000"; give its full id, `pawl runs` shows it.'],
   [
     "01980000-0000-7000-8000-000000000000",
     "Run 01980000-0000-7000-8000-000000000000 does not exist; it may have been pruned.",

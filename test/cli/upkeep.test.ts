@@ -114,6 +114,13 @@ test("prune deletes what ended long enough ago", async () => {
   const { folder, ids } = await stockedFolder();
   try {
     expect(await folder.text("prune", "--older-than", "30d")).toBe("Nothing to delete.\n");
+    expect(await folder.text("prune", "--older-than", "0ms", "--dry-run")).toBe("Would delete 3 runs.\n");
+    expect(await folder.json("prune", "--older-than", "0ms", "--workflow", "flaky", "--dry-run")).toEqual({
+      runs: 1,
+      trees: 1,
+      dryRun: true,
+    });
+    expect((await folder.json("runs")).runs).toHaveLength(7);
     expect(await folder.json("prune", "--older-than", "0ms", "--workflow", "flaky")).toEqual({ runs: 1, trees: 1 });
     expect(await folder.complaint("show", ids.flaky)).toContain("does not exist");
     expect(await folder.text("prune", "--older-than", "0ms", "--limit", "1")).toBe("Deleted 1 run.\n");

@@ -24,7 +24,10 @@ test("a worker says what it serves, a line for each run that ends, and ends itse
   const { stdout } = await folder.pawl("start", "declined", "--wait", "--json");
   const declined = JSON.parse(stdout).id;
   const { code, stdout: said, stderr } = await worker.stop();
-  expect([code, withoutStopping(stderr)]).toEqual([0, ""]);
+  expect([code, withoutStopping(stderr)]).toEqual([
+    0,
+    `warning: Run ${declined} (declined) failed: the card was declined\n`,
+  ]);
   expect(said.split("\n").map((line) => line.replace(/ +\d+m?s$/, ""))).toEqual([
     "Worker w-1 serves Onboarding, declined, echo, endless, flaky, held, order, sorting on sqlite ./pawl.db.",
     `completed    echo ${id}`,
@@ -182,4 +185,78 @@ test("dev finds workflows.ts, makes a database file, and tells how to start a ru
   const { code, stdout } = await dev.stop();
   expect(code).toBe(0);
   expect(stdout).toMatch(/^completed +hi [0-9a-f-]{36} +\d+ms$/m);
+});
+
+const saying = (text: string, more = "") =>
+  `import { workflow } from "pawl";\n${more}export const hi = workflow("hi", async (ctx) => ctx.step("say", () => ${text}));\n`;
+
+test("dev begins anew when a file of its code changes, also one that is imported", async () => {
+  const folder = newFolder();
+  const said = async () => (await folder.json("start", "hi", "--wait")).output;
+  folder.write("words.ts", 'export const word: string = "one";');
+  folder.write("workflows.ts", saying("word", 'import { word } from "./words.js";\n'));
+  const dev = await started(folder.begin(["dev", "--name", "first"]));
+  expect(await said()).toBe("one");
+  folder.write("words.ts", 'export const word: string = "two";');
+  await dev.until("Changed: words.ts");
+  await until(async () => (await said()) === "two");
+  folder.write("workflows.ts", `${saying('"three"')}export const more = workflow("more", async () => 1);\n`);
+  await dev.until("serves hi, more");
+  expect(await said()).toBe("three");
+  const { code, stdout } = await dev.stop();
+  expect(code).toBe(0);
+  expect(stdout.match(/has stopped\./g)).toHaveLength(3);
+});
+
+test("dev keeps its worker when the new code cannot be loaded, and takes the next that can", async () => {
+  const folder = newFolder();
+  folder.write("workflows.ts", saying('"one"'));
+  const dev = await started(folder.begin(["dev"]));
+  folder.write("workflows.ts", saying('"two" +'));
+  await dev.until("The worker goes on with the code that it has, until a file changes.");
+  expect((await folder.json("start", "hi", "--wait")).output).toBe("one");
+  folder.write("workflows.ts", `${saying('"three"')}export const more = workflow("more", async () => 1);\n`);
+  await dev.until("serves hi, more");
+  expect((await folder.json("start", "hi", "--wait")).output).toBe("three");
+  const { code, stderr } = await dev.stop();
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^workflows\.ts cannot be loaded: .*workflows\.ts:\d/m)]);
+});
+
+test("dev lets the step at hand finish before the new code begins", async () => {
+  const folder = newFolder();
+  const slow = (text: string) =>
+    `import { existsSync } from "node:fs";
+     import { workflow } from "pawl";
+     export const hi = workflow("hi", async (ctx) => {
+       await ctx.step("wait", async () => {
+         while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+       });
+       return ctx.step("say", () => "${text}");
+     });`;
+  folder.write("workflows.ts", slow("one"));
+  const dev = await started(folder.begin(["dev"]));
+  const { id } = await folder.json("start", "hi");
+  await until(async () => (await folder.json("show", id)).status === "running");
+  folder.write("workflows.ts", slow("two"));
+  await dev.until("Stopping: what it has in hand (1) may finish.");
+  folder.write("go", "");
+  await until(async () => (await folder.json("show", id)).status === "completed");
+  const run = await folder.json("show", id);
+  expect(run.executions.filter(({ step }: { step: string }) => step === "wait")).toHaveLength(1);
+  await dev.stop();
+});
+
+test("dev that cannot begin says why and ends; its worker ends with it", async () => {
+  const folder = newFolder();
+  folder.write("workflows.ts", "export const = 1;");
+  const broken = await folder.begin(["dev"]).exited;
+  expect(broken.code).toBe(1);
+  expect(broken.stderr).toMatch(/^workflows\.ts cannot be loaded: /);
+  folder.write("workflows.ts", saying('"one"'));
+  const away = await folder.begin(["dev", "--url", "postgres://nobody@127.0.0.1:1/none"]).exited;
+  expect(away.code).toBe(1);
+  expect(away.stderr).toMatch(/ECONNREFUSED/);
+  const dev = await started(folder.begin(["dev"]));
+  await dev.kill();
+  await until(async () => (await folder.json("workers")).every(({ live }: { live: boolean }) => !live));
 });

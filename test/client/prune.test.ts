@@ -53,6 +53,22 @@ forEachStore((kind) => {
     return { ...w, settle, rows, later };
   }
 
+  test("a dry run tells what would be deleted, and deletes nothing", async () => {
+    const w = await prepared();
+    await w.pawl.start(root);
+    await w.pawl.start(echo, 1);
+    await w.pawl.start(listening);
+    await w.settle();
+    const ids = (await w.pawl.runs()).runs.map(({ id }) => id);
+    w.later(2 * day);
+    const before = await w.rows(ids);
+    const planned = await w.pawl.prune({ olderThan: "1 day", dryRun: true });
+    expect(planned).toEqual({ runs: 8, trees: 2 });
+    expect(await w.pawl.prune({ olderThan: "1 day", workflow: echo, dryRun: true })).toEqual({ runs: 1, trees: 1 });
+    expect(await w.rows(ids)).toBe(before);
+    expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual(planned);
+  });
+
   test("whole trees that ended long ago are gone with all their rows, and the young ones stay", async () => {
     const w = await prepared();
     const old = [await w.pawl.start(root), await w.pawl.start(echo, 1), await w.pawl.start(Loop)];

@@ -334,3 +334,25 @@ test("a run is drawn with what has not begun", async () => {
   expect(picture).toContain("n2 --> n3");
   expect(picture).toContain("classDef pending stroke-dasharray");
 });
+
+test("a run's error keeps its message in JSON, and so do those of its executions and nodes", async () => {
+  const t = await start(failing);
+  const refused = workflow("refused", (ctx) =>
+    ctx.step("pay", () => Promise.reject(new PermanentError("no", { cause: new Error("51") }))),
+  );
+  await t.deploy([refused]);
+  const run = await t.pawl.start(refused);
+  await t.speedrun(run);
+  const asJson = (value: unknown) => JSON.parse(JSON.stringify(value));
+  const error = {
+    name: "PermanentError",
+    message: "no",
+    code: "PERMANENT_ERROR",
+    cause: { name: "Error", message: "51" },
+  };
+  expect(asJson(await run.get()).error).toEqual(error);
+  expect(asJson(await run.executions())[0].error).toEqual(error);
+  expect(asJson(await run.nodes())[0].error).toEqual(error);
+  expect(asJson(await run.history()).at(-1).data.error).toMatchObject({ name: "PermanentError", message: "no" });
+  expect(asJson(await errorOf(run.result()))).toMatchObject({ code: "RUN_FAILED", runId: run.id, cause: error });
+});

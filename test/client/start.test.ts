@@ -627,3 +627,12 @@ test.each(["memory:", "sqlite::memory:"])("%s takes nothing more once it is clos
   });
   expect(await errorOf(pawl.worker({ workflows: [echo] }).start())).toMatchObject({ code: "STORE_ERROR" });
 });
+
+test("what a schema has against an input is said once", async () => {
+  const order = workflow("order", { input: z.object({ sku: z.string(), cents: z.number() }) }, async () => {});
+  const t = await start(order);
+  const error = await errorOf(t.pawl.start(order, { sku: 7, cents: "1" } as never));
+  expect(error.message).toBe(
+    'The input of workflow "order" is not valid: sku: Invalid input: expected string, received number; cents: Invalid input: expected number, received string',
+  );
+});

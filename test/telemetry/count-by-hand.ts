@@ -21,8 +21,8 @@ export const byHand = {
   /** One run of ship was canceled before it began: it has no duration. */
   runsTook: { "ship completed": 2, "ship failed": 1, "ship canceled": 1, "pack completed": 8 },
   /** load: 1 + 3 + 1 + 1, unload: 3; wrap: 8. */
-  executions: { ship: 9, pack: 8 },
-  failures: { "ship reattempted_by_exception": 2, "ship failed_by_exception": 1 },
+  executions: { "ship load": 6, "ship unload": 3, "pack wrap": 8 },
+  failures: { "ship load reattempted_by_exception": 2, "ship unload failed_by_exception": 1 },
 } as const;
 
 /** Three parcels wait since 90 seconds; nobody works, and the post is closed. */

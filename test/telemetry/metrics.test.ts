@@ -8,8 +8,10 @@ import {
   type MetricData,
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
+import { workflow } from "pawl";
 import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
+import { world } from "../function-style/support.js";
 import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
 
 function measuring() {
@@ -52,6 +54,18 @@ test("counters and histograms match a count made by hand", async () => {
   // Two drives of two hours, and not as many milliseconds.
   expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
   expect(sums["ship completed"]).toBeLessThan(2 * 7_300);
+});
+
+test("pauses are counted", async () => {
+  const { meterProvider, collect } = measuring();
+  const w = await world();
+  const { stop } = measureRuns(w.pawl, { meterProvider });
+  onTestFinished(stop);
+  const stuck = workflow("stuck", async (ctx) => ctx.pause("look at this"));
+  const { settle } = await w.worker([stuck]);
+  await w.pawl.start(stuck);
+  await settle();
+  expect(figuresOf((await collect()).get("pawl.runs.paused"), number)).toEqual({ stuck: 1 });
 });
 
 test("queues are watched as they are in the database, and not once it is stopped", async () => {

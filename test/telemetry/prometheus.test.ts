@@ -1,7 +1,7 @@
 /** What Prometheus fetches can be read by it, and is what a person would have counted. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { workflow } from "pawl";
+import { PauseError, workflow } from "pawl";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../function-style/support.js";
@@ -57,6 +57,7 @@ test("the text parses, and its figures match a count made by hand", async () => 
   expect([...types]).toEqual([
     ["pawl_runs_started_total", "counter"],
     ["pawl_runs_ended_total", "counter"],
+    ["pawl_runs_paused_total", "counter"],
     ["pawl_run_duration_seconds", "histogram"],
     ["pawl_step_duration_seconds", "histogram"],
     ["pawl_step_failures_total", "counter"],
@@ -100,6 +101,43 @@ test("queues are as they are in the database", async () => {
     const full = `pawl_queue_${name}${name === "oldest_age" ? "_seconds" : ""}`;
     expect(figuresOf(samples, full)).toEqual({ idle: 0, post: value });
   }
+});
+
+test("a pause counts once, whether code, an error or an operator has paused the run", async () => {
+  const fragile = workflow("fragile", async (ctx, why: "code" | "error" | "operator") => {
+    if (why === "code") ctx.pause("look at this");
+    if (why === "error") await ctx.step("look", () => Promise.reject(new PauseError("approve it")));
+    await ctx.waitForSignal("go");
+  });
+  const w = await world();
+  const figures = prometheus(w.pawl);
+  onTestFinished(figures.stop);
+  const { settle } = await w.worker([fragile]);
+  for (const why of ["code", "error", "operator"] as const) {
+    const run = await w.pawl.start(fragile, why);
+    await settle();
+    if (why === "operator") await run.pause("by hand");
+    expect(await run.status()).toBe("paused");
+  }
+  const { samples } = parse(await figures());
+  expect(figuresOf(samples, "pawl_runs_paused_total")).toEqual({ fragile: 3 });
+});
+
+test("steps are told apart by their names, up to 200 for a workflow", async () => {
+  const busy = workflow("busy", async (ctx) => {
+    for (let n = 0; n < 3; n += 1) await ctx.step("same", () => n);
+    for (let n = 0; n < 250; n += 1) await ctx.step(`page_${n}`, () => n);
+  });
+  const w = await world();
+  const figures = prometheus(w.pawl);
+  onTestFinished(figures.stop);
+  const { settle } = await w.worker([busy]);
+  await w.pawl.start(busy);
+  await settle();
+  const { samples } = parse(await figures());
+  const counts = figuresOf(samples, "pawl_step_duration_seconds_count");
+  expect(counts).toMatchObject({ "busy same": 3, "busy page_0": 1, "busy page_198": 1, "busy other": 51 });
+  expect(Object.keys(counts)).toHaveLength(201);
 });
 
 test("names with quotes, backslashes and line breaks are written so that they come back", async () => {

@@ -118,6 +118,19 @@ describe("a transactional step on the memory store", () => {
     });
   });
 
+  test("that gives its tx to a query builder is told the same, and not of a constructor that is undefined", async () => {
+    // Drizzle asks first which class its client is of.
+    const builder = (client: any) => ({ client, kind: client.constructor.name as string });
+    const writes = workflow("writes", (ctx) =>
+      ctx.transaction("write", (tx) => builder(tx).client.prepare("SELECT 1"), { retry: { attempts: 1 } }),
+    );
+    const t = await testPawl({ workflows: [writes] });
+    onTestFinished(() => t.close());
+    const run = await t.pawl.start(writes);
+    await t.speedrun(run);
+    expect((await run.get()).error?.message).toMatch(/memory store has no SQL.*no tx\.prepare/);
+  });
+
   test("that leaves its tx alone, or only hands it on, is a step like any other", async () => {
     const harmless = workflow("harmless", (ctx) =>
       ctx.transaction("write", async (tx) => {

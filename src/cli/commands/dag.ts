@@ -12,7 +12,7 @@ export const dag = command({
   about: "Export the graph that a run goes by as JSON, or import it after editing",
   args: ["<export|import>", "<run>", "[file]"],
   options: {},
-  example: "pawl dag export 019a8c3f graph.json",
+  example: "pawl dag export f09ab42c graph.json",
   takesFiles: true,
 
   run: async (call) => {

@@ -8,7 +8,7 @@ export const explain = command({
   about: "Say in one plain answer why a run is not moving",
   args: ["<run>"],
   options: {},
-  example: "pawl explain 019a8c3f",
+  example: "pawl explain f09ab42c",
 
   run: (call) =>
     withRun(call, async (run) => {

@@ -14,7 +14,7 @@ export const history = command({
     after: { type: "string", value: "<n>", about: "Only events after this number" },
     limit: { type: "string", value: "<n>", about: "How many; default and most 1000" },
   },
-  example: "pawl history 019a8c3f --after 100",
+  example: "pawl history f09ab42c --after 100",
 
   run: async (call) => {
     const { options, out } = call;

@@ -6,7 +6,7 @@ export const pause = command({
   about: "Pause a run: what is running finishes, nothing new begins",
   args: ["<run>"],
   options: { reason: { type: "string", value: "<text>", about: "Why, for whoever looks at it" } },
-  example: 'pawl pause 019a8c3f --reason "the bank is down"',
+  example: 'pawl pause f09ab42c --reason "the bank is down"',
 
   run: (call) => tell(call, (run) => run.pause(call.options.reason), "it pauses when the step at hand is done"),
 });

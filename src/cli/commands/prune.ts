@@ -14,6 +14,7 @@ export const prune = command({
     "older-than": { type: "string", value: "<duration>", about: 'How long ago they must have ended: "30 days"' },
     workflow: { type: "string", value: "<name>", about: "Only runs of this workflow" },
     limit: { type: "string", value: "<n>", about: "Stop when so many runs are gone" },
+    "dry-run": { type: "boolean", about: "Delete nothing, and tell how much would be deleted" },
   },
   example: "pawl prune --older-than 30d",
 
@@ -22,16 +23,20 @@ export const prune = command({
     const olderThan = durationArgument("older-than", options["older-than"]);
     if (olderThan === undefined) throw new CliError("How old? Nothing is deleted without: pawl prune --older-than 30d");
     const limit = wholeNumber("limit", options.limit);
-    const { workflow } = options;
+    const { workflow, "dry-run": dryRun = false } = options;
     const pruned = await withPawl(call, async (pawl) => {
       if (workflow !== undefined) await checkKnown(pawl, workflow);
       return pawl.prune({
         olderThan,
+        dryRun,
         ...(workflow === undefined ? {} : { workflow }),
         ...(limit === undefined ? {} : { limit }),
       });
     });
-    out.print(pruned, () => (pruned.runs === 0 ? "Nothing to delete." : `Deleted ${count(pruned.runs, "run")}.`));
+    const did = dryRun ? "Would delete" : "Deleted";
+    out.print({ ...pruned, ...(dryRun ? { dryRun } : {}) }, () =>
+      pruned.runs === 0 ? "Nothing to delete." : `${did} ${count(pruned.runs, "run")}.`,
+    );
   },
 });
 

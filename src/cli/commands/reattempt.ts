@@ -6,7 +6,7 @@ export const reattempt = command({
   about: "Try a node of a run again, now; it must not have completed",
   args: ["<run>", "<node>"],
   options: {},
-  example: "pawl reattempt 019a8c3f aggregate",
+  example: "pawl reattempt f09ab42c aggregate",
 
   run: (call) =>
     tell(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),

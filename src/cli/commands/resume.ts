@@ -17,7 +17,7 @@ export const resume = command({
       about: "Of changed code: steps that have another name now (a=b,c=d)",
     },
   },
-  example: "pawl resume 019a8c3f --at send_reminder",
+  example: "pawl resume f09ab42c --at send_reminder",
 
   run: async (call) => {
     const { at, output, accept, renamed } = call.options;

@@ -6,7 +6,7 @@ export const retry = command({
   about: "Start a new run that goes on where one has failed",
   args: ["<run>"],
   options: {},
-  example: "pawl retry 019a8c3f",
+  example: "pawl retry f09ab42c",
 
   run: (call) =>
     withRun(call, async (failed) => {

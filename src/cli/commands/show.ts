@@ -10,7 +10,7 @@ export const show = command({
     all: { type: "boolean", about: "Draw every execution, however many there are" },
     mermaid: { type: "boolean", about: "Draw its steps and their states as a flowchart for Mermaid" },
   },
-  example: "pawl show 019a8c3f",
+  example: "pawl show f09ab42c",
 
   run: (call) =>
     withRun(call, async (run) => {

@@ -9,7 +9,7 @@ export const signal = command({
   about: "Send a signal to a run",
   args: ["<run>", "<name>", "[json]"],
   options: { key: { type: "string", value: "<key>", about: "The same key is delivered once" } },
-  example: `pawl signal 019a8c3f approved '{"by": "finance"}' --key webhook-9`,
+  example: `pawl signal f09ab42c approved '{"by": "finance"}' --key webhook-9`,
 
   run: (call) => {
     const { args, options, out } = call;

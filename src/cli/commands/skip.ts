@@ -6,7 +6,7 @@ export const skip = command({
   about: "Pass over the step that a run is stuck at",
   args: ["<run>"],
   options: {},
-  example: "pawl skip 019a8c3f",
+  example: "pawl skip f09ab42c",
 
   run: (call) => tell(call, (run) => run.skip(), "the step is passed over as soon as possible"),
 });

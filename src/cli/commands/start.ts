@@ -32,14 +32,20 @@ export const start = command({
     await withPawl(call, async (pawl) => {
       const run = await pawl.workflow(workflow).trigger(input, given).catch(inOtherWords);
       if (options.wait === true) return waitFor(run, timeoutMs, out);
-      out.print(await run.get(), () => `Started ${workflow}: ${run.id}`);
+      out.print({ ...(await run.get()), created: run.created }, () => startedOr(run, `${workflow}`));
     });
   },
 });
 
+/** A run that existed is not started again, and who started it now should know. */
+function startedOr({ id, created }: RunHandle, workflow: string | null): string {
+  const of = workflow === null ? "" : ` ${workflow}`;
+  return created === false ? `Started before, with this key:${of} ${id}` : `Started${of}: ${id}`;
+}
+
 /** For people the output alone is on stdout, for programs the whole run. */
 async function waitFor(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
-  if (!out.json) out.note(`Started: ${run.id}`);
+  if (!out.json) out.note(startedOr(run, null));
   try {
     const output = await run.result(timeoutMs === undefined ? {} : { timeout: timeoutMs });
     out.print(await run.get(), () => jsonOf(output, 2));

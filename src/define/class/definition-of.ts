@@ -16,6 +16,7 @@ import { type AnyCondition, type Declarations, declarationsOf } from "./declarat
 import { resolveDependencies } from "./dependencies.js";
 import { type PolicyLevel, reactTo } from "./exceptions.js";
 import { type ClassCode, executeStep } from "./execute.js";
+import { noteName } from "./minified-name.js";
 import type { ClassOptions } from "./options.js";
 import { roam, type Web } from "./roam.js";
 import { type Chain, walk } from "./walk.js";
@@ -25,7 +26,10 @@ const definitions = new WeakMap<WorkflowClass, WorkflowDefinition>();
 
 export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   let definition = definitions.get(workflow);
-  if (definition === undefined) definitions.set(workflow, (definition = compile(workflow)));
+  if (definition === undefined) {
+    definitions.set(workflow, (definition = compile(workflow)));
+    noteName(definition, declarationsOf(workflow).options.name);
+  }
   return definition;
 }
 

@@ -7,6 +7,7 @@ import {
   PermanentError,
   SerializationError,
 } from "../../core/errors.js";
+import { checkOptions } from "../../core/options.js";
 import { promptAnswer } from "../../core/prompt-answer.js";
 import { nextDelay, type RetryPolicy } from "../../core/retry.js";
 import { isPassing } from "../retrying.js";
@@ -56,11 +57,16 @@ export function checkPolicy(policy: unknown, what: string): void {
   }
 }
 
+const ruleOptions = new Set<string>([
+  "on",
+  "action",
+  "wait",
+  "maxReattempts",
+  "terminalAction",
+] satisfies (keyof ExceptionRule)[]);
+
 function checkRule(rule: ExceptionRule, what: string): void {
-  for (const name of Object.keys(rule)) {
-    if (!["on", "action", "wait", "maxReattempts", "terminalAction"].includes(name))
-      throw new InvalidInputError(`A rule in the ${what} has a member "${name}", which does not exist.`);
-  }
+  checkOptions(`A rule in the ${what}`, rule, ruleOptions);
   checkActions(rule.action, `action in the ${what}`);
   const { maxReattempts = 0 } = rule;
   if (!(maxReattempts >= 0 && (Number.isInteger(maxReattempts) || maxReattempts === Number.POSITIVE_INFINITY)))

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { guardMethods } from "../../core/guarded.js";
+import { checkOptions } from "../../core/options.js";
 import { promptAnswer } from "../../core/prompt-answer.js";
 import type { Checkpoints } from "../stepping.js";
 
@@ -15,6 +16,10 @@ export interface Pages<Item, Cursor> {
   /** How many to fetch at a time; default 100. */
   readonly size?: number;
 }
+
+const advanceOptions = new Set(["from"]);
+const skipToOptions = new Set(["wait"]);
+const pagesOptions = new Set<string>(["fetch", "key", "size"] satisfies (keyof Pages<any, any>)[]);
 
 export class StepIterator {
   readonly name: string;
@@ -51,6 +56,7 @@ export class StepIterator {
 
   /** Adds one to a cursor that is a whole number; one that is not set yet counts from `from`, or 0. */
   async advance(options: { readonly from?: number } = {}): Promise<void> {
+    checkOptions("advance()", options, advanceOptions);
     const cursor: unknown = this.cursor ?? options.from ?? 0;
     if (typeof cursor === "bigint") return this.set(cursor + 1n);
     if (!Number.isSafeInteger(cursor))
@@ -65,6 +71,7 @@ export class StepIterator {
 
   /** Moves the cursor and ends this execution; the next begins there, after `wait`. */
   skipTo(cursor: unknown, options: { readonly wait?: Duration } = {}): never {
+    checkOptions("skipTo()", options, skipToOptions);
     const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait of skipTo");
     return this.#checkpoints.skipTo(cursor, waitMs);
   }
@@ -102,6 +109,7 @@ export class StepIterator {
 
   /** Through the pages of a table or an API, item by item; the cursor is the key of the last item done. */
   async records<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (item: Item) => unknown): Promise<void> {
+    checkOptions("records()", pages, pagesOptions);
     const keyOf = keyReader(pages);
     for await (const page of this.#pages(pages)) {
       for (const item of page) {
@@ -113,6 +121,7 @@ export class StepIterator {
 
   /** The same, a page at a time; the cursor is the key of the last item of the last page done. */
   async batches<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (batch: readonly Item[]) => unknown): Promise<void> {
+    checkOptions("batches()", pages, pagesOptions);
     const keyOf = keyReader(pages);
     for await (const page of this.#pages(pages)) {
       await this.#checkpoints.item(() => fn(page));

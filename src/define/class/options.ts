@@ -2,6 +2,7 @@
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName, checkTags } from "../../core/names.js";
+import { checkOptions } from "../../core/options.js";
 import { type RetryOptions, resolveRetry } from "../../core/retry.js";
 import type { Aliases } from "../../core/step-name.js";
 import { checkAliases } from "../aliases.js";
@@ -186,22 +187,14 @@ const resumableChecks: Record<keyof AnyStepOptions, Check> = {
   checkpoint: (value, what) => checkActions(value, what, ["awaited", "relaxed"]),
 };
 
-export const checkClassOptions = (options: unknown, of: string) => checkOptions(options, of, classChecks);
-export const checkStepOptions = (options: unknown, of: string) => checkOptions(options, of, stepChecks);
-export const checkResumableOptions = (options: unknown, of: string) => checkOptions(options, of, resumableChecks);
+export const checkClassOptions = (options: unknown, of: string) => checkAll(options, of, classChecks);
+export const checkStepOptions = (options: unknown, of: string) => checkAll(options, of, stepChecks);
+export const checkResumableOptions = (options: unknown, of: string) => checkAll(options, of, resumableChecks);
 
-function checkOptions(options: unknown, of: string, checks: Readonly<Record<string, Check>>): void {
-  if (options === null || typeof options !== "object" || Array.isArray(options))
-    throw new InvalidInputError(`The options of ${of} must be an object.`);
-  for (const [name, value] of Object.entries(options)) {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (check === undefined) {
-      throw new InvalidInputError(
-        `${upper(of)} has an option "${name}", which does not exist; there are ${Object.keys(checks).join(", ")}.`,
-      );
-    }
-    if (value !== undefined) check(value, `${name} of ${of}`);
-  }
+function checkAll(options: unknown, of: string, checks: Readonly<Record<string, Check>>): void {
+  checkOptions(upper(of), options, new Set(Object.keys(checks)));
+  for (const [name, value] of Object.entries(options as object))
+    if (value !== undefined) (checks[name] as Check)(value, `${name} of ${of}`);
 }
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

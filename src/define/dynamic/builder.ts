@@ -1,8 +1,9 @@
 /** Builds a graph at run time: plain code, run once, whose result is frozen. */
 import { randomBytes } from "node:crypto";
-import { checkOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze } from "../../core/dag.js";
+import { checkDagOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze } from "../../core/dag.js";
 import { GraphError, InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
+import { checkOptions } from "../../core/options.js";
 import { scopeMark } from "../../core/scope.js";
 import { knownNames } from "../known-names.js";
 import type { JobDefinition } from "./job.js";
@@ -42,6 +43,9 @@ export type FanOutOptions<Item, Job extends JobDefinition | string> = {
   readonly dependsOn?: DependsOn;
 } & GivenItemArgs<Item, Job>;
 
+const nodeOptions = new Set<string>(["job", "args", "dependsOn"] satisfies (keyof NodeOptions)[]);
+const fanOutOptions = new Set<string>(["name", ...nodeOptions]);
+
 interface Draft {
   readonly name: string;
   readonly job: string;
@@ -62,6 +66,7 @@ export class GraphBuilder {
 
   /** One node. It comes after the one before it, unless `dependsOn` says otherwise. */
   node<const Job extends JobDefinition | string>(name: string, options: NodeOptions<Job>): NodeRef {
+    checkOptions(`Node "${String(name)}"`, options ?? {}, nodeOptions);
     const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
     const node = this.#add(name, job, args, this.#given(name, dependsOn));
     this.#previous = [node];
@@ -73,6 +78,7 @@ export class GraphBuilder {
     items: Iterable<Item>,
     options: FanOutOptions<Item, Job>,
   ): NodeRef[] {
+    checkOptions("fanOut()", options ?? {}, fanOutOptions);
     if (typeof options?.name !== "function")
       throw new InvalidInputError(
         `fanOut in graph "${this.#workflow}" needs a function \`name\` that names each node.`,
@@ -138,7 +144,7 @@ export class GraphBuilder {
       const depends_on = [...new Set(dependsOn.map((one) => this.#idOf(name, one)))];
       nodes[id] = { name, job, ...(args === undefined ? {} : { args }), depends_on };
     }
-    return freeze(this.#workflow, nodes, at, checkOptions(options));
+    return freeze(this.#workflow, nodes, at, checkDagOptions(options));
   }
 
   #idOf(node: string, of: NodeRef | string): string {

@@ -2,6 +2,7 @@
 import type { Duration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
+import { checkOptions } from "../../core/options.js";
 import type { RetryOptions } from "../../core/retry.js";
 import { jobWorkflow } from "../../core/route.js";
 import type { Logger, StepTools, WorkflowContext } from "../context.js";
@@ -31,6 +32,15 @@ export interface JobOptions extends Pick<WorkflowOptions, "queue" | "priority" |
   /** Per attempt. */
   readonly timeout?: Duration;
 }
+
+const jobOptions = new Set<string>([
+  "queue",
+  "priority",
+  "onError",
+  "tags",
+  "retry",
+  "timeout",
+] satisfies (keyof JobOptions)[]);
 
 /** How an attempt at a node is described to the run that executes it. */
 export interface JobInput<Args = unknown> {
@@ -66,10 +76,7 @@ export function job<Args = void, Output = void>(
 ): JobDefinition<Args, Output> {
   checkName("job", name, 190);
   if (typeof fn !== "function") throw new InvalidInputError(`Job "${name}" needs a function.`);
-  for (const option of Object.keys(options)) {
-    if (!["queue", "priority", "onError", "tags", "retry", "timeout"].includes(option))
-      throw new InvalidInputError(`Job "${name}" has an option "${option}", which does not exist.`);
-  }
+  checkOptions(`Job "${name}"`, options, jobOptions);
   const definition = workflow(
     jobWorkflow(name),
     options as WorkflowOptions & { input?: undefined; output?: undefined },

@@ -1,8 +1,9 @@
 /** Graph style: a workflow whose shape is data, known before it runs. */
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
+import { checkOptions } from "../../core/options.js";
 import type { WorkflowDefinition } from "../definition.js";
-import { type WorkflowOptions, workflow } from "../function.js";
+import { type WorkflowOptions, workflow, workflowOptions } from "../function.js";
 import { type Stepping, stepping } from "../stepping.js";
 import { type GraphJson, signatureOf, toJson, toMermaid } from "./drawing.js";
 import type { GraphInput, GraphOutput } from "./graph-types.js";
@@ -16,6 +17,9 @@ export interface GraphOptions extends WorkflowOptions {
   /** Steps that were taken out of the graph on purpose: open runs that have a record of them go on without them. */
   readonly removedSteps?: readonly string[];
 }
+
+const ofTheGraph = ["concurrency", "removedSteps"] satisfies (keyof GraphOptions)[];
+const graphOptions = new Set([...workflowOptions, ...ofTheGraph]);
 
 export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
   /** Changes when names, dependencies or cases do. */
@@ -40,6 +44,7 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   nodes: Nodes,
   options: GraphOptions = {},
 ): GraphDefinition<GraphInput<Nodes>, GraphOutput<Nodes>> {
+  checkOptions(`Graph "${name}"`, options, graphOptions);
   const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest } = options;
   if (concurrency !== Number.POSITIVE_INFINITY && !(Number.isInteger(concurrency) && concurrency >= 1))
     throw new InvalidInputError(

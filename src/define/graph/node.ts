@@ -2,6 +2,7 @@
 import { type Duration, parseDuration } from "../../core/duration.js";
 import { InvalidInputError } from "../../core/errors.js";
 import { checkName } from "../../core/names.js";
+import { checkOptions } from "../../core/options.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/retry.js";
 import { scopeMark } from "../../core/scope.js";
 import type { WorkflowContext } from "../context.js";
@@ -27,6 +28,14 @@ export interface GraphStepOptions<Output = any> {
   /** Undoes it, when the run fails or is canceled after it: in reverse order of completion, durably. */
   compensate?(ctx: StepContext<any>, output: Output): unknown;
 }
+
+const stepOptions = new Set<string>([
+  "retry",
+  "timeout",
+  "onCrash",
+  "concurrency",
+  "compensate",
+] satisfies (keyof GraphStepOptions)[]);
 
 export type AnyNode = StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
 
@@ -101,10 +110,7 @@ export function step<const Name extends string, Input = unknown, Output = unknow
 ): StepHandle<Name, Input, Output> {
   checkNodeName(name);
   if (typeof fn !== "function") throw new InvalidInputError(`Step "${name}" needs a function.`);
-  for (const option of Object.keys(options)) {
-    if (!["retry", "timeout", "onCrash", "concurrency", "compensate"].includes(option))
-      throw new InvalidInputError(`Step "${name}" has an option "${option}", which does not exist.`);
-  }
+  checkOptions(`Step "${name}"`, options, stepOptions);
   const { onCrash, concurrency, compensate } = options;
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
     throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);

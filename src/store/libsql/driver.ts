@@ -1,5 +1,5 @@
 /** The library `libsql` as a driver of the SQLite store. */
-import { StoreError } from "../../core/errors.js";
+import { driverError } from "../missing-driver.js";
 import type { SqliteDriver } from "../sqlite/driver.js";
 import { LibsqlDatabase, type NativeDatabase } from "./database.js";
 
@@ -20,10 +20,11 @@ async function importDatabase(): Promise<NativeClass> {
     const module: { default: unknown } = await import("libsql");
     return module.default as NativeClass;
   } catch (cause) {
-    throw new StoreError("libSQL needs the package libsql, which is not installed; run: npm install libsql", {
-      transient: false,
+    throw driverError(
+      "libsql",
+      "libSQL needs the package libsql, which is not installed; run: npm install libsql",
       cause,
-    });
+    );
   }
 }
 

@@ -8,6 +8,7 @@ export function matches(run: RunRecord, filter: RunFilter): boolean {
     (filter.active === undefined || filter.active === (run.finishedAt === null)) &&
     (filter.heroType === undefined || run.heroType === filter.heroType) &&
     (filter.heroId === undefined || run.heroId === filter.heroId) &&
+    (filter.startKey === undefined || run.startKey === filter.startKey) &&
     (filter.tag === undefined || run.tags.includes(filter.tag)) &&
     (filter.parentId === undefined || run.parentId === filter.parentId) &&
     (filter.createdAfter === undefined || run.createdAt >= filter.createdAfter) &&

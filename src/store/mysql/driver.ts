@@ -1,5 +1,5 @@
 /** The part of mysql2 that is used, and how it is found. */
-import { StoreError } from "../../core/errors.js";
+import { driverError } from "../missing-driver.js";
 
 /** A connection of "mysql2/promise". */
 export interface DriverConnection {
@@ -23,10 +23,7 @@ export async function loadDriver(): Promise<Driver> {
     const module = (await import("mysql2/promise")) as unknown as { default?: Driver } & Driver;
     return module.default ?? module;
   } catch (cause) {
-    throw new StoreError("The driver for MySQL and MariaDB is not installed: npm install mysql2", {
-      transient: false,
-      cause,
-    });
+    throw driverError("mysql2", "The driver for MySQL and MariaDB is not installed: npm install mysql2", cause);
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   Mail,
   NewRun,
   Refusal,
+  SentInTransaction,
   Store,
   StoreOptions,
   StoreTransaction,
@@ -30,7 +31,7 @@ import { send } from "./mail.js";
 import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
 import { sql, type Value } from "./sql.js";
-import { begin, startIn } from "./transactions.js";
+import { begin, sendIn, startIn } from "./transactions.js";
 import { beat, enlist, retire } from "./workers.js";
 
 /**
@@ -106,6 +107,12 @@ class MysqlStore extends SqlReads implements Store {
     // Too early, since the caller has yet to commit; whoever looks now in vain finds them at the next poll.
     this.#hints.emit(hintsOfStarts(starts));
     return result;
+  }
+
+  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
+    const sent = await sendIn(tx, mail, this.#now());
+    this.#hints.emit(hintsOfMail(mail));
+    return sent;
   }
 
   async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {

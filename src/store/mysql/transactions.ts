@@ -1,12 +1,14 @@
 /** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
-import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
+import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
 import { savepoint, toSavepoint } from "./block.js";
 import { commitIn, conflictOf } from "./commit.js";
 import type { Database } from "./database.js";
+import { lockAddressees, unbegunAddressees } from "./mail.js";
 import { type Session, singly } from "./session.js";
 import { sql, type Value } from "./sql.js";
 import { birthStatements, makeWhatCanBeMade } from "./starts.js";
 import { isDuplicateKey, toStoreError } from "./trouble.js";
+import { mailStatements } from "./writes.js";
 
 export async function begin(
   db: Database,
@@ -52,6 +54,20 @@ export async function startIn(
     }
   } catch (error) {
     throw toStoreError(error, "The runs were not started in the transaction");
+  }
+}
+
+/** Sends messages in a transaction that somebody else began and will end. */
+export async function sendIn(tx: unknown, mail: readonly Mail[], now: string): Promise<SentInTransaction> {
+  const session = sessionOf(tx);
+  try {
+    const { reachable, at } = await lockAddressees(session, mail, now);
+    const unbegun = await unbegunAddressees(session, mail);
+    const deliverable = mail.filter(({ to }) => reachable.has(to) && !unbegun.has(to));
+    if (deliverable.length > 0) await session.run(mailStatements(deliverable, at));
+    return { undeliverable: mail.flatMap(({ to }) => (reachable.has(to) ? [] : to)), unbegun: [...unbegun] };
+  } catch (error) {
+    throw toStoreError(error, "The messages were not sent in the transaction");
   }
 }
 

@@ -1,5 +1,5 @@
 /** The part of `pg` that is used, by its shape, and how it is found. */
-import { StoreError } from "../../core/errors.js";
+import { driverError } from "../missing-driver.js";
 import type { SqlRow } from "../sql/dialect.js";
 
 /** A query as `pg` takes it. With a name it is prepared once per connection and planned once. */
@@ -59,9 +59,6 @@ export async function loadPg(): Promise<PgModule> {
     const module: unknown = await import("pg");
     return (module as { default: PgModule }).default;
   } catch (cause) {
-    throw new StoreError("PostgreSQL needs the driver `pg`, which is not installed; run: npm install pg", {
-      transient: false,
-      cause,
-    });
+    throw driverError("pg", "PostgreSQL needs the driver `pg`, which is not installed; run: npm install pg", cause);
   }
 }

@@ -5,6 +5,7 @@ import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
 import { closingPatienceMs } from "../reach.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { taskState } from "../sql/records.js";
 import { SqlUpkeep, type UpkeepPort } from "../sql/upkeep.js";
 import type {
   Batch,
@@ -21,6 +22,7 @@ import type {
   Refusal,
   RunFilter,
   RunRecord,
+  SentInTransaction,
   Store,
   StoredEvent,
   StoreOptions,
@@ -46,7 +48,7 @@ import { channelOf, encodeHints, Notifier } from "./notifier.js";
 import { Operations } from "./operations.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
-import { assertTransaction, PostgresTransaction } from "./transaction.js";
+import { assertTransaction, type CallersTransaction, PostgresTransaction } from "./transaction.js";
 import { deadBeat, Workers } from "./workers.js";
 
 export interface Opened {
@@ -180,12 +182,30 @@ export class PostgresStore implements Store {
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
       starts,
     );
-    const hints = hintsOfStarts(starts);
-    if (this.#notifier !== null && hints.length > 0) {
-      // The server sends it when the caller commits, to this process as well: it cannot know when that is.
-      await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
-    }
+    await this.#notifyIn(tx, hintsOfStarts(starts));
     return result;
+  }
+
+  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
+    assertTransaction(tx);
+    const { tasks, runs } = this.#opened.tables;
+    const isWaiting = `SELECT t.run_id FROM ${tasks} t JOIN ${runs} r ON r.id = t.run_id
+      WHERE t.run_id = ANY ($1::uuid[]) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
+    const { rows } = await tx.query(isWaiting, [mail.map(({ to }) => to)]);
+    const unbegun = rows.map(({ run_id }) => run_id as string);
+    const deliverable = mail.filter(({ to }) => !unbegun.includes(to));
+    const delivered = await this.#committer.send(
+      async ({ text, values = [] }) => (await tx.query(text, values)).rows,
+      deliverable,
+    );
+    await this.#notifyIn(tx, hintsOfMail(deliverable));
+    return { undeliverable: deliverable.map(({ to }) => to).filter((to) => !delivered.has(to)), unbegun };
+  }
+
+  /** The server sends it when the caller commits, to this process as well: it cannot know when that is. */
+  async #notifyIn(tx: CallersTransaction, hints: readonly Hint[]): Promise<void> {
+    if (this.#notifier === null || hints.length === 0) return;
+    await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
   }
 
   async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {

@@ -95,6 +95,7 @@ export class SqlReads implements ReadSide {
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
     equal("r.hero_type", filter.heroType);
     equal("r.hero_id", filter.heroId);
+    equal("r.start_key", filter.startKey);
     if (filter.parentId === null) conditions.push("r.parent_id IS NULL");
     else equal("r.parent_id", filter.parentId);
     if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));

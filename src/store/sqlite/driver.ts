@@ -3,6 +3,7 @@
  * (22.13 and later), otherwise `better-sqlite3`. A third is made to fit in store/libsql. All are synchronous.
  */
 import { StoreError } from "../../core/errors.js";
+import { driverError } from "../missing-driver.js";
 import type { SqlRow } from "../sql/dialect.js";
 
 export type DriverName = "node:sqlite" | "better-sqlite3";
@@ -48,15 +49,23 @@ export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
     const module: { default: unknown } = await import("better-sqlite3");
     return asItIs("better-sqlite3", module.default as SqliteDriver["Database"]);
   } catch (cause) {
-    throw new StoreError(
-      "SQLite needs Node 22.13 or later, or the package better-sqlite3: npm install better-sqlite3",
-      { transient: false, cause },
-    );
+    const missing = "SQLite needs Node 22.13 or later, or the package better-sqlite3: npm install better-sqlite3";
+    throw driverError("better-sqlite3", missing, cause);
   }
 }
 
 function asItIs(name: DriverName, Database: SqliteDriver["Database"]): SqliteDriver {
-  return { name, Database, open: (file) => new Database(file), adopt: (database) => database };
+  return { name, Database, open: (file) => opened(Database, file), adopt: (database) => database };
+}
+
+/** better-sqlite3 looks for its binary only now, and in a bundle it looks in the wrong place. */
+function opened(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
+  try {
+    return new Database(file);
+  } catch (cause) {
+    if (!String((cause as Error | null)?.message).startsWith("Could not locate the bindings file")) throw cause;
+    throw driverError("better-sqlite3", "", cause);
+  }
 }
 
 /** Loading it prints a warning that it is experimental, which Pawl's users can do nothing about; others pass. */

@@ -1,6 +1,7 @@
 /** Messages to runs. */
+import type { Queryable } from "../sql/dialect.js";
 import { taskState } from "../sql/records.js";
-import type { Mail } from "../store.js";
+import type { Mail, SentInTransaction } from "../store.js";
 import type { Connection } from "./connection.js";
 
 /** A parked addressee is ready at once; one that is owned stays where it is, its owner will look. */
@@ -8,6 +9,8 @@ const raiseMail = `UPDATE pawl_tasks SET mail = mail + 1,
   due_at = CASE state WHEN ${taskState.parked} THEN ? ELSE due_at END,
   state = CASE state WHEN ${taskState.parked} THEN ${taskState.ready} ELSE state END
   WHERE run_id = ?`;
+
+const selectTask = `SELECT t.state, r.started_at FROM pawl_tasks t JOIN pawl_runs r ON r.id = t.run_id WHERE t.run_id = ?`;
 
 const insertMail = "INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES (?, ?, ?, ?)";
 const deleteMail = "DELETE FROM pawl_inbox WHERE id = ? AND run_id = ?";
@@ -24,6 +27,22 @@ export function deliver(db: Connection, mail: readonly Mail[], at: number): stri
     else undeliverable.push(to);
   }
   return undeliverable;
+}
+
+/** The same over a transaction that is not ours. A run that is parked and has not begun must not begin because of a message. */
+export async function deliverBy(db: Queryable, mail: readonly Mail[], at: number): Promise<SentInTransaction> {
+  const undeliverable: string[] = [];
+  const unbegun: string[] = [];
+  for (const { to, kind, data } of mail) {
+    const [task] = await db.query(selectTask, [to]);
+    if (task === undefined) undeliverable.push(to);
+    else if (task.state === taskState.parked && task.started_at === null) unbegun.push(to);
+    else {
+      await db.query(raiseMail, [at, to]);
+      await db.query(insertMail, [to, kind, data, at]);
+    }
+  }
+  return { undeliverable, unbegun };
 }
 
 /** Whether messages are left; null: none was there to be drained, so it is not known. */

@@ -14,6 +14,7 @@ import type {
   Mail,
   NewRun,
   Refusal,
+  SentInTransaction,
   Store,
   StoreOptions,
   StoreTransaction,
@@ -25,12 +26,12 @@ import { claim, claimNothing } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
-import { deliver } from "./mail.js";
+import { deliver, deliverBy } from "./mail.js";
 import { migrationPort } from "./migrate.js";
 import { type Location, openConnection } from "./open.js";
 import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
-import { type OpenTransaction, SqliteTransaction, startWithin } from "./transaction.js";
+import { asQueryable, type OpenTransaction, SqliteTransaction, sendWithin, startWithin } from "./transaction.js";
 import { FileWatch } from "./watch.js";
 import { beat, enlist, reap, retire } from "./workers.js";
 
@@ -105,6 +106,18 @@ export class SqliteStore extends SqlReads implements Store {
     ours.guard.assertUsable();
     ours.started.push(...starts);
     return { at, refused: startRuns(ours.db, starts, null, at) };
+  }
+
+  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
+    const at = this.#clock();
+    const ours = typeof tx === "object" && tx !== null ? this.#handles.get(tx) : undefined;
+    ours?.guard.assertUsable();
+    const sent = await (ours === undefined
+      ? sendWithin(this.#access, tx, mail, at)
+      : deliverBy(asQueryable(ours.db), mail, at));
+    // Too early, since the caller has yet to commit; whoever looks now in vain finds them at the next poll.
+    this.#hints.emit(hintsOfMail(mail));
+    return sent;
   }
 
   async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {

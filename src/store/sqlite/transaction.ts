@@ -1,9 +1,9 @@
 /** A transaction over user code, and runs that are started on a transaction of the user's own. */
 import { realpathSync } from "node:fs";
 import { StoreError } from "../../core/errors.js";
-import type { SqlRow } from "../sql/dialect.js";
+import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { sqliteSyntax } from "../sql/lex.js";
-import type { Batch, CommitResult, NewRun, Refusal, StoreTransaction } from "../store.js";
+import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
 import { TransactionGuard } from "../transaction-guard.js";
 import type { Access, BegunTransaction } from "./access.js";
 import { applyBatch, isCommitted } from "./commit.js";
@@ -11,6 +11,7 @@ import { Connection } from "./connection.js";
 import { mayBeInTransaction, type SqliteDatabase } from "./driver.js";
 import { toStoreError } from "./errors.js";
 import { guardedHandle, type SqliteHandle } from "./handle.js";
+import { deliverBy } from "./mail.js";
 import { startRuns, startRunsBy } from "./starts.js";
 import { renew } from "./workers.js";
 
@@ -95,22 +96,38 @@ interface AsynchronousDatabase {
 const databaseList = "PRAGMA database_list";
 
 /** Starts runs on a transaction that belongs to the caller: a database of the driver, or anything with a `query`. */
-export async function startWithin(
+export function startWithin(access: Access, tx: unknown, runs: readonly NewRun[], at: number): Promise<Refusal[]> {
+  return within(access, tx, {
+    now: (db) => startRuns(db, runs, null, at),
+    later: (db) => startRunsBy(db, runs, at),
+  });
+}
+
+/** Sends messages on it. */
+export function sendWithin(access: Access, tx: unknown, mail: readonly Mail[], at: number): Promise<SentInTransaction> {
+  return within(access, tx, {
+    now: (db) => deliverBy(asQueryable(db), mail, at),
+    later: (db) => deliverBy(db, mail, at),
+  });
+}
+
+export const asQueryable = (db: Connection): Queryable => ({ query: async (text, values) => db.query(text, values) });
+
+async function within<T>(
   access: Access,
   tx: unknown,
-  runs: readonly NewRun[],
-  at: number,
-): Promise<Refusal[]> {
+  work: { now(db: Connection): T | Promise<T>; later(db: AsynchronousDatabase): Promise<T> },
+): Promise<T> {
   const { description } = access.location;
   try {
     if (isDatabase(tx)) {
       const db = adopt(access, tx);
       assertSameFile(access, db.query(databaseList));
-      return startRuns(db, runs, null, at);
+      return await work.now(db);
     }
     if (isAsynchronous(tx)) {
       assertSameFile(access, await tx.query(databaseList, []));
-      return await startRunsBy(tx, runs, at);
+      return await work.later(tx);
     }
   } catch (error) {
     throw toStoreError(error, description);

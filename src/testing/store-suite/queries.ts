@@ -41,6 +41,14 @@ export function queryTests(fixture: Fixture): void {
     same(await found({ workflow: unique("none") }), []);
   });
 
+  test("by the key of its start, which is of one workflow, and exact", async () => {
+    const [workflow, other] = [unique("keys"), unique("keys")];
+    const runs = ["k", "K", "k ", "k%"].map((startKey) => newRun({ workflow, startKey }));
+    await fixture.startAll([...runs, newRun({ workflow: other, startKey: "k" }), newRun({ workflow })]);
+    for (const run of runs) same(await found({ workflow, startKey: run.startKey as string }), [run]);
+    same(await found({ workflow, startKey: "none" }), []);
+  });
+
   test("by status, where running is what a worker owns now", async () => {
     const { workflow, runs } = await oneOfEach();
     for (const [status, run] of Object.entries(runs)) {

@@ -198,4 +198,43 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     expect(await fixture.run(first.id)).toMatchObject({ status: "pending" });
     expect(await fixture.store.run(second.id)).toBeNull();
   });
+
+  test("messages that are sent on the caller's transaction are there when it commits, not before", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const parked = await fixture.owned(worker);
+    await fixture.commit(batch(worker, [transition(parked.id, { next: park("waiting", { startedAt: "now" }) })]));
+    const gone = newRun();
+    const own = await user.own();
+    const mail = [letter(run.id, "a"), letter(run.id, "b"), letter(parked.id, "c"), letter(gone.id, "d")];
+    const sent = await fixture.store.sendInTransaction(own.tx, mail);
+    expect(sent).toEqual({ undeliverable: [gone.id], unbegun: [] });
+    expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
+    await own.commit();
+    const inbox = await fixture.store.inbox([run.id, parked.id]);
+    expect(inbox.get(run.id)?.map(({ data }) => data)).toEqual([mail[0]?.data, mail[1]?.data]);
+    expect(await fixture.task(run.id)).toMatchObject({ state: "owned", mail: 2 });
+    expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", mail: 1 });
+  });
+
+  test("messages that are sent on the caller's transaction are gone when it rolls back", async () => {
+    const worker = await fixture.worker();
+    const run = await fixture.owned(worker);
+    const own = await user.own();
+    await fixture.store.sendInTransaction(own.tx, [letter(run.id, "a")]);
+    await own.rollback();
+    expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
+    expect(await fixture.task(run.id)).toMatchObject({ mail: 0 });
+  });
+
+  test("a run that is planned for later gets no message on a transaction: it would begin before its time", async () => {
+    const later = await fixture.start({ due: { kind: "in", ms: 3_600_000 } });
+    const due = await fixture.start({});
+    const own = await user.own();
+    const sent = await fixture.store.sendInTransaction(own.tx, [letter(later.id, "a"), letter(due.id, "b")]);
+    await own.commit();
+    expect(sent).toEqual({ undeliverable: [], unbegun: [later.id] });
+    expect(await fixture.task(later.id)).toMatchObject({ state: "parked", mail: 0 });
+    expect(await fixture.task(due.id)).toMatchObject({ state: "ready", mail: 1 });
+  });
 }

@@ -1,0 +1,65 @@
+/** Watches files by their folders, as editors replace a file rather than write it. Only a changed content counts. */
+import { createHash } from "node:crypto";
+import { type FSWatcher, readFileSync, watch } from "node:fs";
+import { dirname } from "node:path";
+
+/** A file that is being saved may be empty for a moment, and several are saved together. */
+const quietMs = 100;
+
+export class FileWatch {
+  readonly #onChange: (files: readonly string[]) => void;
+  readonly #contents = new Map<string, string | null>();
+  readonly #folders = new Map<string, FSWatcher>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(onChange: (files: readonly string[]) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** From now on changes of this file are told. */
+  add(file: string): void {
+    if (this.#contents.has(file)) return;
+    this.#contents.set(file, contentOf(file));
+    const folder = dirname(file);
+    if (this.#folders.has(folder)) return;
+    try {
+      const watcher = watch(folder, () => this.#look());
+      watcher.on("error", () => watcher.close());
+      this.#folders.set(folder, watcher);
+    } catch {
+      // The folder is gone. What was in it is missed when it is loaded again.
+    }
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const watcher of this.#folders.values()) watcher.close();
+    this.#folders.clear();
+  }
+
+  #look(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#compare();
+    }, quietMs);
+  }
+
+  #compare(): void {
+    const changed: string[] = [];
+    for (const [file, before] of this.#contents) {
+      const now = contentOf(file);
+      if (now === before) continue;
+      this.#contents.set(file, now);
+      changed.push(file);
+    }
+    if (changed.length > 0) this.#onChange(changed);
+  }
+}
+
+function contentOf(file: string): string | null {
+  try {
+    return createHash("sha256").update(readFileSync(file)).digest("hex");
+  } catch {
+    return null;
+  }
+}

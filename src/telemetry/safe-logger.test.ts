@@ -1,0 +1,98 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { boundLogger, debugIsRead, logAbout, safeLogger } from "./safe-logger.js";
+
+/** Takes arguments as pino does: an object first, or a text whose further arguments are dropped unless it has places for them. */
+function likePino(lines: object[] = [], bindings: object = {}, level = "debug") {
+  const write =
+    (name: string) =>
+    (...[first, ...rest]: unknown[]) => {
+      if (first instanceof Error) return void lines.push({ level: name, ...bindings, err: first, msg: first.message });
+      if (typeof first === "object") return void lines.push({ level: name, ...bindings, ...first, msg: rest[0] });
+      lines.push({ level: name, ...bindings, msg: String(first).replace(/%s/g, () => String(rest.shift())) });
+    };
+  return {
+    lines,
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    bindings: () => bindings,
+    isLevelEnabled: (name: string) => name !== "debug" || level === "debug",
+    child: (more: object) => likePino(lines, { ...bindings, ...more }, level),
+  };
+}
+
+const error = new Error("no stock");
+
+test("pino gets the error that comes behind the message", () => {
+  const pino = likePino();
+  const log = safeLogger(pino);
+  log.warn("Could not ship", error);
+  log.warn("Could not ship", error, { sku: "A-1" });
+  log.info({ sku: "A-1" }, "shipped");
+  log.info("shipped %s", "A-1");
+  log.info("shipped");
+  log.error(error);
+  expect(pino.lines).toEqual([
+    { level: "warn", err: error, msg: "Could not ship" },
+    { level: "warn", err: error, sku: "A-1", msg: "Could not ship" },
+    { level: "info", sku: "A-1", msg: "shipped" },
+    { level: "info", msg: "shipped A-1" },
+    { level: "info", msg: "shipped" },
+    { level: "error", err: error, msg: "no stock" },
+  ]);
+});
+
+test("console gets what was said, in the order in which it was said", () => {
+  const lines: unknown[][] = [];
+  const write = (...args: unknown[]) => void lines.push(args);
+  const log = safeLogger({ debug: write, info: write, warn: write, error: write });
+  log.warn("Could not ship", error);
+  logAbout(log, "warn", { runId: "r1" }, "Run r1 failed", error);
+  logAbout(log, "warn", { runId: "r1" }, "Run r1 waits");
+  expect(lines).toEqual([["Could not ship", error], ["Run r1 failed", error], ["Run r1 waits"]]);
+  expect(boundLogger(log, { runId: "r1" })).toBe(log);
+});
+
+test("a logger with children is bound by them; one line about a run has the same fields", () => {
+  const pino = likePino();
+  const log = safeLogger(pino);
+  const ofStep = boundLogger(boundLogger(log, { runId: "r1", workflow: "order" }), { step: "pay", attempt: 2 });
+  ofStep.warn("declined", error);
+  logAbout(log, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed", error);
+  expect(pino.lines).toEqual([
+    { level: "warn", runId: "r1", workflow: "order", step: "pay", attempt: 2, err: error, msg: "declined" },
+    { level: "warn", runId: "r1", workflow: "order", err: error, msg: "Run r1 failed" },
+  ]);
+});
+
+test("winston's children take the message first", () => {
+  const lines: unknown[][] = [];
+  const write = (...args: unknown[]) => void lines.push(args);
+  const plain = { debug: write, info: write, warn: write, error: write };
+  const log = safeLogger({ ...plain, child: (fields: object) => ({ ...plain, fields }) } as never);
+  boundLogger(log, { runId: "r1" }).warn("declined", error);
+  expect(lines).toEqual([["declined", error]]);
+});
+
+test("a logger whose children fail is used without them, and says so once for all runs", () => {
+  const complained = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => complained.mockRestore());
+  const broken = () => {
+    throw new Error("no disk");
+  };
+  const log = safeLogger({ ...likePino(), child: broken, warn: broken } as never);
+  expect(boundLogger(log, { runId: "r1" })).toBe(log);
+  expect(boundLogger(log, { runId: "r2" })).toBe(log);
+  log.warn("still here");
+  const children = safeLogger({ ...likePino(), warn: broken, child: () => ({ ...likePino(), warn: broken }) } as never);
+  boundLogger(children, { runId: "r1" }).warn("one");
+  boundLogger(children, { runId: "r2" }).warn("two");
+  expect(complained).toHaveBeenCalledTimes(2);
+});
+
+test("a level that is off is not written for", () => {
+  expect(debugIsRead(safeLogger(likePino([], {}, "info")))).toBe(false);
+  expect(debugIsRead(safeLogger(likePino([], {}, "debug")))).toBe(true);
+  expect(debugIsRead(safeLogger(console))).toBe(true);
+});

@@ -1,0 +1,110 @@
+/** What is published: everything that its pages point to is there, and its examples run in a project that installs it. */
+import { execFile } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), "pawl-package-"));
+const project = join(folder, "project");
+const installed = join(project, "node_modules/pawl");
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Packed from a copy: the manifest is another one while that is done. */
+beforeAll(async () => {
+  const copy = join(folder, "copy");
+  const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
+  const needed = ["package.json", "README.md", "LICENSE", "scripts", ...files.filter((one) => !one.startsWith("!"))];
+  for (const one of needed) cpSync(join(root, one), join(copy, one), { recursive: true });
+  await run(process.execPath, ["scripts/manifest.mjs"], { cwd: copy });
+  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json"], { cwd: copy, maxBuffer: 1 << 26 });
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  mkdirSync(installed, { recursive: true });
+  await run("tar", ["-xzf", join(copy, filename), "-C", installed, "--strip-components=1"]);
+  await run(process.execPath, ["scripts/manifest.mjs", "restore"], { cwd: copy });
+  expect(readFileSync(join(copy, "package.json"), "utf8")).toBe(readFileSync(join(root, "package.json"), "utf8"));
+  for (const one of [
+    "better-sqlite3",
+    "bindings",
+    "file-uri-to-path",
+    "typescript",
+    "@types/node",
+    "undici-types",
+    "@swc/core",
+  ])
+    if (existsSync(join(root, "node_modules", one))) {
+      mkdirSync(dirname(join(project, "node_modules", one)), { recursive: true });
+      symlinkSync(join(root, "node_modules", one), join(project, "node_modules", one));
+    }
+  writeFileSync(join(project, "package.json"), '{ "name": "project", "type": "module" }');
+});
+
+function pagesIn(path: string): string[] {
+  return readdirSync(path, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"));
+}
+
+test("its pages have no dead links", () => {
+  const dead: string[] = [];
+  for (const page of pagesIn(installed)) {
+    const text = readFileSync(join(installed, page), "utf8").replace(/```[\s\S]*?```/g, "");
+    for (const [, link = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(?:https?:|mailto:|#)/.test(link)) continue;
+      const target = normalize(join(dirname(page), link.split("#")[0] as string));
+      if (!existsSync(join(installed, target))) dead.push(`${page}: ${link}`);
+    }
+  }
+  expect(pagesIn(installed).length).toBeGreaterThan(15);
+  expect(dead).toEqual([]);
+});
+
+test("its package.json has no scripts and no development dependencies, and all that it exports is there", () => {
+  const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  expect(manifest).not.toHaveProperty("scripts");
+  expect(manifest).not.toHaveProperty("devDependencies");
+  const named = [manifest.bin.pawl, ...Object.values<any>(manifest.exports).flatMap((one) => one.default ?? one)];
+  expect(named.filter((file) => !existsSync(join(installed, file)))).toEqual([]);
+  expect(readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((file) => /\.test\./.test(file))).toEqual(
+    [],
+  );
+});
+
+test("its examples compile in a project that installs it, and the demo runs", async () => {
+  cpSync(join(installed, "examples"), join(project, "examples"), { recursive: true });
+  const page = readFileSync(join(project, "examples/README.md"), "utf8");
+  const [, compile = ""] = /^npx (tsc .*)$/m.exec(page) ?? [];
+  const [, start = ""] = /^node (.*)$/m.exec(page) ?? [];
+  const [tool, ...args] = compile.split(" ");
+  expect(tool).toBe("tsc");
+  const files = args.filter((one) => !one.includes("*"));
+  const sources = readdirSync(join(project, "examples"), { recursive: true, encoding: "utf8" })
+    .filter((file) => /^[^/\\]+[/\\][^/\\]+\.ts$/.test(file))
+    .map((file) => join("examples", file));
+  const compiler = [join(root, "node_modules/typescript/bin/tsc"), ...files, ...sources];
+  const { stdout: said } = await run(process.execPath, compiler, { cwd: project }).catch((error) => error);
+  expect(said).toBe("");
+  const { stdout } = await run(process.execPath, [start], { cwd: project, timeout: 120_000 });
+  expect(stdout).toMatch(/killed|SIGKILL/i);
+}, 180_000);
+
+test("its command line serves an example", async () => {
+  const { stdout } = await run(
+    process.execPath,
+    [join(installed, "dist/cli/main.js"), "graph", "examples/premium/premium.ts"],
+    { cwd: project },
+  );
+  expect(stdout).toMatch(/^flowchart TD/);
+});
