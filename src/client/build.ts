@@ -16,7 +16,7 @@ export interface BuildOptions extends StartOptions, DagOptions {
 }
 
 const ofTheGraph = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
-const buildOptions = new Set([...startOptions, ...ofTheGraph].filter((option) => option !== "allowMultiple"));
+const buildOptions = new Set([...startOptions, ...ofTheGraph]);
 
 /** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
 const graphLimitBytes = 15 * 1024 * 1024;
