@@ -16,7 +16,8 @@ import { safeLogger } from "./telemetry/safe-logger.js";
 import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
-export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
+export interface ConnectOptions
+  extends Pick<StoreOptions, "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
   /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
   readonly migrate?: boolean;
   /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
@@ -95,10 +96,9 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   if (options.retention !== undefined) checkRetention(options.retention);
   const logger = safeLogger(options.logger ?? defaultLogger);
+  const { clock, notify, schema, pooled, listenUrl, pool } = options;
   const store = await openStore(url, {
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.notify === undefined ? {} : { notify: options.notify }),
-    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...given({ clock, notify, schema, pooled, listenUrl, pool }),
     onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
@@ -114,11 +114,17 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
-function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
+function addressOf(url: string, { clock, schema, pooled, listenUrl }: StoreOptions): StoreAddress | null {
   const program = new URL("./watchdog-thread.js", import.meta.url);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
-  return { program, url, ...(schema === undefined ? {} : { schema }) };
+  return { program, url, options: given({ schema, pooled, listenUrl }) };
+}
+
+/** Without what is undefined, which is not the same as missing to the compiler. */
+function given<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
@@ -149,9 +155,32 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
+/** An option that a database does not have would be passed over without a word. */
+function checkOptions(scheme: string | undefined, { pooled, listenUrl, pool }: StoreOptions): void {
+  const isPostgres = scheme === "postgres" || scheme === "postgresql";
+  const refuse = (name: string, where: string) => {
+    throw new InvalidInputError(`\`${name}\` is for ${where}; a database of kind "${scheme}" has no such thing.`);
+  };
+  if (!isPostgres && pooled !== undefined) refuse("pooled", "PostgreSQL");
+  if (!isPostgres && listenUrl !== undefined) refuse("listenUrl", "PostgreSQL");
+  if (!isPostgres && scheme !== "mysql" && scheme !== "mariadb" && pool !== undefined)
+    refuse("pool", "PostgreSQL and MySQL");
+  if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
+    throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);
+  if (listenUrl !== undefined && !/^postgres(ql)?:/i.test(String(listenUrl)))
+    throw new InvalidInputError("`listenUrl` is the URL of the PostgreSQL server itself: postgres://….");
+  for (const [name, size] of Object.entries(pool ?? {})) {
+    if (name !== "max" && name !== "transactions")
+      throw new InvalidInputError(`\`pool\` has no option "${name}": it has max and transactions.`);
+    if (size !== undefined && (!Number.isInteger(size) || size < 1))
+      throw new InvalidInputError(`\`pool.${name}\` is a whole number of connections, at least 1, not ${String(size)}.`);
+  }
+}
+
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
+  checkOptions(scheme, options);
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);

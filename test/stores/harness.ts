@@ -39,7 +39,7 @@ export function storeUrls(): { readonly postgres: string; readonly mysql: string
 }
 
 /** Whether the person who runs the tests asked to leave this store out. */
-export function isLeftOut(kind: AnyStoreKind): boolean {
+export function isLeftOut(kind: AnyStoreKind | "pgbouncer"): boolean {
   return (process.env.PAWL_TEST_WITHOUT ?? "").split(",").includes(kind);
 }
 
@@ -149,11 +149,21 @@ async function makePostgres(): Promise<TestDatabase> {
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
   return {
     url: withDatabase(server, name),
-    connections: async () => (await asAdmin(countSql, [name]))[0].n,
+    connections: async () =>
+      process.env.PAWL_TEST_PGBOUNCER ? clientsOfPgbouncer(server, name) : (await asAdmin(countSql, [name]))[0].n,
     drop: async () => {
       await asAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
+}
+
+/** PgBouncer keeps sessions of the server open; what counts is who is connected to PgBouncer. */
+async function clientsOfPgbouncer(server: string, database: string): Promise<number> {
+  const client = new pg.Client({ connectionString: withDatabase(server, "pgbouncer") });
+  await client.connect();
+  const { rows } = await client.query("SHOW CLIENTS");
+  await client.end();
+  return rows.filter((row) => row.database === database).length;
 }
 
 async function makeMysql(): Promise<TestDatabase> {
