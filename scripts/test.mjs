@@ -68,8 +68,9 @@ async function prepareDatabases() {
 async function goThroughPgbouncer(env) {
   const pooler = await ownPgbouncer(env.PAWL_TEST_POSTGRES_URL);
   databases.push({ close: () => pooler.remove() });
+  // The server itself, for those who listen.
+  env.PAWL_TEST_PGBOUNCER = env.PAWL_TEST_POSTGRES_URL;
   env.PAWL_TEST_POSTGRES_URL = pooler.url;
-  env.PAWL_TEST_PGBOUNCER = "1";
   console.log(`PgBouncer: in transaction mode on port ${pooler.port}, in front of PostgreSQL`);
 }
 

@@ -24,6 +24,8 @@ export const pgbouncer = {
       const url = new URL(target);
       url.host = `127.0.0.1:${toPort}`;
       if (database !== undefined) url.pathname = `/${database}`;
+      // Says to Pawl what it is, so that it need not find out.
+      url.searchParams.set("pgbouncer", "true");
       return url.href;
     };
     const settings = {

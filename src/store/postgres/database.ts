@@ -22,7 +22,7 @@ import {
 } from "./errors.js";
 import type { History } from "./history.js";
 import { Pooling, sharesSessions } from "./pooling.js";
-import { meantFor, SameServer } from "./same-server.js";
+import { type Aim, meantFor, SameServer } from "./same-server.js";
 import { Sessions, whoAmI } from "./sessions.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
@@ -177,20 +177,31 @@ export class Database {
     );
   }
 
+  /** To be noted before a fenced write, for `hasMissed`. */
+  aim(): Aim {
+    return this.#sameServer.aim();
+  }
+
   /**
-   * Behind a pooler: asks which server answers now, and whether it has what was written last. True: a statement that was
-   * sent then, and seemed to be refused by the fence, may have met another server or come too late. It can be sent again.
+   * Whether a write that seemed to be refused by its fence may have met another server, or come too late. Then it can be
+   * sent again. Never without a pooler.
    */
-  async wasMisdirected(sentAt = performance.now()): Promise<boolean> {
+  async hasMissed(aim: Aim): Promise<boolean> {
     if (!this.isPooled) return false;
-    const wasSlow = performance.now() - sentAt > this.deadline.ms;
-    const changed = await this.transaction(async (run) => {
+    const isLate = this.#sameServer.hasMissed(aim, this.deadline.ms);
+    await this.lookAtServer();
+    return isLate || this.#sameServer.hasMissed(aim, Number.POSITIVE_INFINITY);
+  }
+
+  /** Behind a pooler: asks which server answers now, and whether it has what was written last. */
+  async lookAtServer(): Promise<void> {
+    if (!this.isPooled) return;
+    await this.transaction(async (run) => {
       const [row] = await run({ text: whoAmI });
       const question = this.#history?.question() ?? null;
       if (question !== null && (await run(question))[0]?.there !== true) this.#noteLoss();
-      return this.#sameServer.learn(row as SqlRow);
+      this.#sameServer.learn(row as SqlRow);
     });
-    return changed || wasSlow;
   }
 
   /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
@@ -264,7 +275,7 @@ export class Database {
   /** A transaction keeps its session, so the server that has begun it is the one that will commit it. */
   async #noteTransaction(client: PgClient, me: SqlRow | undefined): Promise<void> {
     this.#sessions.began(client, me);
-    if (!this.#sameServer.isSame(me)) await this.wasMisdirected();
+    if (!this.#sameServer.isSame(me)) await this.lookAtServer();
   }
 
   /** Takes back a connection of `checkOut` whose transaction has ended. */
@@ -356,7 +367,7 @@ export class Database {
   async #isPoolersDoing(error: unknown): Promise<boolean> {
     if (!this.#pooling.isSign(error)) return false;
     this.#pooling.noticed(messageOf(error));
-    await this.wasMisdirected();
+    await this.lookAtServer();
     return true;
   }
 

@@ -16,7 +16,7 @@ import { tablesIn } from "./tables.js";
  */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<Store> {
   const pg = await loadPg();
-  const pooled = options.pooled ?? "auto";
+  const pooled = options.pooled ?? (saysPooled(url) ? true : "auto");
   try {
     return await open(pg, url, options, pooled);
   } catch (error) {
@@ -54,6 +54,9 @@ async function open(
     throw error;
   }
 }
+
+/** As Prisma writes it, and with it those who hand out URLs of poolers. */
+const saysPooled = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
 
 /** Said once. */
 function poolerNoticed(sign: string, { listenUrl }: StoreOptions): string {

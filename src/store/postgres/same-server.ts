@@ -14,23 +14,39 @@ const startOf = "extract(epoch FROM pg_postmaster_start_time())::text";
 /** The columns of a question that `learn` understands. */
 export const whichServer = `${startOf} AS server, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`;
 
+export interface Aim {
+  readonly sentAt: number;
+  readonly changes: number;
+}
+
 export class SameServer {
   /** When it was started, as it says; null: no worker has registered yet. */
   #server: string | null = null;
   /** The server's clock, less our own monotonic one. */
   #offsetMs = 0;
+  /** How often it turned out to be another, or its clock to be set. */
+  #changes = 0;
 
   isSame(row: SqlRow | undefined): boolean {
     return this.#server === null || row?.server === this.#server;
   }
 
-  /** The answer to `whichServer`. Returns whether statements that were sent before may have been refused for it. */
-  learn(row: SqlRow): boolean {
+  /** What a statement that is sent now is meant for. */
+  aim(): Aim {
+    return { sentAt: performance.now(), changes: this.#changes };
+  }
+
+  /** Whether a statement that was sent with this aim may have had no effect for that reason. */
+  hasMissed({ sentAt, changes }: Aim, forMs: number): boolean {
+    return changes !== this.#changes || performance.now() - sentAt > forMs;
+  }
+
+  /** @param row the answer to `whichServer` */
+  learn(row: SqlRow): void {
     const offsetMs = Number(row.now) - performance.now();
-    const changed = this.#server !== row.server || offsetMs - this.#offsetMs > clockToleranceMs;
+    if (this.#server !== row.server || offsetMs - this.#offsetMs > clockToleranceMs) this.#changes += 1;
     this.#server = row.server as string;
     this.#offsetMs = offsetMs;
-    return changed;
   }
 
   /** @param forMs how long the answer is waited for */

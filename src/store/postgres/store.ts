@@ -159,10 +159,9 @@ export class PostgresStore implements Store {
 
   /** Behind a pooler, what looks like a lost fence may be a statement that met another server, or was overtaken by time. */
   async #surelyFenced<T extends { readonly kind: string }>(operation: () => Promise<T>): Promise<T> {
-    const sentAt = performance.now();
+    const aim = this.#db.aim();
     const result = await operation();
-    if (result.kind !== "fenced" || !(await this.#db.wasMisdirected(sentAt))) return result;
-    return operation();
+    return result.kind === "fenced" && (await this.#db.hasMissed(aim)) ? operation() : result;
   }
 
   async #apply(run: Run, batch: Batch): Promise<CommitResult> {
@@ -238,7 +237,7 @@ export class PostgresStore implements Store {
   async enlist(worker: WorkerInfo): Promise<Fence> {
     this.#db.deadline.enlisted(worker.id, worker.leaseMs);
     // Its writes are meant for the server that answers now.
-    await this.#operations.run(() => this.#db.wasMisdirected());
+    await this.#operations.run(() => this.#db.lookAtServer());
     const fence = await this.#operations.run(() => this.#workers.enlist(worker, this.#history.epochOf(worker.id)));
     this.#history.enlisted(fence);
     return fence;
