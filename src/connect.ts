@@ -173,7 +173,9 @@ function checkOptions(scheme: string | undefined, { pooled, listenUrl, pool }: S
     if (name !== "max" && name !== "transactions")
       throw new InvalidInputError(`\`pool\` has no option "${name}": it has max and transactions.`);
     if (size !== undefined && (!Number.isInteger(size) || size < 1))
-      throw new InvalidInputError(`\`pool.${name}\` is a whole number of connections, at least 1, not ${String(size)}.`);
+      throw new InvalidInputError(
+        `\`pool.${name}\` is a whole number of connections, at least 1, not ${String(size)}.`,
+      );
   }
 }
 

@@ -43,8 +43,7 @@ export const pgbouncer = {
       ...pgbouncer,
       adminUser: user,
       /** Its own console, which is there also while the server is not. */
-      url: ({ port: toPort, database = "pgbouncer" }) =>
-        through(toPort, database === "pawl" ? undefined : database),
+      url: ({ port: toPort, database = "pgbouncer" }) => through(toPort, database === "pawl" ? undefined : database),
       connect: postgres.connect,
       initialise: async () => null,
       serve({ server }, dir, ownPort) {

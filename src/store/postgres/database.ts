@@ -208,9 +208,21 @@ export class Database {
   async describe(): Promise<{ readonly schema: string | null; readonly place: string }> {
     return this.#attempt(async (client) => {
       const { rows } = await this.ask(client, { text: "SELECT current_schema() AS schema" });
+      if (this.isPooled) await this.#checkIsolation(client);
       const place = `${client.host ?? "localhost"}:${client.port ?? 5432}/${client.database ?? ""}`;
       return { schema: (rows[0]?.schema as string | null | undefined) ?? null, place };
     }, true);
+  }
+
+  /** Under another isolation level a statement that waited for a row fails, and is tried again. */
+  async #checkIsolation(client: PgClient): Promise<void> {
+    const { rows } = await this.ask(client, {
+      text: "SELECT current_setting('default_transaction_isolation') AS level",
+    });
+    if (rows[0]?.level === "read committed") return;
+    this.#onTrouble(
+      `its default isolation is ${rows[0]?.level}, which cannot be changed through a pooler and slows Pawl down: ALTER ROLE … SET default_transaction_isolation = 'read committed'.`,
+    );
   }
 
   /** Anything that writes nothing: tried again whatever happened to the connection. */
@@ -355,7 +367,8 @@ export class Database {
         else client.release(lost || isStalePlan(error));
         if (lost) this.reach.lost(error);
         const isPoolers = await this.#isPoolersDoing(error);
-        const again = isPoolers || isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
+        const again =
+          isPoolers || isCollision(error) || isStalePlan(error) || isNeverSent(error) || (lost && repeatable);
         if (!again || attempt === attempts || this.#isCutOff) throw asThrown(error);
         if (!lost && !isPoolers) this.#onTrouble("A statement is tried again.", error);
       }

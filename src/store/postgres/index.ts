@@ -61,7 +61,9 @@ const saysPooled = (url: string): boolean => new URLSearchParams(url.split("?")[
 /** Said once. */
 function poolerNoticed(sign: string, { listenUrl }: StoreOptions): string {
   const wakeUps =
-    listenUrl === undefined ? " Other processes' changes are found by polling, unless `listenUrl` names the server." : "";
+    listenUrl === undefined
+      ? " Other processes' changes are found by polling, unless `listenUrl` names the server."
+      : "";
   return `a pooler is in between (${sign}): going on without prepared statements and session settings.${wakeUps} connect(url, { pooled: true }) says so beforehand.`;
 }
 

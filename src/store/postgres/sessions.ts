@@ -45,7 +45,8 @@ export class Sessions {
 
   /** @param row the answer to `whoAmI` */
   opened(client: PgClient, row: SqlRow | undefined): void {
-    if (row !== undefined) this.#known.set(client, `a.pid = ${Number(row.pid)} AND ${started} = ${quoted(row.started)}`);
+    if (row !== undefined)
+      this.#known.set(client, `a.pid = ${Number(row.pid)} AND ${started} = ${quoted(row.started)}`);
   }
 
   /** What statements that this connection sends through a pooler begin with. */
@@ -120,7 +121,9 @@ export class Sessions {
     const session = this.#sessionOf(client);
     if (session === null) return false;
     const busy = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
-    const rows = await this.#ask((query) => query({ text: `SELECT coalesce(${busy}, false) AS busy ${those(session)}` }));
+    const rows = await this.#ask((query) =>
+      query({ text: `SELECT coalesce(${busy}, false) AS busy ${those(session)}` }),
+    );
     return rows.some((row) => row.busy === true);
   }
 
