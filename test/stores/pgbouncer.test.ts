@@ -184,7 +184,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   });
 
   test("runs live through kills of PgBouncer and of its sessions, and each transaction is committed once", async () => {
-    const admin = await direct();
+    let admin = await direct();
     await admin.query("CREATE TABLE effects (run int)");
     const gate = new Gate();
     let waiting = 0;
@@ -193,11 +193,8 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
         waiting += 1;
         await gate.opened;
       });
-      for (const part of ["a", "b", "c"]) {
-        await ctx.transaction(part, (tx: pg.Client) => tx.query(`INSERT INTO effects VALUES (${n})`), {
-          retry: { attempts: 10, initial: 20 },
-        });
-      }
+      const pay = async (tx: pg.Client) => void (await tx.query(`INSERT INTO effects VALUES (${n})`));
+      for (const part of ["a", "b", "c"]) await ctx.transaction(part, pay, { retry: { attempts: 10, initial: 20 } });
       return n;
     });
     const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -214,6 +211,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     await pooler.start();
     await until(async () => (await effects()) >= 50);
     await database.cut?.();
+    admin = await direct();
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual(numbers);
     const { rows } = await admin.query("SELECT run, count(*)::int AS n FROM effects GROUP BY run HAVING count(*) <> 3");
     expect(rows).toEqual([]);
