@@ -9,6 +9,7 @@ import { InvalidInputError, MigrationError } from "./core/errors.js";
 import { lendSha256 } from "./core/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
+import { checkConnectionOptions } from "./store/connection-options.js";
 import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
@@ -155,34 +156,10 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/** An option that a database does not have would be passed over without a word. */
-function checkOptions(scheme: string | undefined, { pooled, listenUrl, pool }: StoreOptions): void {
-  const isPostgres = scheme === "postgres" || scheme === "postgresql";
-  const refuse = (name: string, where: string) => {
-    throw new InvalidInputError(`\`${name}\` is for ${where}; a database of kind "${scheme}" has no such thing.`);
-  };
-  if (!isPostgres && pooled !== undefined) refuse("pooled", "PostgreSQL");
-  if (!isPostgres && listenUrl !== undefined) refuse("listenUrl", "PostgreSQL");
-  if (!isPostgres && scheme !== "mysql" && scheme !== "mariadb" && pool !== undefined)
-    refuse("pool", "PostgreSQL and MySQL");
-  if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
-    throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);
-  if (listenUrl !== undefined && !/^postgres(ql)?:/i.test(String(listenUrl)))
-    throw new InvalidInputError("`listenUrl` is the URL of the PostgreSQL server itself: postgres://….");
-  for (const [name, size] of Object.entries(pool ?? {})) {
-    if (name !== "max" && name !== "transactions")
-      throw new InvalidInputError(`\`pool\` has no option "${name}": it has max and transactions.`);
-    if (size !== undefined && (!Number.isInteger(size) || size < 1))
-      throw new InvalidInputError(
-        `\`pool.${name}\` is a whole number of connections, at least 1, not ${String(size)}.`,
-      );
-  }
-}
-
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
-  checkOptions(scheme, options);
+  checkConnectionOptions(scheme, options);
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);

@@ -392,7 +392,7 @@ export interface StoreOptions {
    * PostgreSQL, behind a pooler: the URL of the server itself, for one connection that listens for other processes' changes.
    * Without it they are found by polling.
    */
-  readonly listenUrl?: string;
+  readonly listenUrl?: string | undefined;
   /** PostgreSQL and MySQL: how many connections this process may have open. */
   readonly pool?: PoolSizes;
   /**
