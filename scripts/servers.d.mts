@@ -24,3 +24,13 @@ export function ownPostgres(): Promise<OwnServer>;
 
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started, likewise. */
 export function ownMariadb(): Promise<OwnServer>;
+
+export interface PgbouncerOptions {
+  /** Default "transaction". */
+  readonly poolMode?: "transaction" | "session" | "statement";
+  /** How many sessions of the server all clients of one database share; default 10. */
+  readonly poolSize?: number;
+}
+
+/** PgBouncer of the caller's own, started, in front of the PostgreSQL server that the URL names; its `url` leads there. */
+export function ownPgbouncer(target: string, options?: PgbouncerOptions): Promise<OwnServer>;

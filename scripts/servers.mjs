@@ -12,22 +12,43 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { findOrInstall, isRoot } from "./binaries.mjs";
 import { mysql } from "./engines/mysql.mjs";
+import { pgbouncer } from "./engines/pgbouncer.mjs";
 import { postgres } from "./engines/postgres.mjs";
 import { capture } from "./run.mjs";
 
-/** A PostgreSQL server of the caller's own, started. Throws a plain sentence when there cannot be one. */
-export const ownPostgres = () => ownOrThrow(postgres);
+/**
+ * A PostgreSQL server of the caller's own, started. Throws a plain sentence when there cannot be one. Where the tests go
+ * through PgBouncer (`npm test -- --pgbouncer`), so does its URL.
+ */
+export async function ownPostgres() {
+  const server = await ownOrThrow(postgres);
+  if (!process.env.PAWL_TEST_PGBOUNCER) return server;
+  const pooler = await ownPgbouncer(server.url);
+  const remove = async () => {
+    await pooler.remove();
+    await OwnServer.prototype.remove.call(server);
+  };
+  return Object.assign(server, { url: pooler.url, remove });
+}
+
+/**
+ * PgBouncer of the caller's own, started, in front of the server of this URL. `url` leads to the same database through it.
+ * Options: `poolMode` ("transaction"), `poolSize` (10), the sessions that all its clients share for one database.
+ */
+export async function ownPgbouncer(target, options = {}) {
+  return ownOrThrow(pgbouncer, pgbouncer.inFrontOf(target, options));
+}
 
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started. */
 export const ownMariadb = () => ownOrThrow(mysql);
 
-async function ownOrThrow(engine) {
+async function ownOrThrow(engine, configured = engine) {
   const { binaries, why } = await findOrInstall(engine);
   if (!binaries) throw new Error(`No ${engine.label} server can be started: ${why}.`);
-  return ownServer(engine, binaries);
+  return ownServer(configured, binaries);
 }
 
-/** Makes a data folder with `engine.initialise`, then runs `engine.serve` on it. Never as root. */
+/** Makes a data folder with `engine.initialise` (null: it has none), then runs `engine.serve` on it. Never as root. */
 export async function ownServer(engine, binaries) {
   const account = await unprivileged(engine);
   const dir = mkdtempSync(join(tmpdir(), `pawl-${engine.name}-`));
@@ -36,7 +57,12 @@ export async function ownServer(engine, binaries) {
 
   const server = new OwnServer(engine, binaries, { dir, account, port: await freePort() });
   try {
-    const [program, ...args] = await engine.initialise(binaries, dir);
+    const command = await engine.initialise(binaries, dir);
+    if (command === null) {
+      await server.start();
+      return server;
+    }
+    const [program, ...args] = command;
     await capture(program, args, { cwd: dir, ...account });
     await server.start();
     const admin = await engine.connect(engine.url({ user: engine.adminUser, port: server.port }));

@@ -1,4 +1,6 @@
-// `npm test [-- --without=postgres,mysql] [vitest arguments]`
+// `npm test [-- --without=postgres,mysql,pgbouncer] [--pgbouncer] [vitest arguments]`
+//
+// With --pgbouncer all tests of PostgreSQL go through PgBouncer in transaction mode; test/stores/pgbouncer.test.ts does in any case.
 //
 // Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
 // The last line is `N passed, N failed`.
@@ -12,8 +14,9 @@ import { run, tool } from "./run.mjs";
 await install();
 // Only now: it needs the drivers.
 const { engines, findDatabase } = await import("./databases.mjs");
+const { ownPgbouncer } = await import("./servers.mjs");
 
-const { without, vitestArguments } = readArguments(process.argv.slice(2));
+const { without, throughPgbouncer, vitestArguments } = readArguments(process.argv.slice(2));
 const databases = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUpAndExit);
 
@@ -34,14 +37,14 @@ function readArguments(args) {
   const flag = args.findLast((arg) => arg.startsWith("--without="));
   const named = flag?.slice("--without=".length) ?? process.env.PAWL_TEST_WITHOUT ?? "";
   const without = named.split(",").filter(Boolean);
-  const unknown = without.filter((name) => !engines.some((engine) => engine.name === name));
+  const known = [...engines.map(({ name }) => name), "pgbouncer"];
+  const unknown = without.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    console.error(
-      `There is no store ${unknown.join(", ")} to leave out: ${engines.map(({ name }) => name).join(", ")}.`,
-    );
+    console.error(`There is no store ${unknown.join(", ")} to leave out: ${known.join(", ")}.`);
     process.exit(1);
   }
-  return { without, vitestArguments: args.filter((arg) => !arg.startsWith("--without=")) };
+  const vitestArguments = args.filter((arg) => !arg.startsWith("--without=") && arg !== "--pgbouncer");
+  return { without, throughPgbouncer: args.includes("--pgbouncer"), vitestArguments };
 }
 
 /** One database per store; the environment that tells the tests where they are. */
@@ -58,7 +61,17 @@ async function prepareDatabases() {
     env[engine.urlVariable] = database.url;
     console.log(`${engine.label}: ${database.description}`);
   }
+  if (throughPgbouncer) await goThroughPgbouncer(env);
   return env;
+}
+
+async function goThroughPgbouncer(env) {
+  const pooler = await ownPgbouncer(env.PAWL_TEST_POSTGRES_URL);
+  databases.push({ close: () => pooler.remove() });
+  // The server itself, for those who listen.
+  env.PAWL_TEST_PGBOUNCER = env.PAWL_TEST_POSTGRES_URL;
+  env.PAWL_TEST_POSTGRES_URL = pooler.url;
+  console.log(`PgBouncer: in transaction mode on port ${pooler.port}, in front of PostgreSQL`);
 }
 
 /** Some tests start processes of the built library and kill them. */
@@ -99,7 +112,7 @@ function readReport(report) {
 }
 
 async function cleanUp() {
-  for (const database of databases.splice(0)) {
+  for (const database of databases.splice(0).reverse()) {
     await database.close().catch((error) => console.error(`A test database was left behind: ${error.message}`));
   }
 }

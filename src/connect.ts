@@ -10,6 +10,7 @@ import { lendSha256 } from "./core/ids.js";
 import { checkOptions } from "./core/options.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
+import { checkConnectionOptions } from "./store/connection-options.js";
 import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
 import type { Store, StoreOptions } from "./store/store.js";
 import { defaultLogger } from "./telemetry/logger.js";
@@ -17,7 +18,8 @@ import { safeLogger } from "./telemetry/safe-logger.js";
 import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
-export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
+export interface ConnectOptions
+  extends Pick<StoreOptions, "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
   /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
   readonly migrate?: boolean;
   /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
@@ -30,10 +32,13 @@ export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | 
 
 const connectOptions = new Set<string>([
   "clock",
+  "listenUrl",
   "logger",
   "migrate",
   "notify",
   "onError",
+  "pool",
+  "pooled",
   "retention",
   "schema",
 ] satisfies (keyof ConnectOptions)[]);
@@ -107,10 +112,9 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   checkOptions("connect()", options, connectOptions);
   if (options.retention !== undefined) checkRetention(options.retention);
   const logger = safeLogger(options.logger ?? defaultLogger);
+  const { clock, notify, schema, pooled, listenUrl, pool } = options;
   const store = await openStore(url, {
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.notify === undefined ? {} : { notify: options.notify }),
-    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...given({ clock, notify, schema, pooled, listenUrl, pool }),
     onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
@@ -126,14 +130,20 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
-function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
+function addressOf(url: string, { clock, schema, pooled, listenUrl }: StoreOptions): StoreAddress | null {
   const here: string | undefined = import.meta.url;
   // A bundle in the format of CommonJS does not know where it is.
   if (here === undefined || here === "") return null;
   const program = new URL("./watchdog-thread.js", here);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
-  return { program, url, ...(schema === undefined ? {} : { schema }) };
+  return { program, url, options: given({ schema, pooled, listenUrl }) };
+}
+
+/** Without what is undefined, which is not the same as missing to the compiler. */
+function given<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
@@ -168,6 +178,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   if (options.schema !== undefined) checkSchema(scheme ?? "");
+  checkConnectionOptions(scheme, options);
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);

@@ -81,6 +81,6 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/stepping.js";
-export type { RunStatus, Store, StoreOptions } from "./store/store.js";
+export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

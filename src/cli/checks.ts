@@ -7,7 +7,7 @@ import { withoutSecrets } from "../store/secrets.js";
 import { isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
-import type { Settings } from "./config.js";
+import { type Settings, storeOptionsOf } from "./config.js";
 import { migrations, missingFile } from "./database.js";
 import { lasting } from "./times.js";
 
@@ -34,7 +34,7 @@ export async function examine(settings: Settings): Promise<Check[]> {
     const missing = missingFile(settings.url);
     if (missing !== null)
       return [...begun, problem("connection", `There is no database ${missing}; run: pawl migrate`)];
-    const store = await openStore(settings.url, settings.schema === undefined ? {} : { schema: settings.schema });
+    const store = await openStore(settings.url, storeOptionsOf(settings));
     try {
       return [...begun, ...(await checkDatabase(store))];
     } finally {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/duration.js";
 import { didYouMean } from "../core/nearest.js";
+import type { PoolSizes, StoreOptions } from "../store/store.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { loadModule } from "./load.js";
@@ -12,6 +13,12 @@ export interface PawlConfig {
   readonly url?: string;
   /** PostgreSQL: the schema that the tables are in. */
   readonly schema?: string;
+  /** PostgreSQL: whether a pooler shares its sessions, as PgBouncer does in transaction mode. Default "auto". */
+  readonly pooled?: boolean | "auto";
+  /** PostgreSQL, behind a pooler: the URL of the server itself, for the connection that hears of changes. */
+  readonly listenUrl?: string;
+  /** PostgreSQL and MySQL: how many connections a process may have open. */
+  readonly pool?: PoolSizes;
   /** False: nobody but `pawl migrate` changes the tables. */
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
@@ -59,6 +66,17 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
   };
 }
 
+/** What a store is opened with. Settings for poolers are those of the database that the file names, and of no other. */
+export function storeOptionsOf({ schema, config, configFile, urlFrom }: Settings): StoreOptions {
+  const { pooled, listenUrl, pool } = urlFrom === configFile || config.url === undefined ? config : {};
+  return {
+    ...(schema === undefined ? {} : { schema }),
+    ...(pooled === undefined ? {} : { pooled }),
+    ...(listenUrl === undefined ? {} : { listenUrl }),
+    ...(pool === undefined ? {} : { pool }),
+  };
+}
+
 async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
   const file = configNames.find((name) => existsSync(name));
   if (file === undefined) return { config: {}, file: null };
@@ -81,6 +99,9 @@ const isDuration = (value: unknown) => ["string", "number", "object"].includes(t
 const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string] } = {
   url: [isText, "a text"],
   schema: [isText, "a text"],
+  pooled: [(value) => typeof value === "boolean" || value === "auto", 'true, false or "auto"'],
+  listenUrl: [isText, "a text"],
+  pool: [(value) => typeof value === "object" && value !== null, "an object: { max, transactions }"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
   workflows: [isList, "a list of files"],

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.js";
 import { quiet } from "../telemetry/logger.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
-import { type Settings, settingsOf } from "./config.js";
+import { type Settings, settingsOf, storeOptionsOf } from "./config.js";
 import type { Output } from "./output.js";
 
 export interface OpenOptions {
@@ -28,7 +28,7 @@ export interface Database {
 /** The store alone, in whatever state its tables are. */
 export async function openBareStore(settings: Settings, onTrouble: Logger["warn"]): Promise<Store> {
   return openStore(settings.url, {
-    ...(settings.schema === undefined ? {} : { schema: settings.schema }),
+    ...storeOptionsOf(settings),
     onTrouble: (what, error) => onTrouble(`The database: ${what}`, error),
   });
 }

@@ -1,6 +1,7 @@
 /** The watchdog of this process: a thread that notices when the event loop stands still, one for all workers. */
 import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../define/context.js";
+import type { StoreOptions } from "../store/store.js";
 import { Frames } from "./frames.js";
 import type { WatchedWorker } from "./loop-watch.js";
 
@@ -9,7 +10,7 @@ export interface StoreAddress {
   /** The program of the thread. */
   readonly program: URL;
   readonly url: string;
-  readonly schema?: string;
+  readonly options: Pick<StoreOptions, "schema" | "pooled" | "listenUrl">;
 }
 
 /** What the thread is told. */
@@ -40,7 +41,7 @@ export interface Watch {
 const watchdogs = new Map<string, Watchdog>();
 
 export function watchdogFor(address: StoreAddress, log: Logger): Watchdog {
-  const key = JSON.stringify([address.program.href, address.url, address.schema ?? null]);
+  const key = JSON.stringify([address.program.href, address.url, address.options]);
   let watchdog = watchdogs.get(key);
   if (watchdog === undefined) watchdogs.set(key, (watchdog = new Watchdog(address, log)));
   return watchdog;

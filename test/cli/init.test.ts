@@ -157,6 +157,7 @@ forEachStore(
         const [config, workflow] = found.files.map(({ path }: { path: string }) => path);
         expect([config, workflow]).toEqual(["pawl.config.ts", "workflows/first.ts"]);
         expect(written(folder, config)).not.toContain(database.url);
+        expect(written(folder, config).includes("// listenUrl: process.env.")).toBe(kind === "postgres");
         expect(written(folder, workflow)).toContain(`readonly id: ${idType};`);
         keepForCheck(folder, `${kind}-${keyType}`);
 

@@ -45,12 +45,24 @@ test.each([
     "export default { url: process.env.NOT_SET };",
     /^"url" in pawl\.config\.mjs is empty; is the environment variable set that it comes from\?$/,
   ],
+  ["pawl.config.json", '{ "pooled": "yes" }', /^"pooled" in pawl\.config\.json must be true, false or "auto"\.$/],
+  ["pawl.config.json", '{ "pool": 3 }', /^"pool" in pawl\.config\.json must be an object: \{ max, transactions \}\.$/],
   ["pawl.config.json", '{ "retention": true }', /^"retention" in pawl\.config\.json must be a duration\.$/],
   ["pawl.config.mjs", "throw new Error('not today');", /^pawl\.config\.mjs cannot be loaded: not today$/],
 ])("a bad %s (%s) is refused in one sentence", async (name, text, sentence) => {
   const folder = newFolder();
   folder.write(name, text);
   expect(await folder.complaint("runs")).toMatch(sentence);
+});
+
+test("what the configuration file says about connections is for its own database alone", async () => {
+  const folder = newFolder();
+  folder.write("pawl.config.json", '{ "url": "sqlite:./config.db", "pool": { "max": 2 } }');
+  expect(await folder.complaint("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
+  await folder.text("migrate", "--url", "sqlite:./other.db");
+  folder.write("pawl.config.json", '{ "listenUrl": "postgres://localhost/x" }');
+  expect(await folder.complaint("migrate")).toMatch(/^`listenUrl` is for PostgreSQL/);
+  expect(databases(folder)).toEqual(["other.db"]);
 });
 
 test("the configuration file says what a worker serves and how", async () => {

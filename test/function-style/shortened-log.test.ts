@@ -13,11 +13,11 @@ forEachStore(
       const w = await world(kind, database.url);
       const sql = await rawSql(database.url);
       onTestFinished(() => sql.close());
-      return { w, sql };
+      return { database, w, sql };
     }
 
     test("a run whose log lost its end is replayed from there, not paused", async () => {
-      const { w, sql } = await prepared();
+      const { database, w, sql } = await prepared();
       const mayEnd = gate();
       const did: string[] = [];
       const wf = workflow("shortened", async (ctx) => {
@@ -33,10 +33,7 @@ forEachStore(
       await until(() => did.includes("c"));
       await sql.query("DELETE FROM pawl_events WHERE seq > 1");
       // No connection survives a fail-over. PostgreSQL is asked only on new ones whether it still has what was written.
-      if (kind === "postgres")
-        await sql.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
-        );
+      if (kind === "postgres") await database.cut?.();
       mayEnd.open();
       await worker.settle();
       expect(await run.result({ timeout: "20s" })).toBe("done");

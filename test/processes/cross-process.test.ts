@@ -25,7 +25,7 @@ forEachStore(
       vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
       database = await testDatabase(kind);
       ledger = new Ledger();
-      pawl = await connect(database.url, { logger: silent });
+      pawl = await connect(database.url, { logger: silent, ...database.direct });
       for (const name of ["steps", "sleeper", "listener", "parent", "child"]) await pawl.createWorkflow(name);
     });
 
@@ -38,8 +38,8 @@ forEachStore(
     });
 
     const work = async (workflows: string[], options: Partial<WorkerProcessOptions> = {}) => {
-      const { url } = database;
-      const common = { url, ledger: ledger.file, workflows, poll: "never", lease: hourMs } as const;
+      const { url, direct } = database;
+      const common = { url, ...direct, ledger: ledger.file, workflows, poll: "never", lease: hourMs } as const;
       const worker = new WorkerProcess({ ...common, ...options });
       await worker.ready;
       return worker;

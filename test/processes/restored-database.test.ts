@@ -7,7 +7,7 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type Logger, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { ownPostgres } from "../../scripts/servers.mjs";
+import { ownPgbouncer, ownPostgres } from "../../scripts/servers.mjs";
 import { isLeftOut } from "../stores/harness.js";
 import { rawSql } from "./raw-sql.js";
 import { Gate, until } from "./waiting.js";
@@ -21,15 +21,20 @@ interface OwnServer {
   remove(): Promise<void>;
 }
 
-test.skipIf(isLeftOut("postgres"))(
-  "workers of a PostgreSQL that lost the end of its logs replay from what is there, under a new epoch",
-  async () => {
+/** Connections to PgBouncer stay open, and statements wait there, while another server takes over. */
+const ways = ["directly", "through PgBouncer"].filter((way) => way === "directly" || !isLeftOut("pgbouncer"));
+
+test.skipIf(isLeftOut("postgres")).each(ways)(
+  "workers of a PostgreSQL that lost the end of its logs replay from what is there, under a new epoch (%s)",
+  async (way) => {
     const server: OwnServer = await ownPostgres();
     onTestFinished(() => server.remove());
+    const pooler = way === "directly" ? null : await ownPgbouncer(server.url);
+    onTestFinished(() => pooler?.remove());
     const warnings: string[] = [];
     const warn = (...args: unknown[]) => void warnings.push(args.join(" "));
     const logger: Logger = { debug: () => {}, info: () => {}, warn, error: warn };
-    const pawl = await connect(server.url, { logger });
+    const pawl = await connect(pooler?.url ?? server.url, { logger });
     onTestFinished(() => pawl.close());
 
     const first = new Gate();
@@ -57,7 +62,9 @@ test.skipIf(isLeftOut("postgres"))(
       await ctx.step("first", body("first", first));
       return ctx.waitForSignal("go");
     });
-    const worker = await pawl.worker({ workflows: [long, ended, parked], lease: "3s", poll: 200 }).start();
+    // Behind PgBouncer so long that nothing is given up: no new connection says that the server is another.
+    const lease = pooler === null ? "3s" : "2 minutes";
+    const worker = await pawl.worker({ workflows: [long, ended, parked], lease, poll: 200 }).start();
     const longs = await pawl.startMany(long, Array(5).fill(undefined));
     const others = [...(await pawl.startMany(ended, [undefined, undefined])), await pawl.start(parked)];
     await until(() => did.first === 8);
@@ -73,10 +80,14 @@ test.skipIf(isLeftOut("postgres"))(
     await Promise.all(others.slice(0, 2).map((run) => run.result()));
     await until(async () => (await others[2]?.status()) === "waiting");
 
+    const pause = pooler === null ? null : await rawSql(consoleOf(pooler.url));
+    await pause?.query("PAUSE");
     await server.kill9();
     rmSync(data, { recursive: true });
     renameSync(`${data}.copy`, data);
     await server.start();
+    await pause?.query("RESUME");
+    await pause?.close();
     second.open();
 
     expect(await Promise.all(longs.map((run) => run.result()))).toEqual(Array(5).fill("last"));
@@ -95,3 +106,9 @@ test.skipIf(isLeftOut("postgres"))(
   },
   120_000,
 );
+
+function consoleOf(url: string): string {
+  const own = new URL(url);
+  own.pathname = "/pgbouncer";
+  return own.href;
+}

@@ -4,6 +4,7 @@ import { type Exit, LibraryProcess } from "./library-process.js";
 /** See programs/worker.mjs. */
 export interface WorkerProcessOptions {
   readonly url: string;
+  readonly listenUrl?: string;
   readonly ledger: string;
   readonly workflows?: readonly string[];
   readonly name?: string;

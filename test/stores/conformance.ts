@@ -9,9 +9,15 @@ const userTables = { sqlite: sqliteTable, libsql: libsqlTable, postgres: postgre
 /** A server notices a closed connection a little later than its client. */
 const patienceMs = 3_000;
 
+interface ConformanceOptions {
+  readonly notifiesAcrossInstances: boolean;
+  /** Listens past the pooler that the database is behind. */
+  readonly direct?: boolean;
+}
+
 export function testConformance(
   kind: Exclude<AnyStoreKind, "memory">,
-  { notifiesAcrossInstances }: { readonly notifiesAcrossInstances: boolean },
+  { notifiesAcrossInstances, direct = false }: ConformanceOptions,
 ): void {
   let current: TestDatabase | undefined;
   const url = () => {
@@ -38,7 +44,7 @@ export function testConformance(
           current = await testDatabase(kind);
           await userTable.create();
         },
-        open: (options) => openStore(kind, url(), options),
+        open: (options) => openStore(kind, url(), { ...(direct ? current?.direct : {}), ...options }),
         sharesAcrossInstances: true,
         notifiesAcrossInstances,
         hasMigrations: true,

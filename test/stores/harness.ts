@@ -20,6 +20,10 @@ export type AnyStoreKind = StoreKind | "libsql";
 export interface TestDatabase {
   /** What `connect` takes. */
   readonly url: string;
+  /** Past PgBouncer, where the tests go through it: for wake-ups. Nothing otherwise. */
+  readonly direct: { readonly listenUrl?: string };
+  /** Cuts all connections to it but the caller's, as a fail-over does. */
+  cut?(): Promise<void>;
   /** How many connections to it are open. They must all be closed by those who opened them. */
   connections(): Promise<number>;
   /** Removes it, whoever is still connected. */
@@ -39,7 +43,7 @@ export function storeUrls(): { readonly postgres: string; readonly mysql: string
 }
 
 /** Whether the person who runs the tests asked to leave this store out. */
-export function isLeftOut(kind: AnyStoreKind): boolean {
+export function isLeftOut(kind: AnyStoreKind | "pgbouncer"): boolean {
   return (process.env.PAWL_TEST_WITHOUT ?? "").split(",").includes(kind);
 }
 
@@ -71,7 +75,7 @@ export function forEachStore<Kind extends AnyStoreKind = StoreKind>(
 }
 
 const makers: Record<AnyStoreKind, () => Promise<TestDatabase>> = {
-  memory: async () => ({ url: "memory:", connections: async () => 0, drop: async () => {} }),
+  memory: async () => ({ url: "memory:", direct: {}, connections: async () => 0, drop: async () => {} }),
   sqlite: async () => makeFile("sqlite"),
   libsql: makeLibsql,
   postgres: makePostgres,
@@ -110,6 +114,7 @@ function makeFile(scheme: "sqlite" | "libsql"): TestDatabase {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
   return {
     url: `${scheme}:${join(folder, "pawl.db")}`,
+    direct: {},
     connections: async () => openFilesIn(folder),
     drop: async () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -145,14 +150,40 @@ async function makePostgres(): Promise<TestDatabase> {
     }
   };
   await asAdmin(`CREATE DATABASE ${name}`);
-  const countSql =
-    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
+  const ofDatabase = "FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
+  const past = process.env.PAWL_TEST_PGBOUNCER;
+  const pooler = past === undefined ? null : consoleOf(server, name);
   return {
     url: withDatabase(server, name),
-    connections: async () => (await asAdmin(countSql, [name]))[0].n,
+    direct: past === undefined ? {} : { listenUrl: withDatabase(past, name) },
+    cut: async () => {
+      await asAdmin(`SELECT pg_terminate_backend(pid) ${ofDatabase} AND pid <> pg_backend_pid()`, [name]);
+      await pooler?.cutClients();
+    },
+    connections: async () =>
+      pooler === null ? (await asAdmin(`SELECT count(*)::int AS n ${ofDatabase}`, [name]))[0].n : pooler.clients(),
     drop: async () => {
       await asAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
+  };
+}
+
+/** PgBouncer keeps sessions of the server open, and its clients: here its clients are counted, and cut. */
+function consoleOf(server: string, database: string) {
+  const ask = async (...commands: readonly string[]) => {
+    const client = new pg.Client({ connectionString: withDatabase(server, "pgbouncer") });
+    await client.connect();
+    try {
+      let rows: Record<string, unknown>[] = [];
+      for (const command of commands) rows = (await client.query(command)).rows;
+      return rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    clients: async () => (await ask("SHOW CLIENTS")).filter((row) => row.database === database).length,
+    cutClients: () => ask(`KILL ${database}`, `RESUME ${database}`),
   };
 }
 
@@ -171,6 +202,7 @@ async function makeMysql(): Promise<TestDatabase> {
   const countSql = "SELECT count(*) AS n FROM information_schema.processlist WHERE db = ?";
   return {
     url: withDatabase(server, name),
+    direct: {},
     connections: async () => Number((await asAdmin(countSql, [name]))[0]?.n),
     drop: async () => {
       await asAdmin(`DROP DATABASE IF EXISTS ${name}`);

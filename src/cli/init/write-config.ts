@@ -38,6 +38,7 @@ export function configFile(project: Project, { found, schema, workflows, ownTool
     "export default {",
     `  url: ${url},`,
     ...(schema === undefined ? [] : [`  schema: ${JSON.stringify(schema)},`]),
+    ...(found.kind === "postgres" ? poolerLines : []),
     `  workflows: [${JSON.stringify(`./${workflows}`)}],`,
     ...(ownTool
       ? [
@@ -57,5 +58,10 @@ export function configFile(project: Project, { found, schema, workflows, ownTool
     return { name: other, text: project.read(other) as string, variable: null };
   return { name, text: `${lines.join("\n")}\n`, variable };
 }
+
+const poolerLines = [
+  "  // Behind PgBouncer, Supabase's or Neon's pooler, or RDS Proxy: the server itself, for wake-ups. Without it workers poll.",
+  "  // listenUrl: process.env.DIRECT_URL,",
+];
 
 const hasPassword = (url: string) => /:\/\/[^/@]*:[^/@]+@|[?&](password|authToken)=/i.test(url);

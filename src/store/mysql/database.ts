@@ -14,6 +14,7 @@ import { type Sql, sql, type Value } from "./sql.js";
 import { isCollision, isConnectionLost, isSessionGone, toStoreError } from "./trouble.js";
 import { type Leaving, UserTransaction } from "./user-transaction.js";
 
+const usualPoolSize = 10;
 /** A transaction that is tried so often is unlucky enough to be told. */
 const attempts = 5;
 
@@ -34,16 +35,17 @@ export class Database implements Queryable {
   /** For what only reads, with any connection. */
   readonly reader: Session = { run: (statements) => this.read(statements) };
 
-  constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"]) {
+  constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"], pool: StoreOptions["pool"] = {}) {
     this.#driver = driver;
     this.#onTrouble = onTrouble;
     this.#reach = new Reach((what) => {
       if (!this.#closed) onTrouble?.(what);
     });
     const { deadline } = this;
-    const common = { driver, uri, limit: 10, deadline, sessions: new ServerSessions(driver, uri, deadline) };
-    this.#ours = new Connections({ ...common, multipleStatements: true, idleSeconds: 20 });
-    this.#users = new Connections({ ...common, multipleStatements: false, idleSeconds: 60 });
+    const common = { driver, uri, deadline, sessions: new ServerSessions(driver, uri, deadline) };
+    const { max = usualPoolSize, transactions = max } = pool;
+    this.#ours = new Connections({ ...common, limit: max, multipleStatements: true, idleSeconds: 20 });
+    this.#users = new Connections({ ...common, limit: transactions, multipleStatements: false, idleSeconds: 60 });
   }
 
   /** Statements that may be done twice: tried again when the connection turns out to be lost. */

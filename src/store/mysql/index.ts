@@ -41,7 +41,7 @@ import { beat, enlist, retire } from "./workers.js";
  */
 export async function openMysql(url: string, options: StoreOptions = {}): Promise<Store> {
   const { uri, description } = parseUrl(url);
-  const db = new Database(await loadDriver(), uri, options.onTrouble);
+  const db = new Database(await loadDriver(), uri, options.onTrouble, options.pool);
   const store = new MysqlStore(db, description, options.clock);
   try {
     // Fails now rather than later when the address or the password is wrong.

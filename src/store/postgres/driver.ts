@@ -18,6 +18,8 @@ export interface PgResult {
 export interface PgClient {
   query(query: PgQuery): Promise<PgResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** Of the session, as the server said when the connection was opened. A pooler says a number of its own. */
+  readonly processID?: number | null;
   /** The socket, to be dropped when the other side has stopped answering. */
   readonly connection?: { readonly stream?: { destroy(): void } };
 }

@@ -11,7 +11,7 @@ interface DriverError extends Error {
 }
 
 const codeOf = (error: unknown): string => (error as DriverError | null)?.code ?? "";
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Deadlock, serialization failure: the server has rolled the transaction back. */
 export const isCollision = (error: unknown): boolean => ["40P01", "40001"].includes(codeOf(error));
@@ -38,9 +38,12 @@ const lostCodes = /^E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETU
 const lostMessages =
   /connection (terminated|ended|error|was closed|is silent)|client has encountered|not queryable|timeout exceeded|client was closed/i;
 
+/** What PgBouncer says to parameters that it cannot set for each transaction anew. */
+export const isRefusedParameter = (error: unknown): boolean => /unsupported startup parameter/i.test(messageOf(error));
+
 /** The connection is of no use any more; whether what was last sent was done is not known. */
 export function isConnectionLost(error: unknown): boolean {
-  if (error instanceof PawlError) return false;
+  if (error instanceof PawlError || isRefusedParameter(error)) return false;
   const code = codeOf(error);
   if (lostStates.test(code) || lostCodes.test(code)) return true;
   // Other SQLSTATEs are answers of a server that is well.

@@ -2,7 +2,9 @@
 import { InvalidInputError, StoreError } from "../../core/errors.js";
 import type { Store, StoreOptions } from "../store.js";
 import { Database } from "./database.js";
-import { loadPg } from "./driver.js";
+import { loadPg, type PgModule } from "./driver.js";
+import { isRefusedParameter, messageOf } from "./errors.js";
+import { forPooler } from "./pooling.js";
 import { PostgresStore } from "./store.js";
 import { tablesIn } from "./tables.js";
 
@@ -14,7 +16,27 @@ import { tablesIn } from "./tables.js";
  */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<Store> {
   const pg = await loadPg();
-  const db = new Database(pg, url, (...told) => options.onTrouble?.(...told));
+  const pooled = options.pooled ?? (saysPooled(url) ? true : "auto");
+  try {
+    return await open(pg, url, options, pooled);
+  } catch (error) {
+    if (pooled !== "auto" || !isRefusedParameter(error)) throw error;
+    options.onTrouble?.(poolerNoticed(messageOf(error), options));
+    return open(pg, url, options, true);
+  }
+}
+
+async function open(
+  pg: PgModule,
+  given: string,
+  options: StoreOptions,
+  pooled: boolean | "auto",
+): Promise<PostgresStore> {
+  const { url, left } = pooled === true ? forPooler(given, options.schema) : { url: given, left: [] };
+  const onTrouble = (...told: [what: string, error?: unknown]) => options.onTrouble?.(...told);
+  if (left.length > 0) onTrouble(`the pooler is not sent ${left.join(", ")} of the URL: set it for the role instead.`);
+  const onPooler = (sign: string) => onTrouble(poolerNoticed(sign, options));
+  const db = new Database({ pg, url, onTrouble, pooled, onPooler, pool: options.pool });
   try {
     const { schema, place } = await db.describe();
     if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });
@@ -31,6 +53,18 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     await db.close();
     throw error;
   }
+}
+
+/** As Prisma writes it, and with it those who hand out URLs of poolers. */
+const saysPooled = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
+
+/** Said once. */
+function poolerNoticed(sign: string, { listenUrl }: StoreOptions): string {
+  const wakeUps =
+    listenUrl === undefined
+      ? " Other processes' changes are found by polling, unless `listenUrl` names the server."
+      : "";
+  return `a pooler is in between (${sign}): going on without prepared statements and session settings.${wakeUps} connect(url, { pooled: true }) says so beforehand.`;
 }
 
 /**

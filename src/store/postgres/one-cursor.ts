@@ -4,6 +4,7 @@
  */
 import type { SqlClock } from "./clock.js";
 import type { PgQuery } from "./driver.js";
+import { meantFor } from "./same-server.js";
 import type { Tables } from "./tables.js";
 import type { RunCursor, Work } from "./work.js";
 
@@ -20,7 +21,7 @@ export class OneCursor {
     const [workerId, epoch, runId] = [`${bind()}::text`, `${bind()}::bigint`, `${bind()}::uuid`];
     const [node, cursor, progress] = [`${bind()}::text`, `${bind()}::text`, `${bind()}::text`];
     this.#text = `WITH w AS MATERIALIZED (
-  SELECT 1 FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live FOR KEY SHARE)
+  SELECT 1 FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live ${meantFor} FOR KEY SHARE)
 UPDATE ${tables.cursors} c SET cursor = ${cursor}, progress = ${progress}, at = ${now} FROM w
 WHERE c.run_id = ${runId} AND c.node = ${node}
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})

@@ -5,6 +5,7 @@
  */
 import type { SqlClock } from "./clock.js";
 import type { PgQuery } from "./driver.js";
+import { meantFor } from "./same-server.js";
 import type { Tables } from "./tables.js";
 import type { NewEventRow, Work } from "./work.js";
 
@@ -27,7 +28,7 @@ export class OneEvent {
       check: string,
     ) => `INSERT INTO ${tables.events} (run_id, seq, span, attempt, type, node, outcome, data, at)
 SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
-WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live
+WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live ${meantFor}
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
   ${check}
 FOR KEY SHARE OF w RETURNING at, (SELECT t.mail > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;

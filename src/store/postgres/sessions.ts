@@ -2,25 +2,27 @@
  * The server's side of our connections. When a connection is given up, its session may still be there: at work, holding
  * locks, about to commit. What it did is not known before it is gone, so it is ended from another connection, and nothing
  * else is sent until it has.
+ *
+ * Behind a pooler a connection has no session of its own. There each statement begins with a mark of its connection, by
+ * which the session that is at work on it can be found, and a transaction is known by its session and its beginning. A
+ * session that is neither is at work for somebody else, and is left alone.
  */
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { PgClient, PgLoneClient, PgQuery } from "./driver.js";
 import { toStoreError } from "./errors.js";
+import { whichServer } from "./same-server.js";
 
-interface Session {
-  readonly pid: number;
-  /** Process ids are used again. */
-  readonly startedAt: string;
-}
+/** A condition that holds for one row of `pg_stat_activity a`, or for none. */
+type Session = string;
 
 const started = "extract(epoch FROM a.backend_start)::text";
+const begun = "extract(epoch FROM a.xact_start)::text";
 
-/** Asked once per connection. */
-export const whoAmI = `SELECT a.pid, ${started} AS started FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
-
-const these = `FROM pg_stat_activity a WHERE (a.pid, ${started}) IN (SELECT * FROM unnest($1::int[], $2::text[]))`;
+/** Asked once per connection, or per transaction behind a pooler. Process ids are used again. */
+export const whoAmI = `SELECT a.pid, ${started} AS started, ${begun} AS begun, ${whichServer} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
 
 const pauseMs = 20;
 
@@ -28,6 +30,7 @@ export class Sessions {
   readonly #open: () => PgLoneClient;
   readonly #patienceMs: () => number;
   readonly #known = new WeakMap<PgClient, Session>();
+  readonly #marks = new WeakMap<PgClient, string>();
   readonly #doomed = new Set<Session>();
   #clearing: Promise<void> | null = null;
 
@@ -42,13 +45,41 @@ export class Sessions {
 
   /** @param row the answer to `whoAmI` */
   opened(client: PgClient, row: SqlRow | undefined): void {
-    if (row !== undefined) this.#known.set(client, { pid: Number(row.pid), startedAt: String(row.started) });
+    if (row !== undefined)
+      this.#known.set(client, `a.pid = ${Number(row.pid)} AND ${started} = ${quoted(row.started)}`);
+  }
+
+  /** What statements that this connection sends through a pooler begin with. */
+  markOf(client: PgClient): string {
+    let mark = this.#marks.get(client);
+    if (mark === undefined) this.#marks.set(client, (mark = `/* pawl ${randomBytes(8).toString("hex")} */ `));
+    return mark;
+  }
+
+  /** Behind a pooler: a transaction has begun. @param row the answer to `whoAmI` in it */
+  began(client: PgClient, row: SqlRow | undefined): void {
+    this.opened(client, row);
+    const session = this.#known.get(client);
+    if (session !== undefined) this.#known.set(client, `${session} AND ${begun} = ${quoted(row?.begun)}`);
+  }
+
+  /** Behind a pooler: the transaction is over, and its session may be another's. */
+  ended(client: PgClient): void {
+    this.#known.delete(client);
+  }
+
+  #sessionOf(client: PgClient): Session | null {
+    const known = this.#known.get(client);
+    const mark = this.#marks.get(client);
+    const marked = mark === undefined ? undefined : `a.state <> 'idle' AND starts_with(a.query, ${quoted(mark)})`;
+    const conditions = [known, marked].filter((condition) => condition !== undefined);
+    return conditions.length === 0 ? null : anyOf(conditions);
   }
 
   /** This connection was given up while something was under way. */
   lost(client: PgClient): void {
-    const session = this.#known.get(client);
-    if (session !== undefined) this.#doomed.add(session);
+    const session = this.#sessionOf(client);
+    if (session !== null) this.#doomed.add(session);
   }
 
   get isClear(): boolean {
@@ -70,10 +101,7 @@ export class Sessions {
     const giveUpAt = performance.now() + this.#patienceMs();
     const end = this.#ask(async (query) => {
       for (;;) {
-        const rows = await query({
-          text: `SELECT pg_terminate_backend(a.pid) AS told ${these}`,
-          values: arrays(doomed),
-        });
+        const rows = await query({ text: `SELECT pg_terminate_backend(a.pid) AS told ${those(anyOf(doomed))}` });
         if (rows.length === 0) break;
         if (performance.now() > giveUpAt) {
           throw new StoreError("PostgreSQL: the session of a lost connection does not end.", { transient: true });
@@ -90,12 +118,13 @@ export class Sessions {
 
   /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
   async isAtWork(client: PgClient): Promise<boolean> {
-    const session = this.#known.get(client);
-    if (session === undefined) return false;
+    const session = this.#sessionOf(client);
+    if (session === null) return false;
     const busy = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
-    const text = `SELECT coalesce(${busy}, false) AS busy ${these}`;
-    const [row] = await this.#ask((query) => query({ text, values: arrays([session]) }));
-    return row?.busy === true;
+    const rows = await this.#ask((query) =>
+      query({ text: `SELECT coalesce(${busy}, false) AS busy ${those(session)}` }),
+    );
+    return rows.some((row) => row.busy === true);
   }
 
   async #ask<T>(work: (query: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {
@@ -115,7 +144,6 @@ export class Sessions {
 const isForbidden = (error: unknown) =>
   ((error as { cause?: unknown }).cause as { code?: unknown } | undefined)?.code === "42501";
 
-const arrays = (sessions: readonly Session[]) => [
-  sessions.map(({ pid }) => pid),
-  sessions.map(({ startedAt }) => startedAt),
-];
+const those = (session: Session) => `FROM pg_stat_activity a WHERE ${session}`;
+const anyOf = (sessions: readonly Session[]): Session => sessions.map((session) => `(${session})`).join(" OR ");
+const quoted = (text: unknown) => `'${String(text).replaceAll("'", "''")}'`;

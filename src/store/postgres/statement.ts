@@ -13,6 +13,7 @@
  * other part sees, except through RETURNING. And a SELECT part that nobody reads from is not run, locks and all.
  */
 import type { PgQuery } from "./driver.js";
+import { meantFor } from "./same-server.js";
 import type { Tables } from "./tables.js";
 import type { Work } from "./work.js";
 
@@ -106,4 +107,4 @@ export class StatementBuilder {
  * the condition is checked again on what is there now.
  */
 export const fenceClause = (tables: Tables, now: string, workerId: string, epoch: string): string =>
-  `SELECT ${now} AS at FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live FOR KEY SHARE`;
+  `SELECT ${now} AS at FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live ${meantFor} FOR KEY SHARE`;

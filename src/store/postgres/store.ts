@@ -101,6 +101,7 @@ export class PostgresStore implements Store {
     const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
     db.remember(this.#history);
+    db.whenPooled(() => this.#stopListening());
   }
 
   /** That the server is out of reach has been told. */
@@ -140,7 +141,8 @@ export class PostgresStore implements Store {
     if (needsTransaction(batch)) return (await this.#begin()).commit(batch);
     const { fence } = batch;
     try {
-      const result = await this.#apply(fence === null ? this.#write : this.#writeUnder(fence), batch);
+      const apply = () => this.#apply(fence === null ? this.#write : this.#writeUnder(fence), batch);
+      const result = await this.#surelyFenced(apply);
       this.#committed(batch, result);
       return result;
     } catch (error) {
@@ -155,6 +157,13 @@ export class PostgresStore implements Store {
   #writeUnder(fence: Fence): Run {
     const check = () => this.#history.check(fence);
     return (query) => this.#db.write(query, check);
+  }
+
+  /** Behind a pooler, what looks like a lost fence may be a statement that met another server, or was overtaken by time. */
+  async #surelyFenced<T extends { readonly kind: string }>(operation: () => Promise<T>): Promise<T> {
+    const aim = this.#db.aim();
+    const result = await operation();
+    return result.kind === "fenced" && (await this.#db.hasMissed(aim)) ? operation() : result;
   }
 
   async #apply(run: Run, batch: Batch): Promise<CommitResult> {
@@ -233,7 +242,8 @@ export class PostgresStore implements Store {
 
   claim(request: ClaimRequest): Promise<ClaimResult> {
     const write = this.#writeUnder(request.fence);
-    return this.#unlessLost({ kind: "fenced" }, () => this.#claimer.claim(write, request));
+    const claim = () => this.#claimer.claim(write, request);
+    return this.#unlessLost({ kind: "fenced" }, () => this.#surelyFenced(claim));
   }
 
   /** What a fence gets that the database cannot know any more. */
@@ -246,6 +256,8 @@ export class PostgresStore implements Store {
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
     this.#db.deadline.enlisted(worker.id, worker.leaseMs);
+    // Its writes are meant for the server that answers now.
+    await this.#operations.run(() => this.#db.lookAtServer());
     const fence = await this.#operations.run(() => this.#workers.enlist(worker, this.#history.epochOf(worker.id)));
     this.#history.enlisted(fence);
     return fence;
@@ -321,17 +333,26 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.workflow(name));
   }
 
+  /** A pooler gives what a LISTEN would hear to another client. */
   get hearsOthers(): boolean {
-    return this.#notifier !== null;
+    return this.#notifier !== null && (!this.#db.isPooled || this.#opened.options.listenUrl !== undefined);
   }
 
   watch(listener: (hint: Hint) => void): () => void {
-    if (this.#notifier !== null && this.#closing === null) this.#listener ??= this.#listen();
+    if (this.hearsOthers && this.#closing === null) this.#listener ??= this.#listen();
     return this.#hints.watch(listener);
   }
 
+  /** On a pooler's connection it would hear nothing. */
+  #stopListening(): void {
+    if (this.hearsOthers) return;
+    void this.#listener?.close();
+    this.#listener = null;
+  }
+
   #listen(): Listener {
-    const { pg, url, db } = this.#opened;
+    const { pg, db, options } = this.#opened;
+    const url = options.listenUrl ?? this.#opened.url;
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
     const to = { channel: this.#channel, self: this.#instance, emit };
     return new Listener({

@@ -13,8 +13,6 @@ import type { Operations } from "./operations.js";
 
 /** What a session's transaction is known by: its beginning. Asked again before anything is recorded. */
 const identity = "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
-const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${identity}`;
-
 const idOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
 
 export class PostgresTransaction implements StoreTransaction {
@@ -39,8 +37,8 @@ export class PostgresTransaction implements StoreTransaction {
     onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ): Promise<PostgresTransaction> {
-    const { client, results } = await db.checkOut(begin);
-    const id = idOf(results.at(-1));
+    const { client, answer } = await db.checkOut(identity);
+    const id = idOf(answer);
     return new PostgresTransaction(client, id, db, committer, operations, history, onCommitted, onEnd);
   }
 
@@ -135,7 +133,7 @@ export class PostgresTransaction implements StoreTransaction {
           () => false,
         )));
     this.#onEnd(this);
-    if (isClean) this.#client.release();
+    if (isClean) this.#db.giveBack(this.#client);
     else await this.#db.giveUp(this.#client);
   }
 }

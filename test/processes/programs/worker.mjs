@@ -15,6 +15,7 @@ const logger = Object.fromEntries(
 
 const store = await openStore(options.url, {
   notify: options.notify ?? true,
+  ...(options.listenUrl === undefined ? {} : { listenUrl: options.listenUrl }),
   // As `connect` does: that the server is out of reach, or back, is a warning of its own.
   onTrouble: (what, ...error) => logger.warn(what, ...error),
 });

@@ -1,0 +1,252 @@
+/**
+ * PostgreSQL behind PgBouncer in transaction mode, where each transaction may get another session of the server. All of
+ * the suites pass through it with `npm test -- --pgbouncer`; here is the store's, and what only a pooler brings about.
+ */
+import { connect, type Logger, type Pawl, workflow } from "pawl";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type OwnServer, ownPgbouncer } from "../../scripts/servers.mjs";
+import { openPostgres } from "../../src/store/postgres/index.js";
+import type { Store, StoreOptions } from "../../src/store/store.js";
+import { batch, newRun, routesOf, workerInfo } from "../../src/testing/store-suite/builders.js";
+import { CuttingProxy } from "../processes/cutting-proxy.js";
+import { Gate, until } from "../processes/waiting.js";
+import { testConformance } from "./conformance.js";
+import { isLeftOut, storeUrls, type TestDatabase, testDatabase } from "./harness.js";
+
+const isOut = isLeftOut("postgres") || isLeftOut("pgbouncer");
+/** Of the server itself. */
+const server = storeUrls().postgres;
+let pooler: OwnServer;
+
+beforeAll(async () => {
+  if (isOut) return;
+  // Few, so that statements of one connection do meet several.
+  pooler = await ownPgbouncer(server, { poolSize: 6 });
+  vi.stubEnv("PAWL_TEST_PGBOUNCER", server);
+  vi.stubEnv("PAWL_TEST_POSTGRES_URL", pooler.url);
+}, 120_000);
+
+afterAll(async () => {
+  await pooler?.remove();
+});
+
+describe.skipIf(isOut)("through PgBouncer", () => {
+  testConformance("postgres", { notifiesAcrossInstances: true, direct: true });
+});
+
+describe.skipIf(isOut)("behind PgBouncer", () => {
+  let database: TestDatabase;
+  const opened: (Store | Pawl)[] = [];
+
+  /** The URL of the test's database that does not say what it leads to. */
+  const plainUrl = (through: { readonly url: string } = pooler, parameters = "") => {
+    const url = new URL(through.url);
+    url.pathname = new URL(database.url).pathname;
+    url.search = parameters;
+    return url.href;
+  };
+  const told: string[] = [];
+  const open = async (url: string, options: StoreOptions = {}) => {
+    const store = await openPostgres(url, { onTrouble: (what) => told.push(what), ...options });
+    opened.push(store);
+    await store.migrate();
+    return store;
+  };
+  /** A connection to the server itself. */
+  const direct = async () => {
+    const client = new pg.Client({ connectionString: database.direct.listenUrl });
+    client.on("error", () => {});
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  const names = (spy: { readonly mock: { readonly calls: unknown[][] } }) =>
+    spy.mock.calls.map(([query]) => (query as { readonly name?: string }).name).filter((name) => name !== undefined);
+
+  beforeAll(async () => {
+    database = await testDatabase("postgres");
+  });
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.close();
+    told.length = 0;
+    vi.restoreAllMocks();
+  });
+  afterAll(() => database.drop());
+
+  test("it is noticed before anything is set or prepared in a session that others share, and said once", async () => {
+    const sent = vi.spyOn(pg.Client.prototype, "query");
+    const store = await open(plainUrl());
+    const worker = await store.enlist(workerInfo());
+    await Promise.all(Array.from({ length: 20 }, () => store.commit(batch(worker, [], [newRun()]))));
+    expect(told).toEqual([expect.stringMatching(/^a pooler is in between .*polling.*listenUrl.*pooled: true/)]);
+    expect(names(sent)).toEqual([]);
+    // In every session that PgBouncer has, at the same time.
+    const clients = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const client = new pg.Client({ connectionString: plainUrl() });
+        await client.connect();
+        await client.query("BEGIN");
+        return client;
+      }),
+    );
+    const question = `SELECT pg_backend_pid() AS pid, current_setting('enable_seqscan') AS scans,
+      current_setting('plan_cache_mode') AS plans, (SELECT count(*)::int FROM pg_prepared_statements) AS prepared`;
+    const rows = await Promise.all(clients.map(async (client) => (await client.query(question)).rows[0]));
+    await Promise.all(clients.map((client) => client.end()));
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(6);
+    for (const row of rows) expect(row).toMatchObject({ scans: "on", plans: "auto", prepared: 0 });
+  });
+
+  test("who says so beforehand, in an option or in the URL, is told nothing", async () => {
+    await open(plainUrl(), { pooled: true });
+    await open(plainUrl(pooler, "pgbouncer=true"));
+    expect(told).toEqual([]);
+  });
+
+  test("a pooler that keeps a session for each connection is used like the server", async () => {
+    const faithful = await ownPgbouncer(server, { poolMode: "session" });
+    onTestFinished(() => faithful.remove());
+    const sent = vi.spyOn(pg.Client.prototype, "query");
+    const store = await open(plainUrl(faithful));
+    await store.commit(batch(null, [], [newRun()]));
+    expect(told).toEqual([]);
+    expect(store.hearsOthers).toBe(true);
+    expect(names(sent)).not.toEqual([]);
+    await opened.pop()?.close();
+  });
+
+  test("the server itself is not taken for one, and one that is noticed late loses no statement", async () => {
+    const { query } = pg.Client.prototype as unknown as { query: (...args: unknown[]) => Promise<unknown> };
+    let spoiled = 0;
+    const sent = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args) {
+      const { name } = args[0] as { readonly name?: string };
+      // What a pooler brings about: another client has prepared a statement of this name in the session.
+      if (name === "pawl_client_n" && spoiled++ === 0) void query.call(this, `PREPARE ${name} AS SELECT 1`);
+      return query.apply(this, args) as never;
+    });
+    const store = await open(database.direct.listenUrl as string);
+    expect(store.hearsOthers).toBe(true);
+    expect(told).toEqual([]);
+    const run = newRun();
+    expect(await store.commit(batch(null, [], [run]))).toMatchObject({ kind: "committed" });
+    expect(await store.run(run.id)).toMatchObject({ id: run.id });
+    expect(told).toEqual([expect.stringMatching(/a pooler is in between \(prepared statement .* already exists\)/)]);
+    expect(store.hearsOthers).toBe(false);
+    sent.mockClear();
+    await store.commit(batch(null, [], [newRun()]));
+    expect(names(sent)).toEqual([]);
+  });
+
+  test("parameters of the URL that it refuses are not sent, unless they choose the schema", async () => {
+    await open(plainUrl(pooler, "statement_timeout=5000&options=-c%20work_mem%3D5MB"));
+    expect(told).toEqual([
+      expect.stringContaining("a pooler is in between (PostgreSQL: unsupported startup parameter"),
+      "the pooler is not sent options, statement_timeout of the URL: set it for the role instead.",
+    ]);
+    const elsewhere = plainUrl(pooler, "options=-c%20search_path%3Dapp");
+    const refused = '"search_path=app" in the URL cannot be sent through a pooler: use connect(url, { schema: "app" })';
+    await expect(openPostgres(elsewhere, { pooled: true })).rejects.toThrow(refused);
+    await expect(openPostgres(elsewhere)).rejects.toThrow(refused);
+    await open(elsewhere, { pooled: true, schema: "app" });
+  });
+
+  test("a database whose isolation cannot be changed through it is told of", async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    const admin = await direct();
+    await admin.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'repeatable read'`);
+    const fresh = await ownPgbouncer(server);
+    onTestFinished(() => fresh.remove());
+    await open(plainUrl(fresh), { pooled: true });
+    await opened.pop()?.close();
+    await admin.query(`ALTER DATABASE ${name} RESET default_transaction_isolation`);
+    expect(told).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
+  });
+
+  test("a worker is woken through listenUrl, and without it finds its work by polling", async () => {
+    const quick = workflow("quick", (ctx) => ctx.step("one", () => 1));
+    const [deaf, hearing] = [{}, database.direct];
+    for (const wakeUps of [deaf, hearing]) {
+      const here = await connect(database.url, wakeUps);
+      const there = await connect(database.url, wakeUps);
+      opened.push(here, there);
+      // Without wake-ups a poll every second at the latest; with them none at all.
+      const poll = wakeUps === deaf ? 1_000 : Number.POSITIVE_INFINITY;
+      const worker = await there.worker({ workflows: [quick], poll }).start();
+      expect(await (await here.start(quick)).result()).toBe(1);
+      await worker.stop();
+    }
+    const admin = await direct();
+    const { rows } = await admin.query(
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    );
+    expect(rows[0].n, "only those that were told where").toBe(2);
+  });
+
+  test("runs live through kills of PgBouncer and of its sessions, and each transaction is committed once", async () => {
+    let admin = await direct();
+    await admin.query("CREATE TABLE effects (run int)");
+    const gate = new Gate();
+    let waiting = 0;
+    const paying = workflow("paying", async (ctx, n: number) => {
+      await ctx.step("wait", async () => {
+        waiting += 1;
+        await gate.opened;
+      });
+      const pay = async (tx: pg.Client) => void (await tx.query(`INSERT INTO effects VALUES (${n})`));
+      for (const part of ["a", "b", "c"]) await ctx.transaction(part, pay, { retry: { attempts: 10, initial: 20 } });
+      return n;
+    });
+    const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const pawl = await connect(database.url, { logger: silent });
+    opened.push(pawl);
+    await pawl.worker({ workflows: [paying], concurrency: 40 }).start();
+    const numbers = Array.from({ length: 40 }, (_, n) => n);
+    const runs = await pawl.startMany(paying, numbers);
+    await until(() => waiting === 40);
+    const effects = async () => (await admin.query("SELECT run FROM effects")).rows.length;
+    gate.open();
+    await until(async () => (await effects()) >= 10);
+    await pooler.kill9();
+    await pooler.start();
+    await until(async () => (await effects()) >= 50);
+    await database.cut?.();
+    admin = await direct();
+    expect(await Promise.all(runs.map((run) => run.result()))).toEqual(numbers);
+    const { rows } = await admin.query("SELECT run, count(*)::int AS n FROM effects GROUP BY run HAVING count(*) <> 3");
+    expect(rows).toEqual([]);
+    expect(await effects()).toBe(120);
+    expect((await pawl.verify()).differences).toEqual([]);
+  }, 60_000);
+
+  test("a claim that reaches the server after it was given up takes nothing", async () => {
+    const proxy = await CuttingProxy.open(database.url);
+    onTestFinished(() => proxy.close());
+    const store = await open(proxy.url);
+    const worker = await store.enlist(workerInfo({ leaseMs: 3_000 }));
+    const run = newRun();
+    await store.commit(batch(null, [], [run]));
+    proxy.cut({ marks: ["SKIP LOCKED"], lose: "time" });
+    const claim = store.claim({ fence: worker, routes: routesOf(run), limit: 1, limitPerRoute: 1 });
+    await expect(claim).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
+    const before = await statements();
+    proxy.deliverLate();
+    await until(async () => (await statements()) > before);
+    expect(await store.tasks([run.id])).toMatchObject([{ state: "ready" }]);
+    expect(await store.claim({ fence: worker, routes: routesOf(run), limit: 1, limitPerRoute: 1 })).toMatchObject({
+      tasks: [{ run: { id: run.id } }],
+    });
+
+    /** How many transactions PgBouncer has passed on for this database and seen the end of. */
+    async function statements(): Promise<number> {
+      const url = new URL(pooler.url);
+      url.pathname = "/pgbouncer";
+      const client = new pg.Client({ connectionString: url.href });
+      await client.connect();
+      const { rows } = await client.query("SHOW STATS");
+      await client.end();
+      const name = new URL(database.url).pathname.slice(1);
+      return Number(rows.find((row) => row.database === name)?.total_query_count);
+    }
+  }, 30_000);
+});
