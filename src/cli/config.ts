@@ -16,6 +16,8 @@ export interface PawlConfig {
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
   readonly retention?: Duration;
+  /** When paused runs that wait for a signal are looked at again; null: never. */
+  readonly recheckPausedAfter?: Duration | null;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];
   readonly concurrency?: number;
@@ -83,6 +85,7 @@ const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unkno
   schema: [isText, "a text"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
+  recheckPausedAfter: [isDuration, "a duration or null"],
   workflows: [isList, "a list of files"],
   concurrency: [(value) => typeof value === "number", "a number"],
   name: [isText, "a text"],

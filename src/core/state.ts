@@ -187,6 +187,8 @@ export interface RunState {
   position: string | null;
   deadlineAt: number | null;
   paused: Pause | null;
+  /** By step, "" for the handler: the signal that ended its last pause. It is kept until the step ends, or pauses again. */
+  resumedBy: Map<string, Signal> | null;
   cancel: { readonly reason: string | null; readonly force: boolean } | null;
   /** The time to begin came while the run was paused. */
   becameDue: boolean;
@@ -240,6 +242,7 @@ export function initialState(): RunState {
     position: null,
     deadlineAt: null,
     paused: null,
+    resumedBy: null,
     cancel: null,
     becameDue: false,
     expired: null,

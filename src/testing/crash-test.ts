@@ -144,7 +144,7 @@ class Trial<Input, Output> {
   async run(point: Point | null): Promise<Ending<Output> & { readonly commits: number }> {
     await this.#options.setup?.();
     const mortal = new MortalStore(this.#store, point);
-    let pawl = new Pawl(mortal.store, silent);
+    let pawl = neverRechecking(mortal.store);
     let worker = await this.#worker(pawl);
     // Started elsewhere, so that the crash cannot take the start with it.
     const starter = new Pawl(this.#store, silent);
@@ -161,7 +161,7 @@ class Trial<Input, Output> {
       if (nextDueAt === "dead") {
         death = null;
         await mortal.bury(this.#store);
-        pawl = new Pawl(this.#store, silent);
+        pawl = neverRechecking(this.#store);
         worker = await this.#worker(pawl);
         continue;
       }
@@ -194,6 +194,9 @@ class Trial<Input, Output> {
     return worker;
   }
 }
+
+/** `drive` ends the pauses: a run that is looked at every hour would never count as idle. */
+const neverRechecking = (store: Store) => new Pawl(store, silent, null, null, null);
 
 /** A store that stops answering its worker at a chosen commit. */
 class MortalStore {

@@ -18,6 +18,7 @@ import type {
   MapOptions,
   MapResult,
   RaceWinner,
+  ResumedBy,
   SignalName,
   StepOptions,
   StepTools,
@@ -73,6 +74,10 @@ class Context implements WorkflowContext<any> {
 
   get log(): Logger {
     return this.#turn.host.log;
+  }
+
+  get resumedBy(): ResumedBy | null {
+    return this.#scope.execution === null ? this.#turn.resumedBy("") : this.#scope.execution.resumedBy;
   }
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {

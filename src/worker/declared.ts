@@ -224,5 +224,8 @@ function described(execution: TurnExecution, name: string): StepScope["execution
     get abortSignal() {
       return (execution as Execution).abortSignal;
     },
+    get resumedBy() {
+      return (execution as Execution).resumedBy;
+    },
   };
 }

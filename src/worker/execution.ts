@@ -1,7 +1,7 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
 import { TimeoutError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
-import type { Logger, StepTools } from "../define/context.js";
+import type { Logger, ResumedBy, StepTools } from "../define/context.js";
 
 export interface ExecutionHost {
   readonly runId: string;
@@ -11,6 +11,8 @@ export interface ExecutionHost {
   /** Calls it, and knows meanwhile whose code runs. */
   callBody(execution: Execution, body: Body): unknown;
   progress(node: string, done: number, total?: number, message?: string): void;
+  /** The signal that ended the pause which this step had asked for. */
+  resumedBy(node: string): ResumedBy | null;
 }
 
 export type Body = (step: StepTools) => unknown;
@@ -28,6 +30,7 @@ export class Execution implements StepTools {
   #abortReason: unknown;
   #aborted = false;
   #timer: NodeJS.Timeout | undefined;
+  #resumedBy: ResumedBy | null | undefined;
 
   constructor(host: ExecutionHost, key: string, attempt: number) {
     this.#host = host;
@@ -54,6 +57,12 @@ export class Execution implements StepTools {
 
   get log(): Logger {
     return this.#host.log;
+  }
+
+  /** Read once: the log forgets it when the step ends, and its body may look at it later. */
+  get resumedBy(): ResumedBy | null {
+    if (this.#resumedBy === undefined) this.#resumedBy = this.#host.resumedBy(this.key);
+    return this.#resumedBy;
   }
 
   /** Bound, because code takes it out by name: `({ progress }) => …`. */

@@ -30,15 +30,17 @@ export function consequenceOf(
   { react, explain, postponed, spent }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
+  const how = { explain, spent, recheckPausedMs: turn.host.recheckPausedMs };
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
-      return eventsOf(reaction, error, execution, explain, spent);
-    return eventsOf({ kind: "pause" }, error, execution, () => putOffTooOften(`Step "${key}"`, error), spent);
+      return eventsOf(reaction, error, execution, how);
+    const tooOften = { ...how, explain: () => putOffTooOften(`Step "${key}"`, error) };
+    return eventsOf({ kind: "pause" }, error, execution, tooOften);
   } catch (broken) {
     turn.host.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, explain, spent);
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, how);
   }
 }
 
@@ -46,15 +48,23 @@ interface Consequence {
   readonly events: readonly NewEvent[];
   /** What the whole run is to do about it. */
   readonly signal: FlowSignal | null;
+  /** False: the step asked for a pause, which is no failure. */
+  readonly isFailure: boolean;
 }
 
-function eventsOf(
-  reaction: Reaction,
-  error: unknown,
-  execution: Execution,
-  explain: ((error: unknown) => string) | undefined,
-  spent: boolean,
-): Consequence {
+interface How extends Pick<ThrownFrom, "explain" | "spent"> {
+  readonly recheckPausedMs: number | null;
+}
+
+/** A step that asks for a pause has not failed: its execution ends as one that called `pause()`. */
+function asksForPause(error: PauseError, execution: Execution, { recheckPausedMs }: How): Consequence {
+  const { key: node, attempt, elapsedMs: ms } = execution;
+  const ended = event("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
+  return { events: [ended, pausedBy(error, { node }, recheckPausedMs)], signal: null, isFailure: false };
+}
+
+function eventsOf(reaction: Reaction, error: unknown, execution: Execution, how: How): Consequence {
+  const { explain, spent } = how;
   const failure = toFailure(error);
   const ended = { error: failure, ms: execution.elapsedMs, ...(spent ? ({ spent: true } as const) : {}) };
   const place = (outcome: Outcome) => ({ node: execution.key, attempt: execution.attempt, outcome });
@@ -68,6 +78,7 @@ function eventsOf(
     case "fail":
       return only(event("step.failed", place(timedOut ?? "failed_by_exception"), ended));
     case "pause": {
+      if (error instanceof PauseError && !spent) return asksForPause(error, execution, how);
       const data = { ...ended, retryMs: 0, transient: true };
       return only(
         event("step.failed", place(timedOut ?? "paused_by_exception"), data),
@@ -78,17 +89,17 @@ function eventsOf(
       return only(event("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
     case "cancel": {
       const signal = new FlowSignal({ kind: "cancel", reason: failure.message });
-      return { events: [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)], signal };
+      const events = [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)];
+      return { events, signal, isFailure: true };
     }
     default:
       throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
   }
 }
 
-const only = (...events: NewEvent[]): Consequence => ({ events, signal: null });
+const only = (...events: NewEvent[]): Consequence => ({ events, signal: null, isFailure: true });
 
 function paused(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
-  if (error instanceof PauseError) return pausedBy(error, { node: step });
   const failure = toFailure(error);
   const reason = explain?.(error) ?? `Step "${step}" failed: ${failure.message}`;
   return event("run.paused", { node: step }, { reason, error: failure });

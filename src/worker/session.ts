@@ -35,6 +35,7 @@ export interface SessionOptions {
   readonly maxDeliveries: number;
   readonly replayGraceMs: number;
   readonly graceMs: number;
+  readonly recheckPausedMs: number | null;
   definition(workflow: string, version: string): WorkflowDefinition;
   serves(route: string, version: string): boolean;
   interruptions(): boolean;
@@ -81,6 +82,7 @@ export class Session {
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,
+      recheckPausedMs: options.recheckPausedMs,
       onError: options.onError,
       serves: (route, version) => options.serves(route, version),
       interruptions: () => options.interruptions(),

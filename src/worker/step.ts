@@ -24,7 +24,7 @@ import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
-import { pauseIfItFails } from "./user-code.js";
+import { pauseIfItFails, warnOfNonsense } from "./user-code.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -298,12 +298,13 @@ export class Step {
     if (signal !== null) return this.#leave(execution, signal);
     if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
-    report(turn, error, this.#key, execution.attempt);
     const { explain, job } = this.#settings;
     const react = () => this.#settings.react(error, op);
     const spent = job && (execution.jobFailed || error instanceof TimeoutError);
     const thrownFrom = { react, explain, postponed: op?.postponed ?? 0, spent };
-    const { events, signal: consequence } = consequenceOf(turn, error, execution, thrownFrom);
+    const { events, signal: consequence, isFailure } = consequenceOf(turn, error, execution, thrownFrom);
+    if (isFailure) report(turn, error, this.#key, execution.attempt);
+    else warnOfNonsense(turn, error, `step "${this.#key}"`);
     this.#record(execution, events, consequence);
   }
 

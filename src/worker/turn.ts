@@ -17,7 +17,7 @@ import { keyOwner } from "../core/lineage.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
-import type { Logger, WorkflowContext } from "../define/context.js";
+import type { Logger, ResumedBy, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { stepping } from "../define/stepping.js";
 import type { Next, RunRecord, Transition } from "../store/store.js";
@@ -143,8 +143,8 @@ export class Turn {
     const { paused } = this.state;
     if (paused === null || paused === this.#pausedBefore) return;
     const what = `Run ${this.runId} (${this.run.workflow}) is paused: ${paused.reason}`;
-    // Code that pauses its run by itself knows what it does.
-    if (paused.error === null) this.log.info(what);
+    // Code that pauses its run by itself, with `ctx.pause()` or a PauseError, knows what it does.
+    if (paused.error === null || paused.error.code === "PAUSE_ERROR") this.log.info(what);
     else this.log.warn(what);
   }
 
@@ -159,6 +159,12 @@ export class Turn {
   /** What is done because the run failed is its own: another run failed for another reason. */
   keyOwner(node: string): string {
     return node === this.course.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
+  }
+
+  resumedBy(node: string): ResumedBy | null {
+    const signal = this.state.resumedBy?.get(node);
+    if (signal === undefined) return null;
+    return { signal: signal.name, payload: dataOf(signal, "signal.received").payload };
   }
 
   /** Whether the handler has been called in this turn. */

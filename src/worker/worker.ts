@@ -77,6 +77,8 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
+  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  readonly recheckPausedMs: number | null;
   /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
   readonly address: StoreAddress | null;
   /** Deletes what is older than the retention, if there is one. */
@@ -262,6 +264,7 @@ export class Worker {
       replayGraceMs: this.#replayGraceMs,
       graceMs: this.#graceMs,
       onError: this.#services.onError,
+      recheckPausedMs: this.#services.recheckPausedMs,
       serves: (route, version) => this.#repertoire.serves(route, version),
       interruptions: () => this.#oneStep === null,
       crowded: () => this.#claiming.crowded,

@@ -48,6 +48,7 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
     const stuck = event.node === null ? undefined : state.ops.get(event.node);
     if (stuck?.kind === "step" && stuck.phase === "again") stuck.held = { reason, error: error ?? null };
+    state.resumedBy?.delete(event.node ?? "");
     state.paused = {
       reason,
       at: event.at,
@@ -77,7 +78,7 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
       state.postponed = 0;
       state.blocked = null;
     }
-    if (signal !== undefined) takeSignal(state, signal);
+    if (signal !== undefined) (state.resumedBy ??= new Map()).set(state.paused?.node ?? "", takeSignal(state, signal));
     state.paused = null;
     state.news += 1;
   },

@@ -48,6 +48,7 @@ const members = {
   executionId: "value",
   abortSignal: "value",
   log: "value",
+  resumedBy: "value",
   step: "method",
   transaction: "method",
   sleep: "method",
