@@ -72,6 +72,7 @@ export {
   type StepHandle,
   step,
 } from "./define/graph/node.js";
+export type { HookContext, StepHooks } from "./define/step-hooks.js";
 export type { HeroRef } from "./define/stepping.js";
 export type { RunStatus, Store, StoreOptions } from "./store/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";

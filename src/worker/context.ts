@@ -26,6 +26,8 @@ import type {
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
+import type { Body } from "./execution.js";
+import { withHooks } from "./hooked-step.js";
 import type { Scope } from "./scope.js";
 import { callStep } from "./step.js";
 import type { Turn } from "./turn.js";
@@ -82,12 +84,20 @@ class Context implements WorkflowContext<any> {
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("step", name, fn);
-    return callStep(this.#scope, name, fn, options) as Promise<T>;
+    return callStep(this.#scope, name, this.#hooked(fn), options) as Promise<T>;
   }
 
   transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("transaction", name, fn);
-    return callStep(this.#scope, name, fn as never, options, "transaction") as Promise<T>;
+    return callStep(this.#scope, name, this.#hooked(fn as never), options, "transaction") as Promise<T>;
+  }
+
+  /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
+  #hooked(body: Body): Body {
+    const { definition, course } = this.#turn;
+    const { hooks, declared } = definition;
+    if (hooks === null || declared !== null || course.failing) return body;
+    return withHooks(hooks, this.#turn, body, createContext);
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {

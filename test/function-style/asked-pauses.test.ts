@@ -156,7 +156,11 @@ describe("a step that asked for a pause has not failed", () => {
     expect(warned).toEqual([]);
     expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);
     await traces.stop();
-    expect(treeOf(spans())).toEqual(["run told: completed", "  step approve 1: workflow_paused", "  step approve 2: success"]);
+    expect(treeOf(spans())).toEqual([
+      "run told: completed",
+      "  step approve 1: workflow_paused",
+      "  step approve 2: success",
+    ]);
   });
 
   forEachStore(
