@@ -22,7 +22,7 @@ import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { Logger } from "../define/context.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { tellOfCommit } from "../telemetry/tell.js";
-import { readGraph } from "./dag.js";
+import { readParents } from "./dag.js";
 import { readWaiting } from "./info.js";
 
 export interface CommandServices {
@@ -98,7 +98,7 @@ function stateOf(log: readonly StoredEvent[], isForced: boolean): RunState {
 /** An output that an operator gave is a link of the ancestry like any other. */
 async function withAncestry(store: Store, run: RunRecord, state: RunState, events: NewEvent[]): Promise<NewEvent[]> {
   if (state.steps === null || !events.some(({ type }) => type === "step.completed")) return events;
-  return withHashes(events, state, (await readGraph(store, run)).parentsOf);
+  return withHashes(events, state, await readParents(store, run, state));
 }
 
 /** When the run comes back to a step that was passed over, the step begins at its beginning. */

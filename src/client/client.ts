@@ -30,6 +30,7 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
+import { shapeRegistration } from "./shapes.js";
 import type { HandleOf, StartArgs, StartArgsOf, Startable } from "./start-args.js";
 import { type Verification, verify } from "./verify.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
@@ -236,14 +237,16 @@ export class Client {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
     const remembered = await this.#rememberedQueues(fresh);
-    await this.store.registerWorkflows(
-      fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
+    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
+    await this.store.registerWorkflows([
+      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
         const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes };
         const graph = JSON.stringify({ priority, tags, ...steps });
         return { name, queue, version, signature: null, graph };
       }),
-    );
+      ...shapes,
+    ]);
     for (const definition of fresh) this.#definitions.add(definition);
   }
 

@@ -138,6 +138,8 @@ export interface Lineage {
   readonly roots: ReadonlyMap<string, string>;
   /** By call: where its children are, the newest first. */
   readonly children: ReadonlyMap<string, readonly Place[]>;
+  /** By step that was undone: the ancestry that it had, which steps that were taken over refer to. */
+  readonly hashes: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface BlockedWorker {

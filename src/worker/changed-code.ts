@@ -1,8 +1,8 @@
 /** The code may have another shape than when the run was last executed: what that means for it is told in its log, once. */
 import { event } from "../core/event.js";
+import { nodesByKey } from "../core/renamed-nodes.js";
 import { type ShapeChange, shapeChange } from "../core/shape.js";
 import { isDeclared } from "./declared.js";
-import { nodesByKey } from "./renamed-nodes.js";
 import type { Turn } from "./turn.js";
 
 export function noteChangedCode(turn: Turn): void {

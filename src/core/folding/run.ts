@@ -21,9 +21,14 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     state.input = acceptedInput(dataOf(event, "input.checked"));
   },
   "run.forked": (state, event) => {
-    const { from, root, roots = {}, redo, children = {} } = dataOf(event, "run.forked");
+    const { from, root, roots = {}, redo, children = {}, hashes = {} } = dataOf(event, "run.forked");
     state.forkedFrom = from;
-    state.lineage = { root, roots: new Map(Object.entries(roots)), children: new Map(Object.entries(children)) };
+    state.lineage = {
+      root,
+      roots: new Map(Object.entries(roots)),
+      children: new Map(Object.entries(children)),
+      hashes: new Map(Object.entries(hashes)),
+    };
     state.redo = new Set(redo);
   },
   "shape.changed": (state, event) => {
