@@ -5,6 +5,7 @@ import { dagOf, parentsInDag } from "../core/dag.js";
 import type { StoredEvent } from "../core/event.js";
 import { evolve } from "../core/fold.js";
 import { scopeMark } from "../core/scope.js";
+import { undeclared } from "../core/shape.js";
 import { hasEnded, initialState, type RunState } from "../core/state.js";
 import type { RunRecord } from "../store/store.js";
 import type { Shapes } from "./shapes.js";
@@ -80,6 +81,7 @@ class Graphs {
   #possible(): { readonly inForce: readonly ParentsOf[]; readonly others: readonly ParentsOf[] } {
     const { inForce, others } = this.#shapes.possibleParents(this.#run.workflow, this.#state);
     const dag = dagOf(this.#run, this.#state);
+    if (dag === null && this.#state.shape === undeclared) return { inForce: [() => null], others: inForce };
     return dag === null ? { inForce, others } : { inForce: [parentsInDag(dag)], others: [...inForce, ...others] };
   }
 
@@ -90,16 +92,20 @@ class Graphs {
     const parents = parentsOf(node) ?? (isByOperator(one) && !isCompensation(node) ? [] : null);
     if (parents === null) return [null];
     const output = outputIn(data);
-    return choices(parents.map((parent) => this.#hashesOf(parent))).map((hashes) =>
+    return choices(parents.map((parent) => this.#hashesOf(parent, isByOperator(one)))).map((hashes) =>
       ancestryHash(node, attempt ?? 1, output, hashes),
     );
   }
 
-  #hashesOf(parent: string): readonly (string | null)[] {
+  /**
+   * @param isAnswered by an operator. The step had begun before the code was changed, and what it comes after by now may have
+   *   been completed while the answer was on its way.
+   */
+  #hashesOf(parent: string, isAnswered: boolean): readonly (string | null)[] {
     const { ops, lineage } = this.#state;
     const op = ops.get(parent);
     const own = op?.kind === "step" ? op.hash : null;
-    if (own !== null) return [own];
+    if (own !== null) return isAnswered ? [own, null] : [own];
     return [null, ...(lineage?.hashes.get(parent) ?? [])];
   }
 }
