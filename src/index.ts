@@ -26,6 +26,7 @@ export {
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  ExecutionAbortedError,
   GraphError,
   InvalidInputError,
   InvalidStateError,

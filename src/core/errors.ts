@@ -348,6 +348,11 @@ export class TimeoutError extends PawlError {
   readonly code = "TIMEOUT";
 }
 
+/** The reason of an `abortSignal`: this worker does not execute the step any more. What its body still does is not recorded. */
+export class ExecutionAbortedError extends PawlError {
+  readonly code = "EXECUTION_ABORTED";
+}
+
 // ---- The database -------------------------------------------------------------------------------------------------
 
 /** The database did not do what was asked. */
@@ -401,6 +406,7 @@ for (const [name, { prototype }] of Object.entries({
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  ExecutionAbortedError,
   TransactionError,
   FencedError,
   GraphError,

@@ -8,6 +8,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/handle.js";
 import { Pawl } from "../connect.js";
+import { InvalidStateError } from "../core/errors.js";
 import { seededRandom } from "../core/ids.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/as-definition.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
@@ -80,7 +81,7 @@ export async function crashTest<Input, Output>(
         before === after
           ? `made compare() say no (it was ${after} both times)`
           : `changed its result: ${before} became ${after}`;
-      throw new Error(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
+      throw new InvalidStateError(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
     }
     const { status, output, commits } = undisturbed;
     return { status, output, commits, points: points.length };
@@ -182,7 +183,7 @@ class Trial<Input, Output> {
       status === "paused"
         ? `it is paused: ${pauseReason}`
         : `it waits for ${JSON.stringify(waitingFor)}. \`drive\` sends the signals it needs.`;
-    throw new Error(`"${this.#definition.name}" does not end ${where}: ${why}`);
+    throw new InvalidStateError(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {

@@ -8,7 +8,7 @@
 import type { ParentsOf } from "../core/ancestry.js";
 import { openCompensations } from "../core/compensation.js";
 import { isEnding } from "../core/ending.js";
-import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
+import { ExecutionAbortedError, NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
@@ -540,7 +540,7 @@ export class Turn {
     this.executions.leave();
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
     if (this.#controller !== null || this.executions.any) {
-      this.abort(new Error(`Run ${this.runId} is not executed here any more (${parting.how}).`));
+      this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${parting.how}).`));
     }
     this.executions.clear();
     this.host.parted(this, parting);
@@ -658,7 +658,7 @@ export class Turn {
   hold(reason: string, error: Failure | null, node?: string): void {
     if (this.over || this.course.holding || this.state.paused !== null) return;
     this.course.holding = true;
-    this.abort(new Error(reason));
+    this.abort(new ExecutionAbortedError(reason));
     const paused = event(
       "run.paused",
       node === undefined ? {} : { node },

@@ -1,7 +1,7 @@
 /** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
 import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { InvalidInputError, InvalidStateError } from "../core/errors.js";
+import { ExecutionAbortedError, InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import type { AnyWorkflow } from "../define/as-definition.js";
@@ -218,7 +218,7 @@ export class Worker {
       this.#services.log.warn(
         `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
       );
-    session.abort(new Error("The worker stops."));
+    session.abort(new ExecutionAbortedError("The worker stops."));
   }
 
   async #retire(session: Session): Promise<void> {

@@ -19,7 +19,7 @@ import { rawSql } from "../processes/raw-sql.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 import { expectSameAsLogs, viewRows } from "../stores/view-rows.js";
 import { tracing, treeOf } from "../telemetry/support.js";
-import { errorOf, silent, start, world } from "./support.js";
+import { errorOf, silent, start, until, world } from "./support.js";
 
 let seen: (ResumedBy | null)[] = [];
 afterEach(() => {
@@ -155,7 +155,8 @@ describe("a step that asked for a pause has not failed", () => {
     expect(reported).toEqual([]);
     expect(warned).toEqual([]);
     expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);
-    await traces.stop();
+    // The result is known as soon as it is committed; the span of the run is made after that.
+    await until(() => spans().length === 3);
     expect(treeOf(spans())).toEqual([
       "run told: completed",
       "  step approve 1: workflow_paused",

@@ -4,7 +4,7 @@
  * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
  * refused is checked first, then everything is applied.
  */
-import { StoreError } from "../../core/errors.js";
+import { InvalidInputError, StoreError } from "../../core/errors.js";
 import { HintEmitter, hintsOf, hintsOfMail } from "../hints.js";
 import type {
   Batch,
@@ -280,7 +280,7 @@ export class MemoryStore implements Store {
   }
 
   async startInTransaction(): Promise<never> {
-    throw new TypeError(
+    throw new InvalidInputError(
       "The memory store has no transactions of its own to join; start without `tx`, or use a SQL store.",
     );
   }
