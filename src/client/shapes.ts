@@ -88,10 +88,21 @@ export class Shapes {
   possibleParents(workflow: string, state: RunState): PossibleParents {
     const inForce: ParentsOf[] = [];
     const others: ParentsOf[] = [];
+    const states = [state, ...withLost(state)];
     for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
-      const parentsOf = parentsOfNodes(nodesByKey(nodes, { state, definition: { aliases } }));
-      (signature === state.shape ? inForce : others).push(parentsOf);
+      const list = signature === state.shape ? inForce : others;
+      for (const one of states) list.push(parentsOfNodes(nodesByKey(nodes, { state: one, definition: { aliases } })));
     }
     return { inForce, others };
   }
+}
+
+/** Of a retry: as the run was that it goes on for, which had steps that were undone since, perhaps under names of their own. */
+function withLost(state: RunState): RunState[] {
+  const lost = state.lineage?.hashes;
+  if (lost === undefined || lost.size === 0) return [];
+  const ops = new Map(state.ops);
+  // Only that there was such a step matters.
+  for (const key of lost.keys()) if (!ops.has(key)) ops.set(key, { kind: "patch" });
+  return [{ ...state, ops }];
 }

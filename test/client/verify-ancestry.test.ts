@@ -234,6 +234,33 @@ test("a retry keeps what was built upon a step that was undone, and that is stil
   expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
 });
 
+test("also if that step was renamed in between", async () => {
+  let fails = true;
+  const release = (name: string, isOpen: boolean) => {
+    const booked = step(name, () => "room 7", { compensate: () => {} });
+    const told = step("told", (ctx) => (isOpen ? ctx.pause("wait for the deploy") : "the guest"));
+    const paid = step("paid", () => {
+      if (fails) throw new PermanentError("no money");
+      return "paid";
+    });
+    const aliases = name === "booked" ? {} : { [name]: ["booked"] };
+    return graph("stay", [booked, isOpen ? told : told.after(booked), paid.after(booked, told)], { aliases });
+  };
+  const first = release("booked", true);
+  const t = await start(first);
+  const run = await t.pawl.start(first);
+  await t.settle();
+  await t.deploy([release("reserved", false)]);
+  await run.resume();
+  await t.settle();
+  expect(await run.status()).toBe("failed");
+  fails = false;
+  const second = await run.retry();
+  await t.settle();
+  expect(await second.status()).toBe("completed");
+  expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
+});
+
 test("an answer by an operator is a link like any other, also under a name that the step had before", async () => {
   const release = (name: string, aliases: Record<string, string[]>) =>
     class extends Workflow {
