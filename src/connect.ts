@@ -26,6 +26,11 @@ export interface ConnectOptions
   readonly logger?: Logger;
   /** Told of every exception in a step, of all workflows. */
   readonly onError?: ErrorReporter;
+  /**
+   * When a run that a `PauseError` with `resumeOn` has paused is looked at again although no signal came: its step runs
+   * once more, and may pause it again. A `recheckAfter` of the error itself goes first. Default 1 hour; `null`: never.
+   */
+  readonly recheckPausedAfter?: Duration | null;
   /** Workers delete runs that ended longer ago than this; without it nothing is ever deleted. See `prune`. */
   readonly retention?: Duration;
 }
@@ -39,6 +44,7 @@ const connectOptions = new Set<string>([
   "onError",
   "pool",
   "pooled",
+  "recheckPausedAfter",
   "retention",
   "schema",
 ] satisfies (keyof ConnectOptions)[]);
@@ -49,16 +55,19 @@ export class Pawl extends Client {
 
   readonly #onError: ErrorReporter | null;
   readonly #retentionMs: number | null;
+  readonly #recheckPausedMs: number | null;
 
   constructor(
     store: Store,
     logger: Logger = defaultLogger,
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
+    recheckPausedAfter: Duration | null = defaultRecheck,
   ) {
     super(store, safeLogger(logger));
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
+    this.#recheckPausedMs = checkRecheck(recheckPausedAfter);
   }
 
   /** Where the data is, for people: "sqlite ./pawl.db". */
@@ -76,6 +85,7 @@ export class Pawl extends Client {
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
+        recheckPausedMs: this.#recheckPausedMs,
         address: addresses.get(this.store) ?? null,
         prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
@@ -111,6 +121,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   checkOptions("connect()", options, connectOptions);
   if (options.retention !== undefined) checkRetention(options.retention);
+  checkRecheck(options.recheckPausedAfter ?? null);
   const logger = safeLogger(options.logger ?? defaultLogger);
   const { clock, notify, schema, pooled, listenUrl, pool } = options;
   const store = await openStore(url, {
@@ -123,7 +134,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError, options.retention);
+  return new Pawl(store, logger, options.onError, options.retention, options.recheckPausedAfter);
 }
 
 /** Where the watchdog's thread finds the same database. */
@@ -151,6 +162,16 @@ function checkRetention(retention: Duration): number {
   const ms = parseDuration(retention, "retention");
   if (ms >= 60_000) return ms;
   throw new InvalidInputError(`The retention is at least a minute, not ${ms} ms; without one nothing is deleted.`);
+}
+
+const defaultRecheck = "1 hour";
+
+/** Each look is a few events in the log of the run, so there is time between two of them. */
+function checkRecheck(after: Duration | null): number | null {
+  if (after === null) return null;
+  const ms = parseDuration(after, "recheckPausedAfter");
+  if (ms >= 1_000) return ms;
+  throw new InvalidInputError(`recheckPausedAfter is at least a second, not ${ms} ms; null turns it off.`);
 }
 
 async function prepare(store: Store, migrate: boolean): Promise<void> {

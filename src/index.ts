@@ -27,6 +27,7 @@ export {
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  ExecutionAbortedError,
   GraphError,
   InvalidInputError,
   InvalidStateError,
@@ -80,6 +81,7 @@ export {
   type StepHandle,
   step,
 } from "./define/graph/node.js";
+export type { HookContext, StepHooks } from "./define/step-hooks.js";
 export type { HeroRef } from "./define/stepping.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";

@@ -7,7 +7,7 @@ import { type Account, rowsOf, tableOf } from "./report.js";
 
 const killedPid = 1;
 const secondPid = 2;
-const fine = { runs: 1, events: 0, differences: [], found: 0 };
+const fine = { runs: 1, events: 0, differences: [], found: 0, unchecked: 0 };
 
 /** One order: worker 1 does two steps and dies in the middle of the third, worker 2 does the rest. */
 const account: Account = {
@@ -52,7 +52,7 @@ test("an order that did not end, a kill that hit nothing and a difference in the
   const untouched = { ...runOf([...stepNames]), status: "running" as RunStatus };
   const effects = stepNames.map((step) => effectOf(step, killedPid));
   const difference = { kind: "run.status", runId: "r", log: "completed", table: "running", text: "" } as const;
-  const verification = { ...fine, differences: [difference], found: 1 };
+  const verification = { ...fine, differences: [difference], found: 1, unchecked: 0 };
   expect(wrongIn({ ...account, runs: [untouched], effects, verification })).toEqual([
     "orders completed",
     "orders taken over by worker 2",

@@ -23,6 +23,8 @@ export interface PawlConfig {
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
   readonly retention?: Duration;
+  /** When paused runs that wait for a signal are looked at again; null: never. */
+  readonly recheckPausedAfter?: Duration | null;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];
   readonly concurrency?: number;
@@ -104,6 +106,7 @@ const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unkno
   pool: [(value) => typeof value === "object" && value !== null, "an object: { max, transactions }"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
+  recheckPausedAfter: [isDuration, "a duration or null"],
   workflows: [isList, "a list of files"],
   concurrency: [(value) => typeof value === "number", "a number"],
   name: [isText, "a text"],

@@ -42,7 +42,8 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
   try {
     if (options.migrate === true) await store.migrate();
     else await checkMigrated(store);
-    return { pawl: new Pawl(store, logger, options.onError, settings.config.retention), store };
+    const { retention, recheckPausedAfter } = settings.config;
+    return { pawl: new Pawl(store, logger, options.onError, retention, recheckPausedAfter), store };
   } catch (error) {
     await store.close();
     throw error;

@@ -12,17 +12,17 @@ import { openCompensations } from "../core/compensation.js";
 import { type Command, decide, hasOpenChildren, type Received } from "../core/decide.js";
 import { dismissChildren, dismissedBy } from "../core/dismissal.js";
 import { isEnding } from "../core/ending.js";
-import { InvalidStateError } from "../core/errors.js";
-import { dataOf, event, type NewEvent, type StoredEvent } from "../core/event.js";
+import { DamagedDataError, InvalidStateError } from "../core/errors.js";
+import { dataOf, event, type NewEvent } from "../core/event.js";
 import type { Failure } from "../core/failure.js";
-import { evolve, fold } from "../core/fold.js";
+import { evolve, fold, foldBeforeDamage } from "../core/fold.js";
 import { mailToParent } from "../core/mail.js";
-import { initialState, type RunState, statusOf } from "../core/state.js";
+import { type RunState, statusOf } from "../core/state.js";
 import { nextDueAt, parkingNote } from "../core/waiting.js";
 import type { Logger } from "../define/context.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../store/store.js";
 import { tellOfCommit, tellOfPause } from "../telemetry/tell.js";
-import { readGraph } from "./dag.js";
+import { readParents } from "./dag.js";
 import { readWaiting } from "./info.js";
 
 export interface CommandServices {
@@ -42,8 +42,8 @@ export async function amendRun(
   commands: readonly Command[],
 ): Promise<Amended> {
   const [command] = commands as [Command];
-  const isForced = command.type === "cancel" && command.force === true;
-  const state = stateOf((await store.logs([runId])).get(runId) ?? [], isForced);
+  const { state, isDamaged } = await readState(store, runId, command);
+  const isForced = command.type === "cancel" && (command.force === true || isDamaged);
   const [run, [task], now] = await Promise.all([store.run(runId), store.tasks([runId]), store.now()]);
   const lost: Amended = state.startedAt === null ? "lost race before it began" : "lost race";
   if (run === null || task === undefined || isBusy(task)) return lost;
@@ -86,20 +86,31 @@ export async function amendRun(
   }
 }
 
-/** An operator can end a run by force even when its log is damaged: then nothing is known of it but where its log ends. */
-function stateOf(log: readonly StoredEvent[], isForced: boolean): RunState {
+/**
+ * An operator can end a run even when its log is damaged: nothing is undone then, because what there is to undo is not known for
+ * sure. Its children are told as far as the log still names them.
+ */
+async function readState(
+  store: Store,
+  runId: string,
+  command: Command,
+): Promise<{ readonly state: RunState; readonly isDamaged: boolean }> {
+  const log = (await store.logs([runId])).get(runId) ?? [];
   try {
-    return fold(log);
+    return { state: fold(log), isDamaged: false };
   } catch (error) {
-    if (!isForced) throw error;
-    return { ...initialState(), seq: log.at(-1)?.seq ?? 0 };
+    if (command.type !== "cancel") throw error instanceof DamagedDataError ? error.ofRun(runId, repairOrCancel) : error;
+    const [row] = await store.upkeep.audit.runsById([runId]);
+    return { state: foldBeforeDamage(log, row?.lastEvent ?? 0), isDamaged: true };
   }
 }
+
+const repairOrCancel = "Restore what is missing and resume(), or end the run with cancel().";
 
 /** An output that an operator gave is a link of the ancestry like any other. */
 async function withAncestry(store: Store, run: RunRecord, state: RunState, events: NewEvent[]): Promise<NewEvent[]> {
   if (state.steps === null || !events.some(({ type }) => type === "step.completed")) return events;
-  return withHashes(events, state, (await readGraph(store, run)).parentsOf);
+  return withHashes(events, state, await readParents(store, run, state));
 }
 
 /** When the run comes back to a step that was passed over, the step begins at its beginning. */

@@ -34,6 +34,7 @@ import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js
 import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
 import { Results } from "./results.js";
 import { retryRun } from "./retry.js";
+import { shapeRegistration } from "./shapes.js";
 import {
   type HandleOf,
   type InputTo,
@@ -301,15 +302,17 @@ export class Client {
     for (const definition of fresh) this.#names.takeForWorkflow(definition);
     this.#warnOfNames(fresh);
     const remembered = await this.#rememberedQueues(fresh);
-    await this.store.registerWorkflows(
-      fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
+    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
+    await this.store.registerWorkflows([
+      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
         const graph = JSON.stringify({ priority, tags, ...steps });
         return { name, queue, version, signature: null, graph };
       }),
-    );
+      ...shapes,
+    ]);
     for (const definition of fresh) this.#definitions.add(definition);
   }
 

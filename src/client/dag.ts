@@ -7,7 +7,6 @@ import {
   type FrozenDag,
   type FrozenNode,
   parentsInDag,
-  parentsOfNodes,
   parseDag,
   signDag,
 } from "../core/dag.js";
@@ -21,6 +20,7 @@ import type { RunRecord, Store, StoredEvent } from "../store/store.js";
 import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
 import { registrationOf } from "./registration.js";
+import { Shapes } from "./shapes.js";
 
 /** A graph that is built at run time may have thousands of nodes. */
 const namesShown = 20;
@@ -43,6 +43,14 @@ export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph>
   return new RunGraph(run, state, dagOf(run, state), known === null ? null : registrationOf(known).nodes);
 }
 
+/** What each node of a run comes after, by the graph or the steps that it was last executed with. */
+export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<ParentsOf> {
+  const dag = dagOf(run, state);
+  if (dag !== null) return parentsInDag(dag);
+  const [inForce] = (await Shapes.read(store)).possibleParents(run.workflow, state).inForce;
+  return inForce ?? (() => null);
+}
+
 export class RunGraph {
   readonly #run: RunRecord;
   readonly #state: RunState;
@@ -54,10 +62,6 @@ export class RunGraph {
     this.#state = state;
     this.#dag = dag;
     this.#declared = declared;
-  }
-
-  get parentsOf(): ParentsOf {
-    return this.#dag === null ? parentsOfNodes(this.#declared ?? []) : parentsInDag(this.#dag);
   }
 
   /** All that is planned, and how far the run is with each. Of a function, whose plan nobody knows: what it has come to. */

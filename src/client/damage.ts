@@ -55,15 +55,11 @@ export function damageIn(runId: string, error: unknown): unknown {
   if (error instanceof DamagedDataError) {
     // The registration of a workflow is no run's, and says itself whose it is.
     if (error.runId !== undefined || error.column !== "events") return error;
-    const { column, event, cause } = error;
-    return new DamagedDataError({ runId, column, event, problem: problemOf(error) }, { cause });
+    return error.ofRun(runId);
   }
   return error instanceof SerializationError || error instanceof SyntaxError
     ? damagedColumn(runId, "log", error)
     : error;
 }
-
-/** What its message says in brackets. */
-const problemOf = ({ message }: DamagedDataError) => /\((.*)\)[.]$/s.exec(message)?.[1] ?? message;
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

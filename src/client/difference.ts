@@ -23,6 +23,8 @@ export type DifferenceKind =
   /** The id of a child is made from its parent; these do not belong together. */
   | "run.parent"
   | "run.parent_missing"
+  /** The run that it goes on for, as a retry, does not exist. */
+  | "run.predecessor_missing"
   /** Its parent has ended, and nothing cancels it. */
   | "run.outlives_parent"
   | "task.missing"

@@ -8,7 +8,7 @@ import { type Waiting, waitingFor } from "../core/waiting.js";
 import { heardOf, isHeardOf, serves } from "../store/serving.js";
 import type { PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { nodeName } from "./dag.js";
-import { errorOf } from "./info.js";
+import { errorOf, readWaiting } from "./info.js";
 import { readLog } from "./log.js";
 import { pausedQueueOf } from "./queues.js";
 
@@ -37,7 +37,8 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run);
   const due = task.state === "owned" ? null : await explainDue(store, run, task);
   const log = await readLog(store, run);
-  const state = fold(log);
+  const state = foldOrNull(run, log);
+  if (state === null) return damaged(run);
   // A paused run that has not begun stays due: what keeps it is the pause.
   if (state.startedAt === null && state.paused !== null && task.state !== "owned") return paused(state.paused, null);
   if (due !== null) return state.cancel === null ? due : { ...due, text: `${beingCanceled} ${due.text}` };
@@ -46,6 +47,24 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   if (state.paused !== null) return paused(state.paused, dag);
   if (state.startedAt === null) return planned(run, task);
   return { ...(await waits(store, { log, state, dag })), until: instant(task.dueAt) };
+}
+
+/** null: it is paused because it cannot be folded, and its row says why. */
+function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | null {
+  try {
+    return fold(log);
+  } catch (error) {
+    if (run.status === "paused" && readWaiting(run.waiting).paused !== undefined) return null;
+    throw error;
+  }
+}
+
+function damaged(run: RunRecord): Explanation {
+  const { paused: reason, pausedAt = null } = readWaiting(run.waiting);
+  const since = instant(pausedAt);
+  const sinceWhen = since === null ? "" : ` since ${since.toISOString()}`;
+  const text = `It has been paused${sinceWhen} until its log is repaired and somebody resumes it: ${reason}`;
+  return { because: "paused", text, since, until: null };
 }
 
 const beingCanceled = "It is being canceled: a worker is to undo what it has done.";

@@ -4,6 +4,7 @@ import { checkName, checkReason } from "../core/names.js";
 import { heardOf } from "../store/serving.js";
 import type { Backlog, Executing, PausedQueue, Store, WorkerRecord, WorkflowRecord } from "../store/store.js";
 import { routesOf } from "./registration.js";
+import { isShape } from "./shapes.js";
 
 export interface QueueInfo {
   readonly name: string;
@@ -51,6 +52,7 @@ interface Queue {
 function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, Queue> {
   const queues = new Map<string, Queue>();
   for (const workflow of workflows) {
+    if (isShape(workflow)) continue;
     for (const { queue, route } of routesOf(workflow)) {
       const known = queues.get(queue) ?? { workflows: [], routes: new Set() };
       known.workflows.push(workflow.name);

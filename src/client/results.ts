@@ -2,6 +2,7 @@
  * Waiting for runs to end: woken by hints, with one poll for all that are waited for as the backstop. However many wait,
  * a wake-up costs one read.
  */
+import { InvalidStateError } from "../core/errors.js";
 import { nextLookIn } from "../core/pace.js";
 import type { Hint, RunRecord, Store } from "../store/store.js";
 
@@ -39,7 +40,7 @@ export class Results {
   }
 
   close(): void {
-    const error = new Error("Pawl was closed while a result was waited for.");
+    const error = new InvalidStateError("Pawl was closed while a result was waited for.");
     for (const listeners of this.#waiting.values()) for (const listener of listeners) listener(error);
     this.#waiting.clear();
     this.#rest();

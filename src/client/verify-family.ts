@@ -1,6 +1,7 @@
 /** Compares a run with its children and its parent: what one log says of another run must be so. */
 import { nodeRunId } from "../core/dismissal.js";
 import { childRunId } from "../core/ids.js";
+import { predecessorOf } from "../core/lineage.js";
 import { indexes } from "../core/ranges.js";
 import { childNode } from "../core/scope.js";
 import { isDispatched, type MapOp, type RunState } from "../core/state.js";
@@ -17,14 +18,19 @@ interface Expected {
   readonly released: boolean;
 }
 
-/** @param parent of a run that has one: its row, if it exists */
+/** @param kin by id: the parents of runs, and the runs that retries go on for, as far as they exist */
 export async function checkFamily(
   audit: Audit,
-  { row, parent }: { readonly row: AuditedRun; readonly parent: AuditedRun | undefined },
+  { row, kin }: { readonly row: AuditedRun; readonly kin: ReadonlyMap<string, AuditedRun> },
   state: RunState | null,
   findings: Findings,
 ): Promise<void> {
-  if (row.parentId !== null) checkParent(row, row.parentId, parent, state, findings);
+  if (row.parentId !== null) checkParent(row, row.parentId, kin.get(row.parentId), state, findings);
+  const predecessor = predecessorOf(row);
+  if (predecessor !== null && !kin.has(predecessor))
+    findings.add("run.predecessor_missing", `goes on for run ${predecessor}, which does not exist.`, {
+      table: predecessor,
+    });
   if (state !== null) await checkChildren(audit, row, state, findings);
 }
 

@@ -10,6 +10,7 @@ import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../store/stor
 import { damagedColumn, foldLog, messageOf } from "./damage.js";
 import { Findings } from "./difference.js";
 import { noteOf, readWaiting } from "./info.js";
+import type { Shapes } from "./shapes.js";
 import { checkAncestry } from "./verify-ancestry.js";
 import { checkTask } from "./verify-task.js";
 
@@ -22,12 +23,16 @@ export interface StoredRun {
   readonly inbox: readonly InboxRow[];
   /** Of the workers that are marked as live, by id. */
   readonly epochs: ReadonlyMap<string, number>;
+  /** What the steps of workflows come after, or came after once. */
+  readonly shapes: Shapes;
 }
 
 export interface Examined {
   readonly findings: Findings;
   /** null when the log cannot be folded. */
   readonly state: RunState | null;
+  /** Hashes that could not be computed again. */
+  readonly unchecked: number;
 }
 
 export function examineRun(stored: StoredRun): Examined {
@@ -37,8 +42,8 @@ export function examineRun(stored: StoredRun): Examined {
   checkKeys(stored.row, findings);
   if (stored.row.finishedAt === null) checkOpen(stored, state, findings);
   else checkEnded(stored, findings);
-  if (state !== null) checkLog(stored, state, findings);
-  return { findings, state };
+  const unchecked = state === null ? 0 : checkLog(stored, state, findings);
+  return { findings, state, unchecked };
 }
 
 /** Everything that was encoded must be decodable, whether or not anything has to look at it. */
@@ -158,7 +163,8 @@ function errorName(text: string | null): unknown {
   }
 }
 
-function checkLog({ row, run, log }: StoredRun, state: RunState, findings: Findings): void {
+/** @returns how many hashes could not be computed again */
+function checkLog({ row, run, log, shapes }: StoredRun, state: RunState, findings: Findings): number {
   if (row.finishedAt !== null) findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
   const keys = new Set<string>();
   for (const one of log) {
@@ -169,12 +175,15 @@ function checkLog({ row, run, log }: StoredRun, state: RunState, findings: Findi
     keys.add(key);
   }
   try {
-    for (const { node, expected, actual } of checkAncestry(run, log))
+    const { wrong, unchecked } = checkAncestry(run, log, shapes);
+    for (const { node, expected, actual } of wrong)
       findings.add("log.ancestry", `has another ancestry hash for node "${node}" than its log gives.`, {
         log: expected,
         table: actual,
       });
+    return unchecked;
   } catch (error) {
     findings.add("row.unreadable", `has a graph that cannot be read: ${messageOf(error)}`, { table: "input" });
+    return 0;
   }
 }

@@ -6,9 +6,11 @@
  * while it was read. Memory is bounded: a page of rows, and as many payloads and logs as fit into a few megabytes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { predecessorOf } from "../core/lineage.js";
 import type { AuditedRun, Store } from "../store/store.js";
 import type { Difference } from "./difference.js";
 import { withEnding } from "./log.js";
+import { Shapes } from "./shapes.js";
 import { checkFamily } from "./verify-family.js";
 import { examineRun } from "./verify-run.js";
 import { strayRows, unreadableRows } from "./verify-strays.js";
@@ -20,6 +22,8 @@ export interface Verification {
   readonly differences: readonly Difference[];
   /** How many there are in all. */
   readonly found: number;
+  /** Ancestry hashes that could not be computed again: no worker has registered the steps that their run was executed with. */
+  readonly unchecked: number;
 }
 
 const runsPerPage = 200;
@@ -29,7 +33,8 @@ const differencesKept = 1_000;
 const looksAfterMs = [50, 250, 1_000];
 
 export async function verify(store: Store, onlyRun?: string): Promise<Verification> {
-  const total = { runs: 0, events: 0, found: 0 };
+  const total = { runs: 0, events: 0, found: 0, unchecked: 0 };
+  const shapes = await Shapes.read(store);
   const differences: Difference[] = [];
   const report = (difference: Difference) => {
     total.found += 1;
@@ -38,8 +43,9 @@ export async function verify(store: Store, onlyRun?: string): Promise<Verificati
   for await (const page of pages(store, onlyRun)) {
     const suspects: string[] = [];
     for (const part of partsOf(page)) {
-      for (const { row, events, found } of await examine(store, part)) {
+      for (const { row, events, found, unchecked } of await examine(store, part, shapes)) {
         total.runs += 1;
+        total.unchecked += unchecked;
         total.events += events;
         if (found.length > 0) suspects.push(row.id);
       }
@@ -83,10 +89,11 @@ interface Looked {
   readonly row: AuditedRun;
   readonly events: number;
   readonly found: readonly Difference[];
+  readonly unchecked: number;
 }
 
 /** `rows` must have been read before: what moved since then may look wrong. */
-async function examine(store: Store, rows: readonly AuditedRun[]): Promise<readonly Looked[]> {
+async function examine(store: Store, rows: readonly AuditedRun[], shapes: Shapes): Promise<readonly Looked[]> {
   const ids = rows.map(({ id }) => id);
   const mailed = rows.flatMap(({ id, inboxRows }) => (inboxRows > 0 ? id : []));
   const records = new Map((await store.runsById(ids)).map((run) => [run.id, run]));
@@ -95,22 +102,23 @@ async function examine(store: Store, rows: readonly AuditedRun[]): Promise<reado
   const isOwned = rows.some(({ task }) => task?.state === "owned");
   const workers = isOwned ? await store.workers() : [];
   const epochs = new Map(workers.flatMap(({ id, epoch, live }) => (live ? [[id, epoch] as const] : [])));
-  const parents = await parentsOf(store, rows);
+  const kin = await kinOf(store, rows);
   const looked: Looked[] = [];
   for (const row of rows) {
     const run = records.get(row.id);
     if (run === undefined) continue;
     const log = withEnding({ ...run, finishedAt: row.finishedAt }, logs.get(row.id) ?? []);
     const inbox = inboxes?.get(row.id) ?? [];
-    const { findings, state } = examineRun({ row, run, log, inbox, epochs });
-    await checkFamily(store.upkeep.audit, { row, parent: parents.get(row.parentId ?? "") }, state, findings);
-    looked.push({ row, events: log.length, found: findings.found });
+    const { findings, state, unchecked } = examineRun({ row, run, log, inbox, epochs, shapes });
+    await checkFamily(store.upkeep.audit, { row, kin }, state, findings);
+    looked.push({ row, events: log.length, found: findings.found, unchecked });
   }
   return looked;
 }
 
-async function parentsOf(store: Store, rows: readonly AuditedRun[]): Promise<ReadonlyMap<string, AuditedRun>> {
-  const ids = new Set(rows.flatMap(({ parentId }) => parentId ?? []));
+/** Their parents, and the runs that they go on for. */
+async function kinOf(store: Store, rows: readonly AuditedRun[]): Promise<ReadonlyMap<string, AuditedRun>> {
+  const ids = new Set(rows.flatMap((row) => [row.parentId, predecessorOf(row)]).filter((id) => id !== null));
   const found = ids.size === 0 ? [] : await store.upkeep.audit.runsById([...ids]);
   return new Map(found.map((row) => [row.id, row]));
 }
@@ -126,8 +134,10 @@ async function confirmed(store: Store, suspects: readonly string[]): Promise<Dif
     await sleep(waitMs);
     const moved: string[] = [];
     busy = [];
+    // Workers with other code may have come in between.
+    const shapes = await Shapes.read(store);
     for (const part of partsOf(await audit.runsById(open))) {
-      const looked = await examine(store, part);
+      const looked = await examine(store, part, shapes);
       const after = new Map((await audit.runsById(part.map(({ id }) => id))).map((row) => [row.id, row]));
       for (const { row, found } of looked) {
         if (found.length === 0) continue;

@@ -2,8 +2,10 @@
  * The ancestry hash of a completed execution: a chain of proof over the graph. It covers which attempt it was, what came
  * of it, and the hashes of the executions that it was built upon; who changes any of them changes all that come after.
  */
+import { isCompensation } from "./compensation.js";
 import type { NewEvent } from "./event.js";
 import { sha256Hex } from "./ids.js";
+import { scopeMark } from "./scope.js";
 import type { RunState } from "./state.js";
 
 /** @param output as it is stored; @param parents the hashes of the latest completed attempts before it, in any order */
@@ -43,12 +45,16 @@ export function outputIn(data: string): string {
   return data.slice(data.indexOf(mark) + mark.length, -1);
 }
 
-/** Completions that a message or an operator has brought are stamped like those that a worker saw itself. */
+/**
+ * Completions that a message or an operator has brought are stamped like those that a worker saw itself. An operator may
+ * answer for a step that this code does not have: then it counts as built upon nothing.
+ */
 export function withHashes(events: readonly NewEvent[], state: RunState, parentsOf: ParentsOf): NewEvent[] {
   return events.map((one) => {
     if (one.type !== "step.completed" || one.node === null || one.data === null || hashIn(one.data) !== null)
       return one;
-    const hash = hashFor(state, parentsOf, one.node, one.attempt ?? 1, outputIn(one.data));
+    if (one.node.includes(scopeMark) || isCompensation(one.node)) return one;
+    const hash = hashFor(state, (node) => parentsOf(node) ?? [], one.node, one.attempt ?? 1, outputIn(one.data));
     if (hash === null) return one;
     const rest = one.data.startsWith('{"undo":true,') ? 13 : 1;
     return { ...one, data: `${one.data.slice(0, rest)}"hash":"${hash}",${one.data.slice(rest)}` };

@@ -4,6 +4,7 @@ import {
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  ExecutionAbortedError,
   FencedError,
   GraphError,
   InvalidInputError,
@@ -59,6 +60,7 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [new RunFailedError("r1", cause), "RUN_FAILED", /Run r1 failed with Error: why/],
   [new RunCanceledError("r1", "changed my mind"), "RUN_CANCELED", /Run r1 was canceled: changed my mind/],
   [new TimeoutError("late"), "TIMEOUT", /late/],
+  [new ExecutionAbortedError("The worker stops."), "EXECUTION_ABORTED", /stops/],
   [
     new NonDeterminismError({ runId: "r1", steps: ["s"], problem: "step s is a sleep now" }),
     "NON_DETERMINISM",

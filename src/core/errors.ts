@@ -298,18 +298,35 @@ export class DamagedDataError extends PawlError {
   readonly column: string;
   /** Of the log: the number of the event. */
   readonly event: number | undefined;
+  readonly #problem: string;
 
   constructor(
-    details: { runId?: string | undefined; column: string; event?: number | undefined; problem: string; of?: string },
+    details: {
+      runId?: string | undefined;
+      column: string;
+      event?: number | undefined;
+      problem: string;
+      of?: string;
+      remedy?: string;
+    },
     options: ErrorOptions = {},
   ) {
-    const { runId, column, event, problem } = details;
+    const { runId, column, event, problem, remedy } = details;
     const of = details.of ?? (runId === undefined ? "The run" : `Run ${runId}`);
     const place = event === undefined ? `its ${column}` : `event ${event} of its log`;
-    super(`${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).`, causeOf(options));
+    const next = remedy === undefined ? "" : ` ${remedy}`;
+    super(`${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).${next}`, causeOf(options));
     this.runId = runId;
     this.column = column;
     this.event = event;
+    this.#problem = problem;
+  }
+
+  /** The same, said of this run, and with what can be done about it. */
+  ofRun(runId: string, remedy?: string): DamagedDataError {
+    const { column, event, cause } = this;
+    const next = remedy === undefined ? {} : { remedy };
+    return new DamagedDataError({ runId, column, event, problem: this.#problem, ...next }, { cause });
   }
 }
 
@@ -343,6 +360,11 @@ export class RunCanceledError extends PawlError {
 /** Something took longer than the time it was given. */
 export class TimeoutError extends PawlError {
   readonly code = "TIMEOUT";
+}
+
+/** The reason of an `abortSignal`: this worker does not execute the step any more. What its body still does is not recorded. */
+export class ExecutionAbortedError extends PawlError {
+  readonly code = "EXECUTION_ABORTED";
 }
 
 // ---- The database -------------------------------------------------------------------------------------------------
@@ -398,6 +420,7 @@ for (const [name, { prototype }] of Object.entries({
   AlreadyActiveError,
   CursorTooLargeError,
   DamagedDataError,
+  ExecutionAbortedError,
   TransactionError,
   FencedError,
   GraphError,

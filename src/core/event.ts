@@ -64,6 +64,7 @@ export interface EventData {
    * idempotency keys begin with its id and random numbers are drawn from it. `roots`: the steps whose keys begin with
    * another run's id, because what they did under the first key was undone. `redo`: what the other log has and was not
    * kept. `children`: calls that are made again, with the places where earlier runs of the line have children of theirs.
+   * `hashes`: the ancestry of steps that were undone and are not kept, but that others which are kept were built upon.
    */
   "run.forked": {
     from: string;
@@ -71,6 +72,7 @@ export interface EventData {
     roots?: Record<string, string>;
     redo: string[];
     children?: Record<string, Place[]>;
+    hashes?: Record<string, string[]>;
   };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
   "run.recovered": { deliveries: number };

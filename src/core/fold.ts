@@ -18,6 +18,20 @@ export function fold(events: Iterable<StoredEvent>, state: RunState = initialSta
   return state;
 }
 
+/**
+ * What is known of a run whose log cannot be folded: all that came before the damage. New events go behind `lastSeq`.
+ */
+export function foldBeforeDamage(events: Iterable<StoredEvent>, lastSeq: number): RunState {
+  const state = initialState();
+  try {
+    fold(events, state);
+  } catch {
+    // The caller knows that it is damaged.
+  }
+  state.seq = lastSeq;
+  return state;
+}
+
 /** @throws DamagedDataError when the event does not follow the one before it, or cannot be read */
 export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.seq !== state.seq + 1)

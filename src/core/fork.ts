@@ -156,6 +156,8 @@ class Forking {
     const data: EventData["run.forked"] = { from, root: this.state.lineage?.root ?? from, redo: this.#redo() };
     if (roots.size > 0) data.roots = Object.fromEntries(roots);
     if (children.size > 0) data.children = Object.fromEntries(children);
+    const hashes = this.#lostHashes();
+    if (hashes.size > 0) data.hashes = Object.fromEntries(hashes);
     return event("run.forked", {}, data);
   }
 
@@ -166,6 +168,18 @@ class Forking {
       if (isUndone(this.state, key)) roots.set(key, this.#options.to);
     }
     return roots;
+  }
+
+  /** What was done once more may have been undone once more: each time it had another ancestry. */
+  #lostHashes(): Map<string, string[]> {
+    const { ops, lineage } = this.state;
+    const lost = new Map<string, string[]>();
+    for (const [key, hashes] of lineage?.hashes ?? []) lost.set(key, [...hashes]);
+    for (const [key, op] of ops) {
+      if (op.kind !== "step" || op.hash === null || this.#isKept(key)) continue;
+      lost.set(key, [...(lost.get(key) ?? []), op.hash]);
+    }
+    return lost;
   }
 
   #children(): Map<string, Place[]> {

@@ -14,6 +14,9 @@ export function shapeSignature(nodes: readonly ShapedNode[], details: (name: str
   return sha256Hex(lines.sort().join("\n")).slice(0, 16);
 }
 
+/** In place of a signature: the run is executed by a function, whose steps are found out as it runs. */
+export const undeclared = "";
+
 export interface ShapeChange {
   /** Steps that the run has a record of, and the code does not have any more. */
   readonly vanished: readonly string[];

@@ -138,6 +138,8 @@ export interface Lineage {
   readonly roots: ReadonlyMap<string, string>;
   /** By call: where its children are, the newest first. */
   readonly children: ReadonlyMap<string, readonly Place[]>;
+  /** By step that was undone: the ancestry that it had, which steps that were taken over refer to. */
+  readonly hashes: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface BlockedWorker {
@@ -187,6 +189,8 @@ export interface RunState {
   position: string | null;
   deadlineAt: number | null;
   paused: Pause | null;
+  /** By step, "" for the handler: the signal that ended its last pause. It is kept until the step ends, or pauses again. */
+  resumedBy: Map<string, Signal> | null;
   cancel: { readonly reason: string | null; readonly force: boolean } | null;
   /** The time to begin came while the run was paused. */
   becameDue: boolean;
@@ -240,6 +244,7 @@ export function initialState(): RunState {
     position: null,
     deadlineAt: null,
     paused: null,
+    resumedBy: null,
     cancel: null,
     becameDue: false,
     expired: null,

@@ -13,6 +13,12 @@ export interface Logger {
   error(...args: unknown[]): void;
 }
 
+/** The signal that ended a pause: what `PauseError(message, { resumeOn })` had waited for. */
+export interface ResumedBy {
+  readonly signal: string;
+  readonly payload: any;
+}
+
 /** What the function of one step gets. */
 export interface StepTools {
   /** The same for every attempt that Pawl could not see the end of, also in a retry of the run: hand it to the payment provider. */
@@ -22,6 +28,11 @@ export interface StepTools {
   /** Fires on timeout, when the run is canceled, when the worker must let go. */
   readonly abortSignal: AbortSignal;
   readonly log: Logger;
+  /**
+   * The signal that resumed the run after this step had thrown a `PauseError` with `resumeOn`; null when it was resumed
+   * otherwise, or never paused here. It stays the same for further attempts, until the step ends or pauses the run again.
+   */
+  readonly resumedBy: ResumedBy | null;
   /** Shows how far the step is; kept as one row, overwritten. */
   progress(done: number, total?: number, message?: string): void;
 }
@@ -149,6 +160,11 @@ export interface WorkflowContext<Input = unknown> {
   readonly executionId: string;
   readonly abortSignal: AbortSignal;
   readonly log: Logger;
+  /**
+   * In a step of a class or graph: the signal that ended the pause this step had asked for with a `PauseError`. In the
+   * handler of a function: the same for a `PauseError` that the handler threw outside of its steps. Otherwise null.
+   */
+  readonly resumedBy: ResumedBy | null;
 
   /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;

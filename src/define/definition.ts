@@ -4,6 +4,7 @@ import type { RetryPolicy } from "../core/retry.js";
 import type { Aliases } from "../core/step-name.js";
 import type { WorkflowContext } from "./context.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
+import type { StepHooks } from "./step-hooks.js";
 
 /** Brands definitions, so that `discoverWorkflows` finds them in a module whichever copy of Pawl made them. */
 export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
@@ -81,6 +82,8 @@ export interface WorkflowDefinition<Input = any, Output = any> {
   readonly outputSchema: StandardSchemaV1 | null;
   readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
   readonly onError: ErrorReporter | null;
+  /** Of a function or a graph: a class has methods for that. null: none. */
+  readonly hooks: StepHooks | null;
   readonly hero: HeroPolicy;
   /** For each name of a step in the code, the names that it had before; null: none was renamed. */
   readonly aliases: Aliases | null;

@@ -16,8 +16,9 @@ import {
   type WorkflowDefinition,
 } from "./definition.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "./standard-schema.js";
+import { checkHooks, hookNames, type StepHooks } from "./step-hooks.js";
 
-export interface WorkflowOptions<Input = any> {
+export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
   /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
   readonly input?: StandardSchemaV1<any, any>;
   readonly output?: StandardSchemaV1<any, any>;
@@ -101,6 +102,7 @@ export function workflow(
     outputSchema: checkSchema(name, "output", options.output),
     onFailure: options.onFailure ?? null,
     onError: options.onError ?? null,
+    hooks: checkHooks(`workflow "${name}"`, options),
     hero: anyHero,
     aliases: checkAliases(`workflow "${name}"`, options.aliases),
     declared: null,
@@ -121,6 +123,7 @@ export const workflowOptions: ReadonlySet<string> = new Set([
   "aliases",
   "onFailure",
   "onError",
+  ...hookNames,
 ] satisfies (keyof WorkflowOptions)[]);
 
 function checkSchema(

@@ -82,18 +82,19 @@ function warnOfFailure(log: Logger, birth: Birth, encoded: string | null): void 
 }
 
 /**
- * A paused run waits for a person: it must not do so in silence. `ctx.pause()` and an operator are no reason for a warning;
- * an error is, also one that asks for the pause.
+ * A paused run waits for a person: it must not do so in silence. `ctx.pause()`, a `PauseError` and an operator are no reason
+ * for a warning; any other error is.
  */
 export function tellOfPause(
   log: Logger,
   birth: Pick<Birth, "id" | "workflow">,
   { reason, error, node }: { readonly reason: string; readonly error: Failure | null; readonly node: string | null },
 ): void {
-  const level = error === null ? "info" : "warn";
+  const failure = error?.code === "PAUSE_ERROR" ? null : error;
+  const level = failure === null ? "info" : "warn";
   if (log[level] === quiet) return;
   const fields = { ...about(birth), ...(node === null ? {} : { step: node }) };
-  const thrown = error === null ? undefined : reviveFailure(error);
+  const thrown = failure === null ? undefined : reviveFailure(failure);
   logAbout(log, level, fields, `Run ${birth.id} (${birth.workflow}) is paused: ${reason}`, thrown);
 }
 

@@ -8,6 +8,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/handle.js";
 import { Pawl } from "../connect.js";
+import { InvalidStateError } from "../core/errors.js";
 import { seededRandom } from "../core/ids.js";
 import { checkOptions } from "../core/options.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/as-definition.js";
@@ -95,7 +96,7 @@ export async function crashTest<Input, Output>(
         before === after
           ? `made compare() say no (it was ${after} both times)`
           : `changed its result: ${before} became ${after}`;
-      throw new Error(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
+      throw new InvalidStateError(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
     }
     const { status, output, commits } = undisturbed;
     return { status, output, commits, points: points.length };
@@ -159,7 +160,7 @@ class Trial<Input, Output> {
   async run(point: Point | null): Promise<Ending<Output> & { readonly commits: number }> {
     await this.#options.setup?.();
     const mortal = new MortalStore(this.#store, point);
-    let pawl = new Pawl(mortal.store, silent);
+    let pawl = neverRechecking(mortal.store);
     let worker = await this.#worker(pawl);
     // Started elsewhere, so that the crash cannot take the start with it.
     const starter = new Pawl(this.#store, silent);
@@ -176,7 +177,7 @@ class Trial<Input, Output> {
       if (nextDueAt === "dead") {
         death = null;
         await mortal.bury(this.#store);
-        pawl = new Pawl(this.#store, silent);
+        pawl = neverRechecking(this.#store);
         worker = await this.#worker(pawl);
         continue;
       }
@@ -197,7 +198,7 @@ class Trial<Input, Output> {
       status === "paused"
         ? `it is paused: ${pauseReason}`
         : `it waits for ${JSON.stringify(waitingFor)}. \`drive\` sends the signals it needs.`;
-    throw new Error(`"${this.#definition.name}" does not end ${where}: ${why}`);
+    throw new InvalidStateError(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
   async #worker(pawl: Pawl): Promise<Worker> {
@@ -208,6 +209,9 @@ class Trial<Input, Output> {
     return worker.startDriven(this.#clock.read);
   }
 }
+
+/** `drive` ends the pauses: a run that is looked at every hour would never count as idle. */
+const neverRechecking = (store: Store) => new Pawl(store, silent, null, null, null);
 
 /** A store that stops answering its worker at a chosen commit. */
 class MortalStore {

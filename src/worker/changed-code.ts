@@ -1,14 +1,19 @@
 /** The code may have another shape than when the run was last executed: what that means for it is told in its log, once. */
 import { event } from "../core/event.js";
-import { type ShapeChange, shapeChange } from "../core/shape.js";
+import { nodesByKey } from "../core/renamed-nodes.js";
+import { type ShapeChange, shapeChange, undeclared } from "../core/shape.js";
 import { isDeclared } from "./declared.js";
-import { nodesByKey } from "./renamed-nodes.js";
 import type { Turn } from "./turn.js";
 
 export function noteChangedCode(turn: Turn): void {
   const { state } = turn;
   const { declared, name } = turn.definition;
-  if (declared === null || state.shape === null || state.shape === declared.signature) return;
+  if (state.shape === null || state.shape === (declared?.signature ?? undeclared)) return;
+  if (declared === null) {
+    // A function has taken the place of a class or a graph: what it does from here on is no part of their proof.
+    turn.outbox.events.push(event("shape.changed", {}, { shape: undeclared }));
+    return turn.log.warn(`Run ${turn.runId}: "${name}" declares no steps any more.`);
+  }
   const change = shapeChange(
     nodesByKey(declared.nodes, turn),
     state,

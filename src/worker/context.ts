@@ -19,6 +19,7 @@ import type {
   MapOptions,
   MapResult,
   RaceWinner,
+  ResumedBy,
   SignalName,
   StepOptions,
   StepTools,
@@ -26,7 +27,9 @@ import type {
   WorkflowContext,
 } from "../define/context.js";
 import { mapChildren, startChild } from "./children.js";
+import type { Body } from "./execution.js";
 import { copyOfInput } from "./given.js";
+import { withHooks } from "./hooked-step.js";
 import { followedExecution, nestedCall } from "./nested-calls.js";
 import type { Scope } from "./scope.js";
 import { callStep, TurnExecution } from "./step.js";
@@ -88,14 +91,26 @@ class Context implements WorkflowContext<any> {
     return (this.#scope.execution ?? this.#turn).log;
   }
 
+  get resumedBy(): ResumedBy | null {
+    return this.#scope.execution === null ? this.#turn.resumedBy("") : this.#scope.execution.resumedBy;
+  }
+
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("step", name, fn);
-    return callStep(this.#scope, name, fn, options) as Promise<T>;
+    return callStep(this.#scope, name, this.#hooked(fn), options) as Promise<T>;
   }
 
   transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("transaction", name, fn);
-    return callStep(this.#scope, name, fn as never, options, "transaction") as Promise<T>;
+    return callStep(this.#scope, name, this.#hooked(fn as never), options, "transaction") as Promise<T>;
+  }
+
+  /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
+  #hooked(body: Body): Body {
+    const { definition, course } = this.#turn;
+    const { hooks, declared } = definition;
+    if (hooks === null || declared !== null || course.failing) return body;
+    return withHooks(hooks, this.#turn, body, createContext);
   }
 
   /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */

@@ -4,6 +4,7 @@ import type { FrozenDag } from "../core/dag.js";
 import { dataOf, event } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { type FlowAction, FlowSignal } from "../core/flow-control.js";
+import { keysOfNames } from "../core/renamed-nodes.js";
 import { routeOf } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { StepOp } from "../core/state.js";
@@ -23,7 +24,6 @@ import { openCheckpoints } from "./checkpoints.js";
 import { createContext } from "./context.js";
 import { Dispatcher } from "./dispatch.js";
 import type { Execution } from "./execution.js";
-import { keysOfNames } from "./renamed-nodes.js";
 import { keysOfBody, type ReplayGate } from "./replay-gate.js";
 import { Scope } from "./scope.js";
 import { historyOf, Step, type TurnExecution } from "./step.js";
@@ -223,6 +223,9 @@ function described(execution: TurnExecution, name: string): StepScope["execution
     progress,
     get abortSignal() {
       return (execution as Execution).abortSignal;
+    },
+    get resumedBy() {
+      return (execution as Execution).resumedBy;
     },
   };
 }

@@ -46,7 +46,7 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
   warnOfNonsense(turn, error, "its code");
   if (isPassing(error) && (await putOff(turn, error))) return;
   if (leavesOver(turn, error)) return;
-  if (error instanceof PauseError) return rest(turn, pausedBy(error, {}));
+  if (error instanceof PauseError) return rest(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
   await fail(turn, error);
 }
 

@@ -1,7 +1,7 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
 import { TimeoutError } from "../core/errors.js";
 import type { FlowSignal } from "../core/flow-control.js";
-import type { Logger, StepTools } from "../define/context.js";
+import type { Logger, ResumedBy, StepTools } from "../define/context.js";
 import { boundLogger } from "../telemetry/safe-logger.js";
 
 export interface ExecutionHost {
@@ -14,6 +14,8 @@ export interface ExecutionHost {
   /** In tests, the time that passes only when the test says so. */
   readonly virtualNow: number | null;
   progress(node: string, done: number, total?: number, message?: string): void;
+  /** The signal that ended the pause which this step had asked for. */
+  resumedBy(node: string): ResumedBy | null;
 }
 
 export type Body = (step: StepTools) => unknown;
@@ -33,6 +35,7 @@ export class Execution implements StepTools {
   #abortReason: unknown;
   #aborted = false;
   #timer: NodeJS.Timeout | undefined;
+  #resumedBy: ResumedBy | null | undefined;
 
   constructor(host: ExecutionHost, key: string, attempt: number) {
     this.#host = host;
@@ -61,6 +64,12 @@ export class Execution implements StepTools {
   /** Its lines are known by run, step and attempt, where the logger can do that. */
   get log(): Logger {
     return (this.#log ??= boundLogger(this.#host.log, { step: this.key, attempt: this.attempt }));
+  }
+
+  /** Read once: the log forgets it when the step ends, and its body may look at it later. */
+  get resumedBy(): ResumedBy | null {
+    if (this.#resumedBy === undefined) this.#resumedBy = this.#host.resumedBy(this.key);
+    return this.#resumedBy;
   }
 
   /** Bound, because code takes it out by name: `({ progress }) => …`. */

@@ -1,11 +1,11 @@
 /** What each node of a run comes after: by the graph that was imported, the one it was born with, or its code. */
 import type { ParentsOf } from "../core/ancestry.js";
 import { dagOf, parentsInDag, parentsOfNodes } from "../core/dag.js";
+import { nodesByKey } from "../core/renamed-nodes.js";
 import type { RunState } from "../core/state.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { RunRecord } from "../store/store.js";
 import type { Given } from "./given.js";
-import { nodesByKey } from "./renamed-nodes.js";
 
 /** Looked up when it is first asked for, and again when a graph was imported meanwhile. */
 export function parentsIn(run: RunRecord, state: RunState, given: Given, definition: WorkflowDefinition): ParentsOf {

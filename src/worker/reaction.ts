@@ -32,17 +32,18 @@ export function consequenceOf(
   { react, explain, postponed, ...facts }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
-  const worker = turn.host.workerName;
+  const { recheckPausedMs, workerName: worker } = turn.host;
+  const how = { explain, worker, recheckPausedMs, ...facts };
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.counts || !isPutOffTooOften(postponed))
-      return eventsOf(reaction, { error, execution, explain, worker, ...facts });
-    const tooOften = () => putOffTooOften(`Step "${key}"`, error);
-    return eventsOf({ kind: "pause" }, { error, execution, explain: tooOften, worker, ...facts });
+      return eventsOf(reaction, error, execution, how);
+    const tooOften = { ...how, explain: () => putOffTooOften(`Step "${key}"`, error) };
+    return eventsOf({ kind: "pause" }, error, execution, tooOften);
   } catch (broken) {
     turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, { error, execution, explain, worker, ...facts });
+    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, execution, how);
   }
 }
 
@@ -50,15 +51,24 @@ interface Consequence {
   readonly events: readonly NewEvent[];
   /** What the whole run is to do about it. */
   readonly signal: FlowSignal | null;
+  /** False: the step asked for a pause, which is no failure. */
+  readonly isFailure: boolean;
 }
 
-interface Failed extends Pick<ThrownFrom, "explain" | "spent" | "moved"> {
-  readonly error: unknown;
-  readonly execution: Execution;
+interface How extends Pick<ThrownFrom, "explain" | "spent" | "moved"> {
   readonly worker: string;
+  readonly recheckPausedMs: number | null;
 }
 
-function eventsOf(reaction: Reaction, { error, execution, explain, spent, moved, worker }: Failed): Consequence {
+/** A step that asks for a pause has not failed: its execution ends as one that called `pause()`. */
+function asksForPause(error: PauseError, execution: Execution, { recheckPausedMs }: How): Consequence {
+  const { key: node, attempt, elapsedMs: ms } = execution;
+  const ended = event("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
+  return { events: [ended, pausedBy(error, { node }, recheckPausedMs)], signal: null, isFailure: false };
+}
+
+function eventsOf(reaction: Reaction, error: unknown, execution: Execution, how: How): Consequence {
+  const { explain, spent, moved, worker } = how;
   const failure = toFailure(error);
   const ended = {
     error: failure,
@@ -78,6 +88,7 @@ function eventsOf(reaction: Reaction, { error, execution, explain, spent, moved,
     case "fail":
       return only(event("step.failed", place(timedOut ?? "failed_by_exception"), ended));
     case "pause": {
+      if (error instanceof PauseError && !spent) return asksForPause(error, execution, how);
       const data = { ...ended, retryMs: 0, transient: true };
       return only(
         event("step.failed", place(timedOut ?? "paused_by_exception"), data),
@@ -88,17 +99,17 @@ function eventsOf(reaction: Reaction, { error, execution, explain, spent, moved,
       return only(event("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
     case "cancel": {
       const signal = new FlowSignal({ kind: "cancel", reason: failure.message });
-      return { events: [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)], signal };
+      const events = [event("step.failed", place(timedOut ?? "canceled_by_exception"), ended)];
+      return { events, signal, isFailure: true };
     }
     default:
       throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
   }
 }
 
-const only = (...events: NewEvent[]): Consequence => ({ events, signal: null });
+const only = (...events: NewEvent[]): Consequence => ({ events, signal: null, isFailure: true });
 
 function paused(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
-  if (error instanceof PauseError) return pausedBy(error, { node: step });
   const failure = toFailure(error);
   const reason = explain?.(error) ?? `Step "${step}" failed: ${failure.message}`;
   return event("run.paused", { node: step }, { reason, error: failure });

@@ -2,7 +2,6 @@
 import { isCompensation, openCompensations } from "../core/compensation.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { stepsWhoseJobsEnded } from "../core/job-runs.js";
-import { waitingFor } from "../core/waiting.js";
 import { cancel, cancelAtOnce, fail } from "./ending.js";
 import { isNewsForCode } from "./parking.js";
 import type { Turn } from "./turn.js";
@@ -49,16 +48,23 @@ function settlesJobs({ codeRuns, deliveries, state, course }: Turn): boolean {
   return true;
 }
 
-/** Only some of the steps that the run was paused at were released, and nothing else is left to do: it is paused at the others. */
+/**
+ * Only some of the steps that the run was paused at were released, and the code asks for nothing else: the run is paused at the
+ * others. What it does not ask for (a step that now comes after one that is held) counts for nothing, although it may be due.
+ */
 function pauseAgain(turn: Turn): boolean {
   const { state, outbox, answers } = turn;
-  if (!outbox.empty || waitingFor(state).length > 0) return false;
-  for (const [key, op] of state.ops) {
-    if (op.kind !== "step" || op.held === null || !answers.pending.has(key)) continue;
-    turn.hold(op.held.reason, op.held.error, key);
-    return true;
+  let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
+  for (const key of answers.pending.keys()) {
+    const op = state.ops.get(key);
+    if (op?.kind !== "step" || op.held === null) return false;
+    stuck ??= { key, ...op.held };
   }
-  return false;
+  if (stuck === null) return false;
+  // What is in there may be no more than a word about changed code: the state has to know it first.
+  if (!outbox.empty) void turn.submit([]).then(() => turn.stir());
+  else turn.hold(stuck.reason, stuck.error, stuck.key);
+  return true;
 }
 
 /** A wait that is about to begin may be for a signal that came before it: it is decided as soon as the wait is in the log. */

@@ -9,8 +9,9 @@ import { predecessorOf } from "../core/lineage.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../store/store.js";
-import { tellOfRun } from "../telemetry/tell.js";
+import { tellOfCommit, tellOfRun } from "../telemetry/tell.js";
 import { Committer, type StartReceipt } from "./committer.js";
+import { damagedRun } from "./damaged-run.js";
 import type { JobInfo } from "./dispatch.js";
 import { inherit, isHeir } from "./inheritance.js";
 import { insist } from "./insist.js";
@@ -36,6 +37,7 @@ export interface SessionOptions {
   readonly maxDeliveries: number;
   readonly replayGraceMs: number;
   readonly graceMs: number;
+  readonly recheckPausedMs: number | null;
   definition(workflow: string, version: string): WorkflowDefinition;
   serves(route: string, version: string): boolean;
   interruptions(): boolean;
@@ -85,6 +87,7 @@ export class Session {
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,
+      recheckPausedMs: options.recheckPausedMs,
       onError: options.onError,
       serves: (route, version) => options.serves(route, version),
       interruptions: () => options.interruptions(),
@@ -132,7 +135,7 @@ export class Session {
   async open(tasks: readonly Claimed[], at: number): Promise<void> {
     const isNew = (task: Claimed) => task.fresh && task.mail === 0 && predecessorOf(task.run) === null;
     for (const task of tasks) {
-      if (isNew(task)) this.#beginTurn({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
+      if (isNew(task)) void this.#beginTurn({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
     }
     const old = tasks.filter((task) => !isNew(task));
     if (old.length === 0) return;
@@ -157,7 +160,7 @@ export class Session {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
       if (receipt.refusal === null) {
         tellOfRun(this.#options.log, run, "pending", receipt.at);
-        this.#beginTurn({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
+        void this.#beginTurn({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
       }
       return receipt;
     });
@@ -215,7 +218,7 @@ export class Session {
         hasOnFailure: onFailure !== null,
         insist: (read) => this.#insist(read),
       });
-      if (inherited.kind === "inherited") this.#beginTurn({ ...opening, log: inherited.log });
+      if (inherited.kind === "inherited") await this.#beginTurn({ ...opening, log: inherited.log });
       else if (inherited.kind === "again") await this.#reopen(run.id);
       else onRoom(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
@@ -225,7 +228,7 @@ export class Session {
     }
   }
 
-  #beginTurn(opening: Opening): void {
+  #beginTurn(opening: Opening): void | Promise<void> {
     if (this.#dead) return;
     const { run } = opening;
     let turn: Turn;
@@ -233,8 +236,7 @@ export class Session {
       turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), opening);
     } catch (error) {
       // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
-      void this.#hold(run.id, opening.log.at(-1)?.seq ?? 0, error);
-      return;
+      return this.#holdDamaged(opening, error);
     }
     this.turns.set(run.id, turn);
     pauseIfItFails(turn, () => turn.begin());
@@ -296,6 +298,23 @@ export class Session {
         log.error(`Run ${runId} could not be paused either.`, second);
       }
     });
+  }
+
+  async #holdDamaged(opening: Opening, error: unknown): Promise<void> {
+    const { store, log } = this.#options;
+    const { id, workflow } = opening.run;
+    try {
+      const [row] = await this.#insist(() => store.upkeep.audit.runsById([id]));
+      const { transition, reason } = damagedRun(opening, row?.lastEvent ?? 0, error);
+      const receipt = await this.committer.submit(transition);
+      if (receipt.kind === "unread" || (receipt.kind === "committed" && receipt.kept)) return await this.#reopen(id);
+      if (receipt.kind === "evicted") throw receipt.error;
+      tellOfCommit(log, opening.run, { ...transition, at: receipt.at });
+      const became = transition.next.kind === "finish" ? "canceled" : "paused";
+      log.warn(`Run ${id} (${workflow}) is ${became}: ${reason}`);
+    } catch (second) {
+      if (!this.#dead) log.error(`Run ${id} cannot be read, and could not be paused either.`, second);
+    }
   }
 
   async #hold(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {

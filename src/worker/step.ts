@@ -24,7 +24,7 @@ import { report } from "./report.js";
 import type { Scope } from "./scope.js";
 import { inTransaction } from "./transaction.js";
 import type { Turn } from "./turn.js";
-import { pauseIfItFails } from "./user-code.js";
+import { pauseIfItFails, warnOfNonsense } from "./user-code.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -299,14 +299,15 @@ export class Step {
     if (signal !== null) return this.#leave(execution, signal);
     if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
-    report(turn, error, this.#key, execution.attempt);
     const { explain, job } = this.#settings;
     const spent = job && (execution.jobFailed || error instanceof TimeoutError);
     const moved = execution.checkpoints !== null && !execution.checkpoints.still;
     const history = moved && op !== undefined ? { ...op, streak: 0, postponed: 0, failures: 0, setbacks: 0 } : op;
     const react = () => this.#settings.react(error, history);
     const thrownFrom = { react, explain, postponed: history?.postponed ?? 0, spent, moved };
-    const { events, signal: consequence } = consequenceOf(turn, error, execution, thrownFrom);
+    const { events, signal: consequence, isFailure } = consequenceOf(turn, error, execution, thrownFrom);
+    if (isFailure) report(turn, error, this.#key, execution.attempt);
+    else warnOfNonsense(turn, error, `step "${this.#key}"`);
     this.#record(execution, events, consequence);
   }
 

@@ -37,6 +37,8 @@ export interface TurnHost {
   readonly maxDeliveries: number;
   /** How long code that is at rest may take to make the calls that its log has. */
   readonly replayGraceMs: number;
+  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  readonly recheckPausedMs: number | null;
   /** How long a canceled run waits for its steps to notice. */
   readonly cancelGraceMs: number;
   /** What is known of a workflow that is only named. */

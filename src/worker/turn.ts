@@ -8,7 +8,7 @@
 import type { ParentsOf } from "../core/ancestry.js";
 import { openCompensations } from "../core/compensation.js";
 import { isEnding } from "../core/ending.js";
-import { NonDeterminismError, RunCanceledError } from "../core/errors.js";
+import { ExecutionAbortedError, NonDeterminismError, RunCanceledError } from "../core/errors.js";
 import { dataOf, event, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure, toFailure } from "../core/failure.js";
 import type { FlowSignal } from "../core/flow-control.js";
@@ -17,7 +17,7 @@ import { keyOwner } from "../core/lineage.js";
 import { frozenVersion, graphRoute } from "../core/route.js";
 import { scopeMark } from "../core/scope.js";
 import type { Op, Pause, RunState } from "../core/state.js";
-import type { Logger, WorkflowContext } from "../define/context.js";
+import type { Logger, ResumedBy, WorkflowContext } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { stepping } from "../define/stepping.js";
 import type { NewRun, Next, RunRecord, Transition } from "../store/store.js";
@@ -140,6 +140,12 @@ export class Turn implements JournalOwner, AnswersOwner {
   /** What is done because the run failed is its own: another run failed for another reason. */
   keyOwner(node: string): string {
     return node === this.course.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
+  }
+
+  resumedBy(node: string): ResumedBy | null {
+    const signal = this.state.resumedBy?.get(node);
+    if (signal === undefined) return null;
+    return { signal: signal.name, payload: dataOf(signal, "signal.received").payload };
   }
 
   /** Whether the handler has been called in this turn. */
@@ -542,7 +548,7 @@ export class Turn implements JournalOwner, AnswersOwner {
     this.executions.leave();
     // An error with its stack costs more than a quick step: only if somebody is there to hear it.
     if (this.#controller !== null || this.executions.any) {
-      this.abort(new Error(`Run ${this.runId} is not executed here any more (${parting.how}).`));
+      this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${parting.how}).`));
     }
     this.executions.clear();
     this.host.parted(this, parting);
@@ -660,7 +666,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   hold(reason: string, error: Failure | null, node?: string): void {
     if (this.over || this.course.holding || this.state.paused !== null) return;
     this.course.holding = true;
-    this.abort(new Error(reason));
+    this.abort(new ExecutionAbortedError(reason));
     const paused = event(
       "run.paused",
       node === undefined ? {} : { node },

@@ -1,7 +1,7 @@
 /** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
 import { hostname } from "node:os";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { InvalidInputError, InvalidStateError } from "../core/errors.js";
+import { ExecutionAbortedError, InvalidInputError, InvalidStateError } from "../core/errors.js";
 import { checkName } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import type { AnyWorkflow } from "../define/as-definition.js";
@@ -77,6 +77,8 @@ export interface WorkerServices {
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
   registration(name: string): Promise<Registered | null>;
   readonly onError: ErrorReporter | null;
+  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  readonly recheckPausedMs: number | null;
   /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
   readonly address: StoreAddress | null;
   /** Deletes what is older than the retention, if there is one. */
@@ -230,7 +232,7 @@ export class Worker {
       this.#services.log.warn(
         `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
       );
-    session.abort(new Error("The worker stops."));
+    session.abort(new ExecutionAbortedError("The worker stops."));
   }
 
   async #retire(session: Session): Promise<void> {
@@ -277,6 +279,7 @@ export class Worker {
       replayGraceMs: this.#replayGraceMs,
       graceMs: this.#graceMs,
       onError: this.#services.onError,
+      recheckPausedMs: this.#services.recheckPausedMs,
       serves: (route, version) => this.#repertoire.serves(route, version),
       interruptions: () => this.#oneStep === null,
       crowded: () => this.#claiming.crowded,

@@ -5,6 +5,7 @@ import {
   type ErrorContext,
   type ExceptionAction,
   type ExceptionPolicy,
+  GraphError,
   PauseError,
   PermanentError,
   type StepDeclarationOptions,
@@ -136,7 +137,7 @@ describe("every way to say what an exception means", () => {
 });
 
 describe("the most specific wins", () => {
-  const cases: readonly [string, unknown, Said, ExceptionAction][] = [
+  const cases: readonly [string, unknown, Said, ExceptionAction | "work 1 canceled workflow_paused"][] = [
     [
       "the step's blanket over the class's",
       new Error("boom"),
@@ -244,7 +245,12 @@ describe("the most specific wins", () => {
       { step: { onException: () => undefined }, classOptions: { onException: "skip" } },
       "skip",
     ],
-    ["a PauseError's own meaning over a blanket", new PauseError("ask"), { step: { onException: "skip" } }, "pause"],
+    [
+      "a PauseError's own meaning over a blanket",
+      new PauseError("ask"),
+      { step: { onException: "skip" } },
+      "work 1 canceled workflow_paused",
+    ],
     [
       "a PermanentError's own meaning over a blanket",
       new PermanentError("no"),
@@ -278,6 +284,14 @@ describe("the most specific wins", () => {
   ];
   test.each(cases)("%s", async (_name, error, said, expected) => {
     expect(await reactionTo(error, said)).toBe(expected);
+  });
+
+  test.each([
+    [{ onException: "reattempt" } as const, "pause"],
+    [{ onException: "reattempt", terminalAction: "cancel" } as const, "cancel"],
+    [{ onException: "skip" } as const, "skip"],
+  ])("a GraphError is never tried again: with %o it is a %s", async (step, expected) => {
+    expect(await reactionTo(new GraphError("no such node"), { step })).toBe(expected);
   });
 
   test("a rule for TimeoutError catches the step's time limit", async () => {

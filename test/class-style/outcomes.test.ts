@@ -117,7 +117,7 @@ const rows: readonly Row[] = [
     workflow: working(() => {
       throw new PauseError("ask");
     }),
-    execution: "failed paused_by_exception",
+    execution: "canceled workflow_paused",
     runThen: "paused",
   },
   {

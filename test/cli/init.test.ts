@@ -170,6 +170,14 @@ forEachStore(
         // Runs by the application's own keys.
         const [row] = await sql.query(`SELECT * FROM pawl_${(type as string).toLowerCase()}_runs`);
         expect(row).toMatchObject({ run_id: ended.id, workflow: name, status: "completed" });
+        if (kind === "mysql") {
+          const columns = await sql.query(
+            `SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = DATABASE()
+              AND table_name = 'pawl_${(type as string).toLowerCase()}_runs' AND column_name IN ('run_id', 'workflow', 'status')`,
+          );
+          // Clients show what is binary as bytes.
+          expect(columns.map((one) => one.type)).toEqual(["varchar", "varchar", "varchar"]);
+        }
         await sql.close();
       });
     }

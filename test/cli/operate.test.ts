@@ -110,6 +110,26 @@ test("runs lists a damaged run with the others, and says which field cannot be r
   }
 });
 
+test("show says why a run whose log is damaged is paused, and cancel ends it", async () => {
+  const { folder, ids } = await stockedFolder();
+  try {
+    const reason = `Run ${ids.held} cannot be read: event 1 of its log is damaged (its row cannot be read).`;
+    const note = JSON.stringify({ news: -1, for: [], paused: reason, pausedAt: 1_700_000_000_000 });
+    await alter(folder, `UPDATE pawl_events SET type = 'batch', data = '{' WHERE run_id = '${ids.held}'`);
+    await alter(folder, `UPDATE pawl_runs SET waiting = '${note}' WHERE id = '${ids.held}'`);
+    expect(await folder.text("show", ids.held)).toContain(
+      `until its log is repaired and somebody resumes it: ${reason}`,
+    );
+    expect(await folder.complaint("resume", ids.held)).toBe(
+      `${reason} Restore what is missing and resume(), or end the run with cancel().`,
+    );
+    await folder.text("cancel", ids.held);
+    expect(await folder.json("show", ids.held)).toMatchObject({ status: "canceled", executions: [] });
+  } finally {
+    await folder.remove();
+  }
+});
+
 test("doctor and migrate say that the tables are newer than this program", async () => {
   const folder = newFolder();
   expect(await folder.text("migrate")).toContain("applied migration");

@@ -92,7 +92,7 @@ test("a pause because of an error is a warning; one by ctx.pause() or an operato
   await waiting.pause("lunch");
   expect(lines).toEqual([
     ["warn", expect.stringMatching(new RegExp(`^Run ${broken.id} \\(Broken\\) is paused: .*out of order`))],
-    ["warn", expect.stringMatching(new RegExp(`^Run ${asked.id} \\(approval\\) is paused: .*approve it`))],
+    ["info", expect.stringMatching(new RegExp(`^Run ${asked.id} \\(approval\\) is paused: .*approve it`))],
     ["info", `Run ${waiting.id} (waits) is paused: lunch`],
   ]);
 });

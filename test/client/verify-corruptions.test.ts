@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { event } from "../../src/core/event.js";
 import { childRunId } from "../../src/core/ids.js";
+import { successorNode } from "../../src/core/lineage.js";
 import type { NewEvent, NewRun, Next, RunRecord } from "../../src/store/store.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { forEachStore } from "../stores/harness.js";
@@ -20,6 +21,7 @@ interface Corruption {
 const nobody = "01990000-0000-7000-8000-000000000001";
 const nobody3 = "01990000-0000-7000-8000-000000000003";
 const nobody2 = "01990000-0000-7000-8000-000000000002";
+const nobody4 = "01990000-0000-7000-8000-000000000004";
 
 function corruptions({ runs }: EveryKindOfRun): Corruption[] {
   const idsOf = (list: readonly { readonly id: string }[]) =>
@@ -31,6 +33,11 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
   const delayed = idsOf(runs.delayed);
   const crowd = idsOf(runs.crowd);
   const [hero, otherHero] = idsOf(runs.heroes);
+  const chains = idsOf(runs.chains);
+  const graphs = idsOf(runs.graphs);
+  /** In the events of one step, whether they are rows of their own or share one with others. */
+  const forge = (id: string, from: string, to: string) =>
+    `UPDATE pawl_events SET data = replace(data, '${from}', '${to}') WHERE run_id = '${id}'`;
   const childOf = (parent: string, node: string, index = 0) => childRunId(parent, node, index);
   const run = (id: string, change: string) => `UPDATE pawl_runs SET ${change} WHERE id = '${id}'`;
   const task = (id: string, change: string) => `UPDATE pawl_tasks SET ${change} WHERE run_id = '${id}'`;
@@ -143,6 +150,11 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       expected: [`run.parent_missing ${heldOfOther}`, `run.parent ${heldOfOther}`],
     },
     {
+      name: "the run that a retry goes on for is deleted with all its rows",
+      statements: ["runs", "events"].map((table) => gone(table, failed[3])),
+      expected: [`run.predecessor_missing ${runs.forked.id}`],
+    },
+    {
       name: "a task belongs to a worker that is unknown",
       statements: [task(runs.keyed.id, "state = 2, owner = 'ghost', epoch = 1")],
       expected: [`task.owner ${runs.keyed.id}`],
@@ -247,6 +259,44 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       besides: [`task.due ${runs.saga.id}`],
     },
     {
+      name: "an output of a class's step was changed",
+      statements: [forge(chains[0], "genuine draft", "forged draft")],
+      expected: [`log.ancestry ${chains[0]}`],
+    },
+    {
+      name: "a class's step claims to be another attempt",
+      statements: [
+        `UPDATE pawl_events SET attempt = 7 WHERE run_id = '${chains[1]}' AND type = 'step.completed' AND node = 'review'`,
+        forge(chains[1], '"review",1,"success"', '"review",7,"success"'),
+      ],
+      expected: [`log.ancestry ${chains[1]}`],
+    },
+    {
+      name: "a step of a graph says that it was built upon something else",
+      statements: [forge(graphs[0], "genuine sand", "forged sand")],
+      expected: [`log.ancestry ${graphs[0]}`],
+    },
+    {
+      name: "the last output of a graph was changed",
+      statements: [forge(graphs[1], "genuine lens", "forged lens")],
+      expected: [`log.ancestry ${graphs[1]}`],
+    },
+    {
+      name: "the hash of a step is missing",
+      statements: [
+        `UPDATE pawl_events SET data = '{"ms":0,"output":"genuine glass"}' WHERE run_id = '${graphs[2]}' AND node = 'glass'`,
+      ],
+      expected: [`log.ancestry ${graphs[2]}`],
+    },
+    {
+      name: "a step names another parent",
+      statements: [
+        `UPDATE pawl_events SET data = '{"hash":"${"0".repeat(64)}","ms":0,"output":"genuine glass"}'
+          WHERE run_id = '${graphs[3]}' AND node = 'glass'`,
+      ],
+      expected: [`log.ancestry ${graphs[3]}`],
+    },
+    {
       name: "the row of a worker cannot be read",
       statements: ["UPDATE pawl_workers SET routes = '{'"],
       expected: ["row.unreadable null"],
@@ -322,6 +372,7 @@ forEachStore((kind) => {
     const starts: NewRun[] = [
       { ...born, id: nobody, due: { kind: "held" } },
       { ...born, id: nobody2, input: "{", heroKey: "other", due: { kind: "now" } },
+      { ...born, id: nobody4, due: { kind: "now" }, parentNode: successorNode(null, nobody3) },
       { ...born, id: childRunId(nobody3, "x", 0), due: { kind: "now" }, parentId: nobody3, parentNode: "x" },
     ];
     await w.store.commit({ fence: null, transitions: [], starts });
@@ -339,6 +390,7 @@ forEachStore((kind) => {
         `row.unreadable ${nobody2}`,
         `run.hero_key ${nobody2}`,
         `run.parent_missing ${childRunId(nobody3, "x", 0)}`,
+        `run.predecessor_missing ${nobody4}`,
       ].sort(),
     );
   });

@@ -51,6 +51,21 @@ class Import extends Workflow {
   }
 }
 
+/** A chain and a graph whose outputs are built upon each other; between two steps the run is parked. */
+class Proof extends Workflow {
+  static {
+    this.step("draft", () => "genuine draft");
+    this.step("review", { wait: "1 hour" }, () => "genuine review");
+    this.step("publish", { wait: "1 hour" }, () => "genuine issue");
+  }
+}
+const [sand, glass] = [step("sand", () => "genuine sand"), step("glass", () => "genuine glass")];
+const lens = step("lens", async (ctx) => {
+  await ctx.sleep("polish", "1 hour");
+  return "genuine lens";
+});
+const proof = graph("proof", [sand, glass.after(sand), lens.after(sand, glass)]);
+
 const declared = graph("declared", [step("one", () => 1), step("two", () => 2)]);
 
 export async function everyKindOfRun(kind: StoreKind) {
@@ -58,7 +73,7 @@ export async function everyKindOfRun(kind: StoreKind) {
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
   const { pawl, clock } = w;
-  const served = [busy, child, steps, failing, waiter, crowd, stranded, saga, Import, declared];
+  const served = [busy, child, steps, failing, waiter, crowd, stranded, saga, Import, declared, Proof, proof];
   const worker = await w.worker(served, { jobs: [double] });
   const nodes = (g: Parameters<Parameters<typeof pawl.build>[1]>[0]) => {
     const a = g.node("a", { job: double, args: { n: 1 } });
@@ -85,6 +100,8 @@ export async function everyKindOfRun(kind: StoreKind) {
     saga: await pawl.start(saga, 1),
     imported: await pawl.start(Import),
     declared: await pawl.start(declared),
+    chains: await many(() => pawl.start(Proof)),
+    graphs: await many(() => pawl.start(proof)),
     built: await pawl.build("built", nodes),
     stored: await pawl.build("stored", nodes, { start: false }),
   };

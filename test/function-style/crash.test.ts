@@ -228,7 +228,7 @@ test("that a run is paused is told in the log, once, whoever or whatever paused 
   await second.signal("go");
   await settle();
   expect(said).toEqual([
-    `warn: Run ${first.id} (by-itself) is paused: The bank is closed.`,
+    `info: Run ${first.id} (by-itself) is paused: The bank is closed.`,
     `info: Run ${third.id} (on-purpose) is paused: look at it`,
     expect.stringContaining(`warn: Run ${second.id} (renamed) is paused: `),
   ]);

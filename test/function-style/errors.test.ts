@@ -149,7 +149,7 @@ describe("PauseError", () => {
       node: "call",
       data: { reason: "the account is locked" },
     });
-    expect(await run.executions()).toMatchObject([{ state: "failed", outcome: "paused_by_exception" }]);
+    expect(await run.executions()).toMatchObject([{ state: "canceled", outcome: "workflow_paused", error: null }]);
     await t.advance("100 days");
     expect(calls).toBe(1);
     repaired = true;

@@ -181,11 +181,14 @@ describe("the output", () => {
   test("of a step that does not come before is not to be had, and the error says what to do", async () => {
     const a = note("a");
     const b = step("b", (ctx) => ctx.output(a));
-    const wrong = graph("wrong", [a, b], { retry: { attempts: 1 } });
+    const wrong = graph("wrong", [a, b], { retry: { initial: 0 } });
     const t = await start(wrong);
     const run = await t.pawl.start(wrong);
     await t.settle();
     expect((await errorOf(run.result())).cause.message).toContain("which does not come before it; say .after(a)");
+    expect((await run.executions()).filter(({ step: name }) => name === "b")).toMatchObject([
+      { attempt: 1, state: "failed", outcome: "failed_by_exception" },
+    ]);
   });
 
   test("of a step that was skipped is an error, or undefined if one asks for that", async () => {

@@ -246,4 +246,15 @@ describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader
     const [row] = await scribe.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
     expect(row?.n).toBe(1);
   });
+
+  test("every column that people read is text; only run_id is binary, so that one run can be searched for", async () => {
+    const scribe = await Scribe.on("mysql");
+    onTestFinished(() => scribe.close());
+    const columns = await scribe.sql.query(
+      `SELECT column_name AS name, data_type AS type FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND table_name = 'pawl_step_executions' ORDER BY ordinal_position`,
+    );
+    expect(columns.filter(({ type }) => /binary|blob/.test(String(type))).map(({ name }) => name)).toEqual(["run_id"]);
+    expect(columns.map(({ name }) => name)).toContain("hero_id");
+  });
 });

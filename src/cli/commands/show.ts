@@ -1,3 +1,4 @@
+import { DamagedDataError } from "../../core/errors.js";
 import { command } from "../command.js";
 import { drawRun } from "../draw-run.js";
 import { withRun } from "../find-run.js";
@@ -20,8 +21,8 @@ export const show = command({
       }
       const info = await run.get();
       const [executions, nodes, progress, explanation] = await Promise.all([
-        run.executions(),
-        run.nodes(),
+        run.executions().catch(noneIfDamaged),
+        run.nodes().catch(noneIfDamaged),
         run.progress(),
         run.explain(),
       ]);
@@ -30,3 +31,9 @@ export const show = command({
       );
     }),
 });
+
+/** Why it is damaged is in the explanation, as long as there is one. */
+function noneIfDamaged(error: unknown): never[] {
+  if (error instanceof DamagedDataError) return [];
+  throw error;
+}

@@ -20,10 +20,10 @@ export const verify = command({
       // A run that does not exist would differ in nothing.
       if (id !== undefined) await pawl.run(id).status();
       const found = await pawl.verify(id);
-      const { runs, events, differences, found: many } = found;
+      const { runs, events, differences, found: many, unchecked } = found;
       const looked = `${count(runs, "run")}, ${count(events, "event")}`;
       out.print(found, () => {
-        if (differences.length === 0) return `${looked}: the tables say what the logs say.`;
+        if (differences.length === 0) return [`${looked}: the tables say what the logs say.`, ...unknown(unchecked)];
         const rows = differences.map(({ kind, text }) => [kind, text]);
         const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: false });
         const more = many - differences.length;
@@ -32,6 +32,14 @@ export const verify = command({
       if (many > 0) throw new CliError(`${looked}: ${count(many, "difference")}.`);
     }),
 });
+
+/** Of runs that were executed before the steps of their workflow were written down, say. */
+const unknown = (unchecked: number) =>
+  unchecked === 0
+    ? []
+    : [
+        `${count(unchecked, "step")} could not be checked against what came before: the graph of that time is not known.`,
+      ];
 
 const columns = [
   { title: "kind", whole: true },

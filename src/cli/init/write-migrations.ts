@@ -62,9 +62,12 @@ function heroRuns(hero: HeroTable, schema: string | undefined) {
     sqlite: `CAST(${key} AS TEXT)`,
     mysql: `CAST(CAST(${key} AS CHAR) AS BINARY)`,
   };
+  // Binary there, so that every byte counts; to people, and to the clients that they use, these are texts.
+  const shown = (column: string) => (hero.database === "mysql" ? `CONVERT(r.${column} USING utf8mb4)` : `r.${column}`);
   const text = `-- The runs about each row of ${hero.table.replace(/\s+/g, " ")}, for queries of your own. Pawl does not need it.
 CREATE VIEW ${inSchema(name)} AS
-SELECT ${key} AS ${quote(`${snakeCase(type)}_id`)}, r.id AS run_id, r.workflow, r.status, r.created_at, r.finished_at
+SELECT ${key} AS ${quote(`${snakeCase(type)}_id`)}, ${shown("id")} AS run_id, ${shown("workflow")} AS workflow,
+  ${shown("status")} AS status, r.created_at, r.finished_at
 FROM ${inSchema(hero.table)} h
 JOIN ${inSchema("pawl_runs")} r ON r.hero_type = '${type}' AND r.hero_id = ${asText[hero.database]};
 `;

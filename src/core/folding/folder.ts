@@ -27,6 +27,8 @@ export function forget(state: RunState, scope?: string): void {
     const step = scope.slice(0, -scopeMark.length);
     state.stepGenerations.set(step, (state.stepGenerations.get(step) ?? 0) + 1);
   }
+  for (const key of state.resumedBy?.keys() ?? [])
+    if (scope === undefined || key.startsWith(scope)) state.resumedBy?.delete(key);
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
     // An attempt that was announced and never came has its number all the same.

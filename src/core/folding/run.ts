@@ -21,9 +21,14 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     state.input = acceptedInput(dataOf(event, "input.checked"));
   },
   "run.forked": (state, event) => {
-    const { from, root, roots = {}, redo, children = {} } = dataOf(event, "run.forked");
+    const { from, root, roots = {}, redo, children = {}, hashes = {} } = dataOf(event, "run.forked");
     state.forkedFrom = from;
-    state.lineage = { root, roots: new Map(Object.entries(roots)), children: new Map(Object.entries(children)) };
+    state.lineage = {
+      root,
+      roots: new Map(Object.entries(roots)),
+      children: new Map(Object.entries(children)),
+      hashes: new Map(Object.entries(hashes)),
+    };
     state.redo = new Set(redo);
   },
   "shape.changed": (state, event) => {
@@ -48,6 +53,7 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
     const stuck = event.node === null ? undefined : state.ops.get(event.node);
     if (stuck?.kind === "step" && stuck.phase === "again") stuck.held = { reason, error: error ?? null };
+    state.resumedBy?.delete(event.node ?? "");
     state.paused = {
       reason,
       at: event.at,
@@ -77,7 +83,7 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
       state.postponed = 0;
       state.blocked = null;
     }
-    if (signal !== undefined) takeSignal(state, signal);
+    if (signal !== undefined) (state.resumedBy ??= new Map()).set(state.paused?.node ?? "", takeSignal(state, signal));
     state.paused = null;
     state.news += 1;
   },

@@ -121,6 +121,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   op.held = null;
   op.job = null;
   op.data = event.data;
+  state.resumedBy?.delete(keyOf(event));
   if (phase === "completed" && state.steps !== null) op.hash = hashIn(event.data);
   if (phase === "completed" && event.data?.startsWith(undoMark) === true) state.undoable.push(keyOf(event));
   if (state.steps !== null) withdrawWithin(state, keyOf(event));

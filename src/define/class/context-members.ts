@@ -1,4 +1,5 @@
 /** What an instance of a workflow class has of its context: all of it. */
+import { InvalidStateError } from "../../core/errors.js";
 import type { WorkflowContext } from "../context.js";
 
 /** Everything of `ctx`: what a step asks for through it is recorded as a part of the step. */
@@ -27,7 +28,9 @@ class ContextMembers {
   static {
     contextOf = (instance) => {
       if (instance.#binding !== null) return instance.#binding.ctx;
-      throw new TypeError("An instance of a workflow works only in its steps: Pawl makes one for each execution.");
+      throw new InvalidStateError(
+        "An instance of a workflow works only in its steps: Pawl makes one for each execution.",
+      );
     };
   }
 
@@ -48,6 +51,7 @@ const members = {
   executionId: "value",
   abortSignal: "value",
   log: "value",
+  resumedBy: "value",
   step: "method",
   transaction: "method",
   sleep: "method",

@@ -98,6 +98,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     outputSchema: options.output ?? null,
     onFailure: options.onFailure ?? null,
     onError: options.onError ?? null,
+    hooks: null,
     hero: {
       type: heroType === null ? null : checkName("hero type", heroType),
       required: loadHero !== null && !mayProceedWithoutHero,

@@ -1,16 +1,10 @@
 /** Exception policies: what an error in a step means, by the most specific rule that fits it. */
 import { type Duration, parseDuration } from "../../core/duration.js";
-import {
-  InvalidInputError,
-  PauseError,
-  PayloadTooLargeError,
-  PermanentError,
-  SerializationError,
-} from "../../core/errors.js";
+import { InvalidInputError, PauseError, PermanentError } from "../../core/errors.js";
 import { checkOptions } from "../../core/options.js";
 import { promptAnswer } from "../../core/prompt-answer.js";
 import { nextDelay, type RetryPolicy } from "../../core/retry.js";
-import { isPassing } from "../retrying.js";
+import { isHopeless, isPassing } from "../retrying.js";
 import type { Reaction } from "../stepping.js";
 
 /** "pause" for somebody to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
@@ -123,8 +117,7 @@ export function reactTo(
     firstOf(levels, (level) => blanketRule(error, partsOf(level), history)) ?? { action: "pause" };
   if (rule.action !== "reattempt") return { kind: rule.action };
   const limit = rule.maxReattempts ?? firstOf(levels, (level) => level.maxReattempts) ?? defaultMaxReattempts;
-  // What could not be stored will be as unfit for storing the next time.
-  if (history.reattempts >= limit || isUnfit(error))
+  if (history.reattempts >= limit || isHopeless(error))
     return { kind: rule.terminalAction ?? firstOf(levels, (level) => level.terminalAction) ?? "pause" };
   const waitMs =
     rule.wait === undefined
@@ -132,8 +125,6 @@ export function reactTo(
       : parseDuration(rule.wait, "wait of onException");
   return { kind: "reattempt", waitMs, counts: true };
 }
-
-const isUnfit = (error: unknown) => error instanceof SerializationError || error instanceof PayloadTooLargeError;
 
 function firstOf<T>(levels: readonly PolicyLevel[], look: (level: PolicyLevel) => T | undefined): T | undefined {
   for (const level of levels) {

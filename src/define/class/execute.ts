@@ -1,14 +1,10 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
-import { InvalidStateError } from "../../core/errors.js";
-import { FlowSignal } from "../../core/flow-control.js";
-import { guarded } from "../../core/guarded.js";
 import { jobRunName } from "../../core/job-runs.js";
-import { presentable } from "../../core/presentable.js";
 import { jobWorkflow } from "../../core/route.js";
 import type { JobDefinition, JobInput } from "../dynamic/job.js";
+import { type BoundHooks, runWithHooks } from "../step-hooks.js";
 import type { StepScope } from "../stepping.js";
 import type { ChainStep } from "./chain.js";
-import type { StepExecution } from "./class-types.js";
 import { constructWith } from "./context-members.js";
 import type { AnyCondition } from "./declarations.js";
 import { StepIterator } from "./iterator.js";
@@ -36,11 +32,17 @@ export async function executeStep(
   }
   const w = constructWith(code.workflow, { ctx: scope.ctx, hero, idempotencyKey: scope.execution.idempotencyKey });
   const about = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
+  const hooks: BoundHooks = {
+    before: (execution) => w.beforeStepExecution(execution),
+    after: (execution) => w.afterStepExecution(execution),
+    around: (execution, next) => w.aroundStepExecution(execution, next),
+  };
   if (!scope.wakes) {
     await scope.withoutRecords("A condition", () => checkConditions(code, step, scope, w));
-    await scope.withoutRecords("A hook", async () => scope.inFrame(() => w.beforeStepExecution(about)));
+    await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(about)));
   }
-  return runWithHooks(w, about, scope, () => {
+  const host = { runId: w.runId, log: w.log, inFrame: scope.inFrame };
+  return runWithHooks(hooks, about, host, () => {
     if (step.options.job !== undefined) return runJob(step, w, scope);
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
@@ -96,51 +98,4 @@ async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> 
   if (typeof condition === "function") return Boolean(await condition.call(w, w));
   const member = (w as unknown as Record<string, unknown>)[condition];
   return Boolean(await (typeof member === "function" ? member.call(w) : member));
-}
-
-async function runWithHooks(
-  w: AnyInstance,
-  about: StepExecution,
-  scope: StepScope,
-  body: () => unknown,
-): Promise<unknown> {
-  let output: unknown;
-  let running: Promise<void> | null = null;
-  const next = () => {
-    if (running !== null)
-      return guarded(
-        Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${about.step}".`)),
-      );
-    // A hook that does not await it is told all the same, below.
-    running = guarded(
-      (async () => {
-        output = await scope.inFrame(body);
-      })(),
-    );
-    return running;
-  };
-  try {
-    await scope.inFrame(() => w.aroundStepExecution(about, next));
-    if (running === null)
-      throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
-    await running;
-  } catch (something) {
-    const thrown = presentable(something);
-    await tellAfter(
-      w,
-      thrown instanceof FlowSignal ? { ...about, flow: thrown.action.kind } : { ...about, error: thrown },
-    );
-    throw thrown;
-  }
-  await w.afterStepExecution(about);
-  return output;
-}
-
-/** What went wrong first counts; what the hook adds is only logged. */
-async function tellAfter(w: AnyInstance, about: StepExecution): Promise<void> {
-  try {
-    await w.afterStepExecution(about);
-  } catch (broken) {
-    w.log.error(`Run ${w.runId}: afterStepExecution failed after step "${about.step}" had.`, broken);
-  }
 }

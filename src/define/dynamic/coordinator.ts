@@ -27,6 +27,7 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   outputSchema: null,
   onFailure: null,
   onError: null,
+  hooks: null,
   hero: anyHero,
   aliases: null,
   declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], placed: false },

@@ -53,7 +53,7 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
   const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
-  const plan = planOf(shape, definition.retry, { concurrency, removed });
+  const plan = planOf(shape, definition, { concurrency, removed });
   const signature = signatureOf(shape);
   return Object.freeze({
     ...definition,

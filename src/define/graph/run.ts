@@ -2,10 +2,11 @@
 import { parseDuration } from "../../core/duration.js";
 import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors.js";
 import { Places } from "../../core/places.js";
-import type { RetryPolicy } from "../../core/retry.js";
+import type { WorkflowDefinition } from "../definition.js";
 import { missingSteps } from "../missing-steps.js";
 import { byRetryPolicy } from "../retrying.js";
 import { type Ended, type ScheduledNode, workOff } from "../schedule.js";
+import { bindHooks, runWithHooks, type StepHooks } from "../step-hooks.js";
 import type { DeclaredStep, Stepping, StepScope } from "../stepping.js";
 import { type AnyNode, type GraphStepOptions, retryOf, type StepContext } from "./node.js";
 import { isAncestor, type Shape, type ShapeNode } from "./shape.js";
@@ -25,14 +26,14 @@ export interface GraphPlan {
 
 export function planOf(
   shape: Shape,
-  retry: RetryPolicy,
+  { retry, hooks }: Defaults,
   { concurrency, removed }: Pick<GraphPlan, "concurrency" | "removed">,
 ): GraphPlan {
   const scheduled = shape.nodes.map(({ name, after, choice }) => ({ key: name, after, choice }));
   const steps = new Map(
     shape.nodes.map((node) => {
       const places = placesOf(node);
-      return [node.name, (engine: Stepping) => ({ ...declare(shape, node, retry, engine), places })];
+      return [node.name, (engine: Stepping) => ({ ...declare(shape, node, { retry, hooks }, engine), places })];
     }),
   );
   return { shape, concurrency, scheduled, steps, removed };
@@ -44,13 +45,14 @@ function placesOf({ handle }: ShapeNode): Places | null {
   return limit === undefined ? null : new Places(limit);
 }
 
+type Defaults = Pick<WorkflowDefinition, "retry" | "hooks">;
 type Unplaced = Omit<DeclaredStep, "places">;
 
-function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: Stepping): Unplaced {
+function declare(shape: Shape, node: ShapeNode, { retry, hooks }: Defaults, engine: Stepping): Unplaced {
   const { name, handle } = node;
   const options: GraphStepOptions = handle.kind === "step" ? handle.options : {};
   const undo = options.compensate;
-  const policy = retryOf(options, defaults);
+  const policy = retryOf(options, retry);
   return {
     name,
     waitMs: 0,
@@ -64,10 +66,24 @@ function declare(shape: Shape, node: ShapeNode, defaults: RetryPolicy, engine: S
     compensate: undo === undefined ? null : (scope, output) => undo(contextOf(shape, node, engine, scope), output),
     body: (scope) => {
       const ctx = contextOf(shape, node, engine, scope);
-      return handle.kind === "step" ? handle.fn(ctx) : choose(handle, ctx);
+      const body = () => (handle.kind === "step" ? handle.fn(ctx) : choose(handle, ctx));
+      return hooks === null ? body() : hooked(hooks, ctx, scope, body);
     },
     react: (error, history) => byRetryPolicy(policy, error, history),
   };
+}
+
+async function hooked(
+  given: StepHooks,
+  ctx: StepContext<any>,
+  scope: StepScope,
+  body: () => unknown,
+): Promise<unknown> {
+  const hooks = bindHooks(given, ctx);
+  const { id, name, attempt } = scope.execution;
+  const about = { id, step: name, attempt };
+  if (!scope.wakes) await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(about)));
+  return runWithHooks(hooks, about, { runId: ctx.runId, log: ctx.log, inFrame: scope.inFrame }, body);
 }
 
 async function choose(handle: Extract<AnyNode, { kind: "branch" }>, ctx: StepContext<any>): Promise<string> {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { InvalidInputError } from "../../core/errors.js";
 import type { SqliteDatabase } from "../sqlite/driver.js";
 import { loadLibsql } from "./driver.js";
 
@@ -84,7 +85,7 @@ test("what can be a value is bound", () => {
 test.each([true, undefined, {}, [1], new Date(0), Symbol("s"), () => {}])("%s is no value, and an error", (value) => {
   const echo = database.prepare("SELECT ? AS value");
   for (const bind of [() => echo.get(value), () => echo.all(value), () => database.prepare(insert).run(1, value)]) {
-    expect(bind).toThrow(TypeError);
+    expect(bind).toThrow(InvalidInputError);
   }
 });
 

@@ -13,6 +13,7 @@
  *   the WAL is written to the file instead, so that it is complete for whoever copies it then.
  *   (github.com/tursodatabase/libsql-js/issues/228)
  */
+import { InvalidInputError } from "../../core/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { SqliteDatabase, SqliteStatement } from "../sqlite/driver.js";
 
@@ -126,7 +127,9 @@ function assertBindable(values: readonly unknown[]): void {
     const type = typeof value;
     if (type === "string" || type === "number" || type === "bigint" || value === null) continue;
     if (!(value instanceof Uint8Array)) {
-      throw new TypeError(`SQLite takes numbers, strings, bigints, buffers and null as values, but not: ${type}.`);
+      throw new InvalidInputError(
+        `SQLite takes numbers, strings, bigints, buffers and null as values, but not: ${type}.`,
+      );
     }
   }
 }

@@ -280,7 +280,7 @@ export class MemoryStore implements Store {
   }
 
   async startInTransaction(): Promise<never> {
-    throw new TypeError(
+    throw new InvalidInputError(
       "The memory store has no transactions of its own to join; start without `tx`, or use a SQL store.",
     );
   }

@@ -1,4 +1,5 @@
 /** The two clocks: the store's, which a test may replace, and the server's, which leases always use. */
+import { InvalidInputError } from "../../core/errors.js";
 
 /**
  * Epoch milliseconds of the server, as of the statement's beginning. Not UNIX_TIMESTAMP(NOW(3)): that goes through the
@@ -12,6 +13,6 @@ export type Clock = (() => number) | undefined;
 export function nowOf(clock: Clock): string {
   if (clock === undefined) return serverNow;
   const now = clock();
-  if (!Number.isSafeInteger(now)) throw new TypeError(`The clock says ${now}, which is not a whole number.`);
+  if (!Number.isSafeInteger(now)) throw new InvalidInputError(`The clock says ${now}, which is not a whole number.`);
   return String(now);
 }

@@ -1,4 +1,6 @@
 /** The part of mysql2 that is used, and how it is found. */
+
+import { InvalidInputError } from "../../core/errors.js";
 import { driverError } from "../missing-driver.js";
 
 /** A connection of "mysql2/promise". */
@@ -37,10 +39,11 @@ export interface Address {
 export function parseUrl(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol)) {
-    throw new TypeError("The address of a MySQL store looks like mysql://user:password@host:3306/database.");
+    throw new InvalidInputError("The address of a MySQL store looks like mysql://user:password@host:3306/database.");
   }
   const database = decodeURIComponent(parsed.pathname.slice(1));
-  if (database === "") throw new TypeError(`The URL names no database: ${parsed.protocol}//${parsed.host}/<database>`);
+  if (database === "")
+    throw new InvalidInputError(`The URL names no database: ${parsed.protocol}//${parsed.host}/<database>`);
   return {
     uri: url.replace(/^mariadb:/i, "mysql:"),
     description: `mysql ${parsed.hostname}:${parsed.port || "3306"}/${database}`,

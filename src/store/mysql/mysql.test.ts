@@ -4,6 +4,7 @@ import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { InvalidInputError } from "../../core/errors.js";
 import type { Batch, Fence, NewRun, Store, Transition } from "../store.js";
 import { openMysql } from "./index.js";
 
@@ -285,7 +286,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     await other.query("COMMIT");
     expect(await store.run(run.id)).toMatchObject({ status: "pending" });
     await expect(store.startInTransaction({ query() {}, getConnection() {} }, [run])).rejects.toThrow(/pool/);
-    await expect(store.startInTransaction(null, [run])).rejects.toThrow(TypeError);
+    await expect(store.startInTransaction(null, [run])).rejects.toThrow(InvalidInputError);
   });
 
   test("user code's settings do not outlive its transaction, and injection into it stays one statement", async () => {

@@ -1,4 +1,5 @@
 /** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
+import { InvalidInputError } from "../../core/errors.js";
 import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
 import { savepoint, toSavepoint } from "./block.js";
 import { commitIn, conflictOf } from "./commit.js";
@@ -81,10 +82,12 @@ interface Queries {
 function sessionOf(tx: unknown): Session {
   const given = tx as Queries | null | undefined;
   if (typeof given?.query !== "function") {
-    throw new TypeError("`tx` must be a mysql2 connection, or have a method query(sql, params).");
+    throw new InvalidInputError("`tx` must be a mysql2 connection, or have a method query(sql, params).");
   }
   if (given.getConnection !== undefined) {
-    throw new TypeError("`tx` is a pool: each statement may go to another connection. Pass one connection of it.");
+    throw new InvalidInputError(
+      "`tx` is a pool: each statement may go to another connection. Pass one connection of it.",
+    );
   }
   const queries = typeof given.promise === "function" ? given.promise() : given;
   return singly((text, values) => queries.query(text, values));

@@ -1,7 +1,7 @@
 /** Declared steps that were renamed while runs were open: the log of such a run goes on with the older name. */
 
-import type { RunState } from "../core/state.js";
-import { type Aliases, recordedName } from "../core/step-name.js";
+import type { RunState } from "./state.js";
+import { type Aliases, recordedName } from "./step-name.js";
 
 interface Renaming {
   readonly state: RunState;

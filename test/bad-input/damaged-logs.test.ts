@@ -1,0 +1,134 @@
+/** A log that cannot be folded or decoded pauses its run with a reason that people can read; the run can be canceled. */
+import { type RunHandle, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { errorOf, type MortalWorker, type World, world } from "../function-style/support.js";
+import { rawSql } from "../processes/raw-sql.js";
+import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+
+const child = workflow("child", (ctx) => ctx.waitForSignal("never"));
+const busy = workflow("busy", async (ctx) => {
+  await ctx.step("book", () => "booked", { compensate: () => void undone.push("book") });
+  await ctx.start(child);
+  await ctx.waitForSignal("go");
+  return "done";
+});
+let undone: string[] = [];
+
+interface Lived {
+  readonly w: World;
+  readonly worker: MortalWorker;
+  readonly url: string;
+  readonly run: RunHandle<any, any>;
+}
+
+async function lived(kind: StoreKind): Promise<Lived> {
+  undone = [];
+  const database = await testDatabase(kind);
+  onTestFinished(() => database.drop());
+  const w = await world(kind, database.url);
+  const worker = await w.worker([busy, child]);
+  const run = await w.pawl.start(busy);
+  await worker.settle();
+  expect(await run.status()).toBe("waiting");
+  return { w, worker, url: database.url, run };
+}
+
+const none: readonly never[] = [];
+
+/** The log contradicts itself, and a worker is to look at it. */
+async function contradict({ w, run }: Lived): Promise<void> {
+  const consumed = { type: "wait.completed", node: "go", attempt: null, outcome: null, data: '{"signals":[99]}' };
+  const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeIn: 0 } as const;
+  const after = (await run.history()).length;
+  const rest = { drained: none, starts: none, mail: none, release: none, cursors: none };
+  const transition = { runId: run.id, after, events: [consumed], next, ...rest };
+  expect(await w.store.commit({ fence: null, starts: none, transitions: [transition] })).toMatchObject({
+    kind: "committed",
+  });
+}
+
+const damages: Record<string, (lived: Lived) => Promise<void>> = { "contradicts itself": contradict };
+const bySql: Record<string, string> = {
+  "has a row that is no JSON": "UPDATE pawl_events SET data = '{not json' WHERE run_id = ? AND seq = 1",
+  "ends in a row that cannot be unpacked":
+    "UPDATE pawl_events SET type = 'batch', data = '[[1]]', span = 3 WHERE run_id = ? AND seq = (SELECT last FROM (SELECT max(seq) AS last FROM pawl_events WHERE run_id = ?) x)",
+  "lacks a row": "DELETE FROM pawl_events WHERE run_id = ? AND seq = 1",
+};
+for (const [name, statement] of Object.entries(bySql)) {
+  damages[name] = async ({ url, run, w }) => {
+    const sql = await rawSql(url);
+    await sql.query(statement.replaceAll("?", `'${run.id}'`));
+    await sql.query(`UPDATE pawl_tasks SET state = 1, due_at = ${w.clock.read()} WHERE run_id = '${run.id}'`);
+    await sql.close();
+  };
+}
+
+forEachStore((kind) => {
+  const kinds = Object.entries(damages).filter(([name]) => kind !== "memory" || !(name in bySql));
+
+  describe.each(kinds)("a log that %s", (_name, damage) => {
+    async function pausedBy(before: (lived: Lived) => Promise<unknown> = async () => {}) {
+      const all = await lived(kind);
+      await damage(all);
+      await before(all);
+      await all.worker.settle();
+      return all;
+    }
+
+    test("pauses its run with a reason, which get(), explain() and lists say", async () => {
+      const { w, run } = await pausedBy();
+      const reason = expect.stringMatching(
+        new RegExp(`^Run ${run.id} cannot be read: event \\d+ of its log is damaged \\(.*\\)\\.$`),
+      );
+      expect(await run.get()).toMatchObject({ status: "paused", pauseReason: reason, pausedAt: expect.any(Date) });
+      const { because, text } = await run.explain();
+      expect(because).toBe("paused");
+      expect(text).toMatch(/^It has been paused since .* until its log is repaired and somebody resumes it: Run .*\.$/);
+      const listed = (await w.pawl.runs({ workflow: busy, status: "paused" })).runs;
+      expect(listed).toMatchObject([{ id: run.id, pauseReason: reason }]);
+    });
+
+    test("cannot be resumed, and says what can be done", async () => {
+      const { run } = await pausedBy();
+      for (const command of [() => run.resume(), () => run.skip(), () => run.signal("go")]) {
+        const error = await errorOf(command());
+        expect(error).toMatchObject({ code: "DAMAGED_DATA", runId: run.id });
+        expect(error.message).toMatch(
+          /^Run .* cannot be read: event \d+ of its log is damaged \(.*\)\. Restore what is missing and resume\(\), or end the run with cancel\(\)\.$/,
+        );
+      }
+      expect(await run.status()).toBe("paused");
+    });
+
+    test.each([{}, { force: true }] as const)("is canceled, with %o", async (options) => {
+      const { w, worker, run } = await pausedBy();
+      await run.cancel("give it up", options);
+      await worker.settle();
+      expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "give it up" } });
+      expect(undone).toEqual([]);
+      const open = (await w.pawl.runs({ active: true })).runs;
+      expect(open.filter(({ workflow: name }) => name === "busy")).toEqual([]);
+    });
+
+    test("takes the messages that came before it was looked at, a cancel among them", async () => {
+      const { run } = await pausedBy(async ({ w, run: { id } }) => {
+        await w.store.send([{ to: id, kind: "signal", data: '{"name":"go","payload":"1","key":null}' }]);
+      });
+      expect(await run.get()).toMatchObject({ status: "paused" });
+      const other = await pausedBy(async ({ w, run: { id } }) => {
+        await w.store.send([{ to: id, kind: "cancel", data: '{"reason":"enough"}' }]);
+      });
+      expect(await other.run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
+    });
+  });
+
+  test("the children that a damaged log still names are canceled with its run", async () => {
+    const all = await lived(kind);
+    await contradict(all);
+    await all.worker.settle();
+    await all.run.cancel();
+    await all.worker.settle();
+    expect((await all.w.pawl.runs({ active: true })).runs).toEqual([]);
+    expect((await all.w.pawl.runs({ workflow: child })).runs).toMatchObject([{ status: "canceled" }]);
+  });
+});

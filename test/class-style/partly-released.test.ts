@@ -1,0 +1,47 @@
+/** A run that was paused at several steps, of which an operator released only one, is paused at the others again. */
+import { PermanentError, Workflow } from "pawl";
+import { expect, test } from "vitest";
+import { start } from "../function-style/support.js";
+import { expectSound } from "./support.js";
+
+const boom = () => {
+  throw new PermanentError("boom");
+};
+
+/** Two tasks that pause the run, and a third that has an attempt to come. */
+function release(dependsOn: string[], added: readonly string[] = []) {
+  return class extends Workflow {
+    static {
+      this.options({ name: "Partly", onException: "pause" });
+      this.task("left", { onException: { on: PermanentError, action: "pause" } }, boom);
+      this.task("right", { onException: { on: PermanentError, action: "pause" } }, boom);
+      this.task("late", { dependsOn, onException: { action: "reattempt", wait: "1 day" } }, () => {
+        throw new Error("not yet");
+      });
+      for (const name of added) this.task(name, () => name);
+    }
+  };
+}
+
+async function releasedAfter(deployed: ReturnType<typeof release>) {
+  const before = release([]);
+  const t = await start(before);
+  const run = await t.pawl.start(before);
+  await t.settle();
+  expect(await run.status()).toBe("paused");
+  await t.deploy([deployed]);
+  await run.resume({ output: "by hand" });
+  await t.settle();
+  await expectSound(t);
+  const held = (await run.executions()).filter(({ outcome }) => outcome === "paused_by_exception");
+  expect(held.map(({ step }) => step).sort()).toEqual(["left", "right"]);
+  return run.get();
+}
+
+test("also if the code has changed, and the log has yet to be told so", async () => {
+  expect(await releasedAfter(release([], ["more"]))).toMatchObject({ status: "waiting" });
+  expect(await releasedAfter(release(["left", "right"]))).toMatchObject({
+    status: "paused",
+    pauseReason: expect.stringMatching(/^Step "(left|right)" failed: boom$/),
+  });
+});

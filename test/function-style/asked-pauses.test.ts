@@ -1,0 +1,240 @@
+/** A step that throws a PauseError asks for a person: it has not failed, and what the person sends reaches it. */
+import {
+  connect,
+  graph,
+  InvalidInputError,
+  PauseError,
+  type ResumedBy,
+  type RunHandle,
+  step,
+  TransientError,
+  Workflow,
+  workflow,
+} from "pawl";
+import { traceRuns } from "pawl/otel";
+import { prometheus } from "pawl/prometheus";
+import { crashTest, testPawl } from "pawl/testing";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { rawSql } from "../processes/raw-sql.js";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { expectSameAsLogs, viewRows } from "../stores/view-rows.js";
+import { tracing, treeOf } from "../telemetry/support.js";
+import { errorOf, silent, start, until, world } from "./support.js";
+
+let seen: (ResumedBy | null)[] = [];
+afterEach(() => {
+  seen = [];
+});
+
+/** Asks until it is told who has approved. */
+function approval({ resumedBy }: { readonly resumedBy: ResumedBy | null }): string {
+  seen.push(resumedBy);
+  if (resumedBy === null) throw new PauseError("Waiting for approval", { resumeOn: "approved" });
+  return `approved by ${resumedBy.payload.by}`;
+}
+
+const asFunction = workflow("asked_function", (ctx) => ctx.step("approve", approval));
+const asGraph = graph("asked_graph", [step("approve", (ctx) => approval(ctx))]);
+class AskedClass extends Workflow<unknown, void, string> {
+  static {
+    this.step("approve", async (w) => w.finish(approval(w)));
+  }
+}
+
+const inHandler = workflow("asked_handler", async (ctx) => approval(ctx));
+
+const styles = [
+  ["function", asFunction],
+  ["class", AskedClass],
+  ["graph", asGraph],
+  ["handler", inHandler],
+] as const;
+
+forEachStore((kind) => {
+  test("the payload of the signal reaches the step in every style, also if the worker dies before the attempt", async () => {
+    const database = await testDatabase(kind);
+    onTestFinished(() => database.drop());
+    const w = await world(kind, database.url);
+    const definitions = styles.map(([, definition]) => definition);
+    const first = await w.worker(definitions);
+    const runs: RunHandle<any, any>[] = [];
+    for (const definition of definitions) runs.push(await w.pawl.start(definition as typeof asFunction));
+    await first.settle();
+    for (const run of runs) expect(await run.get()).toMatchObject({ status: "paused" });
+    first.freeze();
+    for (const run of runs) await run.signal("approved", { by: "ada" });
+    // The signal and the end of the pause are in the log, and the worker that would act on them is gone.
+    await first.kill();
+    const second = await w.worker(definitions);
+    await second.settle();
+    for (const run of runs) expect(await run.result()).toBe("approved by ada");
+    expect(seen).toEqual([...Array(4).fill(null), ...Array(4).fill({ signal: "approved", payload: { by: "ada" } })]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+});
+
+test.each(styles)("a crash at any commit changes nothing of that (%s)", async (_style, definition) => {
+  const drive = (run: RunHandle<any, any>) => run.signal("approved", { by: "ada" }, { key: "once" });
+  const report = await crashTest(definition as typeof asFunction, undefined, { drive });
+  expect(report).toMatchObject({ status: "completed", output: "approved by ada" });
+});
+
+describe("resumedBy", () => {
+  test("stays for further attempts, until the step pauses the run again", async () => {
+    const wf = workflow("further", (ctx) =>
+      ctx.step("approve", ({ resumedBy }) => {
+        seen.push(resumedBy);
+        if (seen.length === 2) throw new TransientError("busy", { retryAfter: "1s" });
+        if (seen.length === 3) throw new Error("boom");
+        if (seen.length < 6) throw new PauseError("again", { resumeOn: "go" });
+        return seen.length;
+      }),
+    );
+    const t = await start(wf);
+    const run = await t.pawl.start(wf);
+    await t.settle();
+    await run.signal("go", 1);
+    await t.advance("1 minute");
+    expect(seen.map((one) => one?.payload ?? null)).toEqual([null, 1, 1, 1]);
+    expect(await run.status()).toBe("paused");
+    await run.resume();
+    await t.settle();
+    await run.signal("go", 2);
+    await t.settle();
+    expect(await run.result()).toBe(6);
+    expect(seen.map((one) => one?.payload ?? null)).toEqual([null, 1, 1, 1, null, 2]);
+  });
+
+  test("is of the step that had paused, not of others", async () => {
+    const wf = workflow("others", async (ctx) => {
+      await ctx.step("first", ({ resumedBy }) => {
+        seen.push(resumedBy);
+        if (resumedBy === null) throw new PauseError("wait", { resumeOn: "go" });
+      });
+      await ctx.step("second", ({ resumedBy }) => void seen.push(resumedBy));
+      seen.push(ctx.resumedBy);
+    });
+    const t = await start(wf);
+    const run = await t.pawl.start(wf);
+    await t.settle();
+    await run.signal("go");
+    await t.speedrun(run);
+    expect(seen).toEqual([null, { signal: "go", payload: undefined }, null, null]);
+  });
+});
+
+describe("a step that asked for a pause has not failed", () => {
+  test("for executions(), timeline(), the onError reporter, the log, metrics and traces", async () => {
+    const reported: unknown[] = [];
+    const warned: unknown[] = [];
+    const note = (...what: unknown[]) => void warned.push(what);
+    const pawl = await connect("memory:", {
+      logger: { ...silent, warn: note, error: note },
+      onError: (error) => reported.push(error),
+    });
+    onTestFinished(() => pawl.close());
+    const { tracerProvider, spans } = tracing();
+    const traces = traceRuns(pawl, { tracerProvider });
+    const metrics = prometheus(pawl);
+    onTestFinished(async () => {
+      await metrics.stop();
+      await traces.stop();
+    });
+    const wf = workflow("told", { onError: (error) => void reported.push(error) }, (ctx) =>
+      ctx.step("approve", approval),
+    );
+    const worker = await pawl.worker({ workflows: [wf] }).start();
+    const run = await pawl.start(wf);
+    await worker.runUntilIdle();
+    expect(await run.executions()).toMatchObject([
+      { step: "approve", attempt: 1, state: "canceled", outcome: "workflow_paused", error: null },
+    ]);
+    expect(await run.timeline()).toMatchObject([{ step: "approve", state: "canceled", outcome: "workflow_paused" }]);
+    await run.signal("approved", { by: "ada" });
+    expect(await run.result({ timeout: "10s" })).toBe("approved by ada");
+    expect(reported).toEqual([]);
+    expect(warned).toEqual([]);
+    expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);
+    // The result is known as soon as it is committed; the span of the run is made after that.
+    await until(() => spans().length === 3);
+    expect(treeOf(spans())).toEqual([
+      "run told: completed",
+      "  step approve 1: workflow_paused",
+      "  step approve 2: success",
+    ]);
+  });
+
+  forEachStore(
+    (kind) => {
+      test("nor for people who ask with SQL", async () => {
+        const database = await testDatabase(kind);
+        onTestFinished(() => database.drop());
+        const w = await world(kind, database.url);
+        const { settle } = await w.worker([asFunction]);
+        const run = await w.pawl.start(asFunction);
+        await settle();
+        const sql = await rawSql(database.url);
+        const shown = await viewRows(sql);
+        await sql.close();
+        expect(shown.get(run.id)).toMatchObject([
+          { step: "approve", state: "canceled", outcome: "workflow_paused", error_message: null },
+        ]);
+        await expectSameAsLogs(w.store, [run.id], shown);
+      });
+    },
+    ["sqlite", "postgres", "mysql"],
+  );
+});
+
+describe("a paused run that waits for a signal is looked at again", () => {
+  /** At which hours since its start the step was run. */
+  async function hoursOf(terms: object, options: { readonly recheckPausedAfter?: string | null }) {
+    const at: number[] = [];
+    const wf = workflow("rechecked", (ctx) =>
+      ctx.step("approve", () => {
+        at.push(t.clock.read());
+        throw new PauseError("wait", terms);
+      }),
+    );
+    const t = await testPawl({ workflows: [wf], logger: silent, ...options });
+    onTestFinished(() => t.close());
+    await t.pawl.start(wf);
+    await t.advance("5 hours");
+    return at.map((one) => (one - (at[0] as number)) / 3_600_000);
+  }
+
+  test.each<[string, object, { readonly recheckPausedAfter?: string | null }, number[]]>([
+    ["every hour", { resumeOn: "go" }, {}, [0, 1, 2, 3, 4, 5]],
+    ["as often as connect() was told", { resumeOn: "go" }, { recheckPausedAfter: "2 hours" }, [0, 2, 4]],
+    ["as often as the error says", { resumeOn: "go", recheckAfter: "3 hours" }, {}, [0, 3]],
+    ["never, if connect() was told so", { resumeOn: "go" }, { recheckPausedAfter: null }, [0]],
+    ["never, without a signal that it waits for", {}, {}, [0]],
+    [
+      "as often as the error says, also if connect() says never",
+      { recheckAfter: "4h" },
+      { recheckPausedAfter: null },
+      [0, 4],
+    ],
+  ])("%s", async (_when, terms, options, expected) => {
+    expect(await hoursOf(terms, options)).toEqual(expected);
+  });
+
+  test("connect() takes the interval, and refuses one that would keep the run busy", async () => {
+    const wf = workflow("interval", (ctx) => ctx.step("approve", approval));
+    const pawl = await connect("memory:", { recheckPausedAfter: "3 hours", logger: silent });
+    onTestFinished(() => pawl.close());
+    const worker = await pawl.worker({ workflows: [wf] }).start();
+    const run = await pawl.start(wf);
+    await worker.runUntilIdle();
+    expect((await run.history()).at(-1)).toMatchObject({ type: "run.paused", data: { recheckMs: 3 * 3_600_000 } });
+    const refused = await errorOf(connect("memory:", { recheckPausedAfter: 0 }));
+    expect(refused).toBeInstanceOf(InvalidInputError);
+    expect(refused.message).toBe("recheckPausedAfter is at least a second, not 0 ms; null turns it off.");
+  });
+
+  test("speedrun says so when looking again does not help", async () => {
+    const t = await start(asFunction);
+    const run = await t.pawl.start(asFunction);
+    expect((await errorOf(t.speedrun(run))).message).toBe(`Run ${run.id} is paused: Waiting for approval`);
+  });
+});

@@ -1,0 +1,278 @@
+/** Hooks around step executions mean the same in a class, a function and a graph. */
+import {
+  type AnyWorkflow,
+  graph,
+  InvalidInputError,
+  type StepExecution,
+  type StepHooks,
+  step,
+  Workflow,
+  type WorkflowContext,
+  type WorkflowDefinition,
+  workflow,
+} from "pawl";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { forEachStore, testDatabase } from "../stores/harness.js";
+import { errorOf, start, world } from "./support.js";
+
+let calls: string[] = [];
+beforeEach(() => {
+  calls = [];
+});
+
+type Body = (ctx: Pick<WorkflowContext, "attempt" | "skip">) => unknown;
+
+interface Made {
+  readonly hooks: StepHooks;
+  readonly first?: Body;
+  readonly second?: Body;
+}
+
+const told = ({ step: name, attempt, error, flow }: StepExecution) =>
+  [name, attempt, error === undefined ? null : `error ${(error as Error).message}`, flow ?? null]
+    .filter((part) => part !== null)
+    .join(" ");
+
+const tracing: StepHooks = {
+  beforeStepExecution: (execution) => void calls.push(`before ${told(execution)}`),
+  afterStepExecution: async (execution) => void calls.push(`after ${told(execution)}`),
+  aroundStepExecution: async (execution, next) => {
+    calls.push(`around ${told(execution)}`);
+    await next();
+    calls.push(`around ${told(execution)} ends`);
+  },
+};
+
+const nothing = () => {};
+
+/** The same two steps in every style. An error in a step is tried again at once, three times in all. */
+const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
+  [
+    "class",
+    ({ hooks, first = nothing, second = nothing }) => {
+      class Hooked extends Workflow {
+        static {
+          const onException = { action: "reattempt", wait: 0, maxReattempts: 2, terminalAction: "fail" } as const;
+          this.options({ name: "Hooked", onException });
+          this.step("first", first);
+          this.step("second", second);
+        }
+        override beforeStepExecution(execution: StepExecution) {
+          return hooks.beforeStepExecution?.(execution, this);
+        }
+        override afterStepExecution(execution: StepExecution) {
+          return hooks.afterStepExecution?.(execution, this);
+        }
+        override aroundStepExecution(execution: StepExecution, next: () => Promise<void>) {
+          return hooks.aroundStepExecution === undefined ? next() : hooks.aroundStepExecution(execution, next, this);
+        }
+      }
+      return Hooked;
+    },
+  ],
+  [
+    "function",
+    ({ hooks, first = nothing, second = nothing }) =>
+      workflow("hooked_function", { ...hooks, retry: { attempts: 3, initial: 0 } }, async (ctx) => {
+        await ctx.step("first", ({ attempt }) => first({ attempt, skip: () => ctx.skip() }));
+        await ctx.step("second", ({ attempt }) => second({ attempt, skip: () => ctx.skip() }));
+      }),
+  ],
+  [
+    "graph",
+    ({ hooks, first = nothing, second = nothing }) => {
+      const one = step("first", (ctx) => first(ctx));
+      const two = step("second", (ctx) => second(ctx));
+      return graph("hooked_graph", [one, two.after(one)], { ...hooks, retry: { attempts: 3, initial: 0 } });
+    },
+  ],
+];
+
+describe.each(styles)("%s", (_style, make) => {
+  /** How the run ended, and the executions of its steps. */
+  async function lifeOf(made: Made) {
+    const definition = make(made) as WorkflowDefinition<void, void>;
+    const t = await start(definition);
+    const run = await t.pawl.start(definition);
+    await t.settle();
+    const executions = (await run.executions()).map((one) => `${one.step} ${one.attempt} ${one.outcome}`);
+    expect((await t.pawl.verify()).differences).toEqual([]);
+    return { status: await run.status(), executions };
+  }
+
+  test("before, around and after each execution, with the flow control and the error that ended it", async () => {
+    const first: Body = (ctx) => {
+      calls.push("first");
+      if (ctx.attempt === 1) throw new Error("boom");
+    };
+    const second: Body = (ctx) => {
+      calls.push("second");
+      ctx.skip();
+    };
+    expect(await lifeOf({ hooks: tracing, first, second })).toEqual({
+      status: "completed",
+      executions: ["first 1 reattempted_by_exception", "first 2 success", "second 1 skipped_by_flow_control"],
+    });
+    expect(calls).toEqual([
+      "before first 1",
+      "around first 1",
+      "first",
+      "after first 1 error boom",
+      "before first 2",
+      "around first 2",
+      "first",
+      "around first 2 ends",
+      "after first 2",
+      "before second 1",
+      "around second 1",
+      "second",
+      "after second 1 skip",
+    ]);
+  });
+
+  test.each(["beforeStepExecution", "aroundStepExecution"] as const)(
+    "an exception in %s is the step's own, and the body does not run",
+    async (name) => {
+      const hook = () => {
+        calls.push("hook");
+        throw new Error("no");
+      };
+      const first = () => void calls.push("first");
+      expect(await lifeOf({ hooks: { [name]: hook }, first })).toEqual({
+        status: "failed",
+        executions: [
+          "first 1 reattempted_by_exception",
+          "first 2 reattempted_by_exception",
+          "first 3 failed_by_exception",
+        ],
+      });
+      expect(calls).toEqual(["hook", "hook", "hook"]);
+    },
+  );
+
+  test("an exception in afterStepExecution is the step's own, unless the step has one", async () => {
+    const hooks: StepHooks = {
+      afterStepExecution: ({ attempt }) => {
+        if (attempt < 3) throw new Error("no");
+      },
+    };
+    expect((await lifeOf({ hooks })).executions).toEqual([
+      "first 1 reattempted_by_exception",
+      "first 2 reattempted_by_exception",
+      "first 3 success",
+      "second 1 reattempted_by_exception",
+      "second 2 reattempted_by_exception",
+      "second 3 success",
+    ]);
+  });
+
+  test("a hook may leave the step by flow control, and knows the run", async () => {
+    const hooks: StepHooks = {
+      beforeStepExecution: (execution, ctx) => {
+        calls.push(`${ctx.runId.length} ${ctx.executionId === execution.id} ${ctx.attempt}`);
+        if (execution.step === "second") ctx.skip();
+      },
+    };
+    const second = () => void calls.push("second");
+    expect(await lifeOf({ hooks, second })).toEqual({
+      status: "completed",
+      executions: ["first 1 success", "second 1 skipped_by_flow_control"],
+    });
+    expect(calls).toEqual(["36 true 1", "36 true 1"]);
+  });
+
+  test("aroundStepExecution must call next(), once", async () => {
+    const never = await lifeOf({ hooks: { aroundStepExecution: () => {} } });
+    expect(never).toMatchObject({
+      status: "failed",
+      executions: expect.arrayContaining(["first 3 failed_by_exception"]),
+    });
+    const twice: StepHooks = {
+      aroundStepExecution: async (_execution, next) => {
+        await next();
+        await next();
+      },
+    };
+    expect(await lifeOf({ hooks: twice })).toMatchObject({ status: "failed" });
+  });
+});
+
+describe("function style", () => {
+  test("replayed steps, what undoes them and onFailure have no hooks; a transactional step has", async () => {
+    const wf = workflow("parts", { ...tracing, onFailure: () => {} }, async (ctx) => {
+      await ctx.step("done", () => {}, { compensate: () => {} });
+      await ctx.sleep("night", "8 hours");
+      await ctx.step("last", () => {});
+      throw new Error("enough");
+    });
+    const t = await start(wf);
+    const run = await t.pawl.start(wf);
+    await t.speedrun(run);
+    expect((await run.executions()).map(({ step: name }) => name)).toEqual([
+      "done",
+      "last",
+      "done#compensate",
+      "on_failure",
+    ]);
+    expect(calls.filter((one) => one.startsWith("before"))).toEqual(["before done 1", "before last 1"]);
+  });
+
+  test("a hook cannot record anything, and says so", async () => {
+    const hooks: StepHooks = { beforeStepExecution: (_execution, ctx) => (ctx as WorkflowContext).sleep("nap", 1) };
+    const wf = workflow("recording", { ...hooks, retry: { attempts: 1 } }, (ctx) => ctx.step("a", () => {}));
+    const t = await start(wf);
+    const run = await t.pawl.start(wf);
+    await t.settle();
+    expect((await errorOf(run.result())).cause.message).toBe(
+      'A hook cannot wait for "nap" or record it; do that in the step itself.',
+    );
+  });
+
+  test("a hook that is no function is refused with the definition", async () => {
+    const hooks = { beforeStepExecution: "log" } as unknown as StepHooks;
+    const refused = await errorOf(
+      (async () => {
+        workflow("misfit", hooks, async () => {});
+      })(),
+    );
+    expect(refused).toBeInstanceOf(InvalidInputError);
+    expect(refused.message).toBe('beforeStepExecution of workflow "misfit" must be a function.');
+    const ofGraph = () => graph("misfit", [step("a", () => {})], { afterStepExecution: 1 } as unknown as StepHooks);
+    expect(ofGraph).toThrow('afterStepExecution of workflow "misfit" must be a function.');
+  });
+
+  forEachStore((kind) => {
+    test("of a transactional step they are called while its transaction is open: what fails there is rolled back", async () => {
+      const database = await testDatabase(kind);
+      onTestFinished(() => database.drop());
+      const w = await world(kind, database.url);
+      const hooks: StepHooks = {
+        ...tracing,
+        afterStepExecution: ({ attempt }) => {
+          if (attempt === 1) throw new Error("not yet");
+        },
+      };
+      const wf = workflow("booked", { ...hooks, retry: { attempts: 2, initial: 0 } }, (ctx) =>
+        ctx.transaction("book", (_tx, { attempt }) => attempt),
+      );
+      const { settle } = await w.worker([wf]);
+      const run = await w.pawl.start(wf);
+      await settle();
+      expect(await run.result()).toBe(2);
+      expect(calls.filter((one) => one.startsWith("before"))).toEqual(["before book 1", "before book 2"]);
+    });
+  });
+});
+
+test("a node of a graph that rests in the middle is one execution for its hooks", async () => {
+  const nap = step("nap", async (ctx) => {
+    await ctx.sleep("night", "8 hours");
+    return ctx.step("inner", () => "rested");
+  });
+  const rested = graph("rested", [nap], tracing);
+  const t = await start(rested);
+  const run = await t.pawl.start(rested);
+  await t.speedrun(run);
+  expect(await run.result()).toBe("rested");
+  expect(calls.filter((one) => !one.startsWith("around"))).toEqual(["before nap 1", "after nap 1"]);
+});
