@@ -51,7 +51,10 @@ interface KnownShape {
 export interface PossibleParents {
   /** By the shape that the log names; empty when no worker has registered it. */
   readonly inForce: readonly ParentsOf[];
-  /** By the other shapes of its workflow: an operator's answer may be taken by code that has not said yet that it is newer. */
+  /**
+   * By the other shapes of its workflow: an operator's answer may be taken by code that has not said yet that it is newer. And
+   * of what a retry has taken over, as the run knew it that did it.
+   */
   readonly others: readonly ParentsOf[];
 }
 
@@ -91,11 +94,16 @@ export class Shapes {
     const states = [state, ...withLost(state)];
     for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
       const list = signature === state.shape ? inForce : others;
-      for (const one of states) list.push(parentsOfNodes(nodesByKey(nodes, { state: one, definition: { aliases } })));
+      const parentsBy = (one: RunState) => parentsOfNodes(nodesByKey(nodes, { state: one, definition: { aliases } }));
+      for (const one of states) list.push(parentsBy(one));
+      if (state.redo !== null) for (const one of states) others.push(parentsBy(asBefore(one)));
     }
     return { inForce, others };
   }
 }
+
+/** Of a retry: as the run was that it goes on for, which did not look for names of steps that were to be done again. */
+const asBefore = (state: RunState): RunState => ({ ...state, redo: null });
 
 /** Of a retry: as the run was that it goes on for, which had steps that were undone since, perhaps under names of their own. */
 function withLost(state: RunState): RunState[] {

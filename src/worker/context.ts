@@ -116,7 +116,7 @@ class Context implements WorkflowContext<any> {
   /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
-    if (turn.definition.declared !== null) return;
+    if (turn.definition.declared !== null || this.#scope.recordsNothing) return;
     const execution = turn.raised.current ?? followedExecution();
     if (execution instanceof TurnExecution && execution.turn === turn) throw nestedCall(call, execution.key);
   }

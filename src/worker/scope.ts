@@ -59,10 +59,10 @@ export class Scope {
   }
 
   #nextKey(name: string): string {
-    if (this.#forbidden !== null)
-      throw new InvalidInputError(
-        `${this.#forbidden} cannot wait for "${name}" or record it; do that in the step itself.`,
-      );
+    if (this.#forbidden !== null) {
+      const where = this.turn.definition.declared === null ? "before or after the step" : "in the step itself";
+      throw new InvalidInputError(`${this.#forbidden} cannot wait for "${name}" or record it; do that ${where}.`);
+    }
     const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
     if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.execution?.key ?? "");
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
@@ -90,6 +90,10 @@ export class Scope {
     } finally {
       this.#forbidden = null;
     }
+  }
+
+  get recordsNothing(): boolean {
+    return this.#forbidden !== null;
   }
 
   moved(): void {

@@ -224,7 +224,7 @@ describe("function style", () => {
     const run = await t.pawl.start(wf);
     await t.settle();
     expect((await errorOf(run.result())).cause.message).toBe(
-      'A hook cannot wait for "nap" or record it; do that in the step itself.',
+      'A hook cannot wait for "nap" or record it; do that before or after the step.',
     );
   });
 
