@@ -51,10 +51,7 @@ interface KnownShape {
 export interface PossibleParents {
   /** By the shape that the log names; empty when no worker has registered it. */
   readonly inForce: readonly ParentsOf[];
-  /**
-   * By the other shapes of its workflow: an operator's answer may be taken by code that has not said yet that it is newer. And
-   * of what a retry has taken over, as the run knew it that did it.
-   */
+  /** By the other shapes of its workflow: an operator's answer may be taken by code that has not said yet that it is newer. */
   readonly others: readonly ParentsOf[];
 }
 
@@ -96,7 +93,7 @@ export class Shapes {
       const list = signature === state.shape ? inForce : others;
       const parentsBy = (one: RunState) => parentsOfNodes(nodesByKey(nodes, { state: one, definition: { aliases } }));
       for (const one of states) list.push(parentsBy(one));
-      if (state.redo !== null) for (const one of states) others.push(parentsBy(asBefore(one)));
+      if (state.redo !== null) for (const one of states) list.push(parentsBy(asBefore(one)));
     }
     return { inForce, others };
   }
