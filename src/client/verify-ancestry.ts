@@ -71,8 +71,9 @@ class Graphs {
     const { inForce, others } = this.#possible();
     const actual = hashIn(one.data);
     const expected = inForce.flatMap((parentsOf) => this.#hashesBy(parentsOf, one));
-    if (expected.includes(actual)) return null;
-    // A hash that is missing is not excused by code that does not have the step.
+    // A hash that is missing is not excused by other code, or by other names, that do not have the step.
+    const isExpected = actual === null ? expected.every((hash) => hash === null) : expected.includes(actual);
+    if (isExpected && expected.length > 0) return null;
     if (actual !== null && others.some((parentsOf) => this.#hashesBy(parentsOf, one).includes(actual))) return null;
     if (inForce.length === 0) return "unknown";
     return { node: one.node, expected: expected[0] ?? null, actual };
