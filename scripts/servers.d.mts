@@ -24,3 +24,6 @@ export function ownPostgres(): Promise<OwnServer>;
 
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started, likewise. */
 export function ownMariadb(): Promise<OwnServer>;
+
+/** A libSQL server (sqld) of the caller's own, started. Its one database is what `url` names; there are no accounts. */
+export function ownSqld(): Promise<OwnServer>;

@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { findOrInstall, isRoot } from "./binaries.mjs";
 import { mysql } from "./engines/mysql.mjs";
 import { postgres } from "./engines/postgres.mjs";
+import { sqld } from "./engines/sqld.mjs";
 import { capture } from "./run.mjs";
 
 /** A PostgreSQL server of the caller's own, started. Throws a plain sentence when there cannot be one. */
@@ -20,6 +21,9 @@ export const ownPostgres = () => ownOrThrow(postgres);
 
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started. */
 export const ownMariadb = () => ownOrThrow(mysql);
+
+/** A libSQL server of the caller's own, started. */
+export const ownSqld = () => ownOrThrow(sqld);
 
 async function ownOrThrow(engine) {
   const { binaries, why } = await findOrInstall(engine);
@@ -163,7 +167,7 @@ class OwnServer {
 
 /** Servers refuse to run as root, or should: the account to use instead, nothing when we are not root. */
 async function unprivileged(engine) {
-  if (!isRoot) return undefined;
+  if (!isRoot || engine.accounts === undefined) return undefined;
   for (const name of engine.accounts) {
     try {
       const [uid, gid] = await Promise.all(["-u", "-g"].map((flag) => capture("id", [flag, name])));

@@ -1,4 +1,6 @@
-// `npm test [-- --without=postgres,mysql] [vitest arguments]`
+// `npm test [-- --without=postgres,mysql,sqld] [--store=sqld] [vitest arguments]`
+//
+// With --store, tests that run on every store run on this one alone: `npm test -- --store=sqld test/function-style`.
 //
 // Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
 // The last line is `N passed, N failed`.
@@ -13,7 +15,7 @@ await install();
 // Only now: it needs the drivers.
 const { engines, findDatabase } = await import("./databases.mjs");
 
-const { without, vitestArguments } = readArguments(process.argv.slice(2));
+const { without, store, vitestArguments } = readArguments(process.argv.slice(2));
 const databases = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUpAndExit);
 
@@ -41,21 +43,22 @@ function readArguments(args) {
     );
     process.exit(1);
   }
-  return { without, vitestArguments: args.filter((arg) => !arg.startsWith("--without=")) };
+  const store = args.findLast((arg) => arg.startsWith("--store="))?.slice("--store=".length) ?? "";
+  return { without, store, vitestArguments: args.filter((arg) => !/^--(without|store)=/.test(arg)) };
 }
 
 /** One database per store; the environment that tells the tests where they are. */
 async function prepareDatabases() {
-  const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(",") };
+  const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(","), PAWL_TEST_STORE: store };
   for (const engine of engines) {
     if (without.includes(engine.name)) {
-      delete env[engine.urlVariable];
+      delete env[engine.urlVariable ?? engine.programVariable];
       console.log(`${engine.label}: LEFT OUT, as PAWL_TEST_WITHOUT asks. Nothing is tested against it.`);
       continue;
     }
     const database = await findDatabase(engine);
     databases.push(database);
-    env[engine.urlVariable] = database.url;
+    Object.assign(env, database.env ?? { [engine.urlVariable]: database.url });
     console.log(`${engine.label}: ${database.description}`);
   }
   return env;

@@ -16,7 +16,7 @@ import { safeLogger } from "./telemetry/safe-logger.js";
 import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
-export interface ConnectOptions extends Pick<StoreOptions, "clock" | "notify" | "schema"> {
+export interface ConnectOptions extends Pick<StoreOptions, "authToken" | "clock" | "notify" | "schema"> {
   /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
   readonly migrate?: boolean;
   /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
@@ -86,7 +86,8 @@ export class Pawl extends Client {
  * Connects to a database. Without arguments: an SQLite file, `./pawl.db`. A URL that is undefined is refused: the
  * variable that it was read from is not set.
  *
- * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
+ * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:` ·
+ * `libsql://host` (Turso and other libSQL servers; also `https:`, `http:`, `wss:` and `ws:`)
  */
 export function connect(url?: string, options?: ConnectOptions): Promise<Pawl>;
 export async function connect(...args: [url?: string, options?: ConnectOptions]): Promise<Pawl> {
@@ -99,6 +100,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.notify === undefined ? {} : { notify: options.notify }),
     ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...(options.authToken === undefined ? {} : { authToken: options.authToken }),
     onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
@@ -114,11 +116,16 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
-function addressOf(url: string, { clock, schema }: StoreOptions): StoreAddress | null {
+function addressOf(url: string, { clock, schema, authToken }: StoreOptions): StoreAddress | null {
   const program = new URL("./watchdog-thread.js", import.meta.url);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
-  return { program, url, ...(schema === undefined ? {} : { schema }) };
+  return {
+    program,
+    url,
+    ...(schema === undefined ? {} : { schema }),
+    ...(authToken === undefined ? {} : { authToken }),
+  };
 }
 
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
@@ -145,7 +152,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     if (address !== null) addresses.set(store, address);
     return store;
   } catch (error) {
-    throw withoutSecretsOf(url, error);
+    throw withoutSecretsOf(url, error, options.authToken);
   }
 }
 
@@ -159,6 +166,10 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       return (await import("./store/sqlite/index.js")).openSqlite(url, options);
     case "libsql":
     case "file":
+    case "https":
+    case "http":
+    case "wss":
+    case "ws":
       return (await import("./store/libsql/index.js")).openLibsql(url, options);
     case "postgres":
     case "postgresql":
@@ -170,7 +181,7 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       return (await import("./store/mysql/index.js")).openMysql(url, options);
     default:
       throw new InvalidInputError(
-        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`,
+        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:`,
       );
   }
 }

@@ -6,13 +6,14 @@ import { LoopWatch } from "./worker/loop-watch.js";
 import { monotonicMs } from "./worker/monotonic.js";
 import type { WatchdogData, WatchdogMessage } from "./worker/watchdog.js";
 
-const { memory, url, schema } = workerData as WatchdogData;
+const { memory, url, schema, authToken } = workerData as WatchdogData;
 
 const watch = new LoopWatch({
   frames: new Frames(memory),
   open: async () => {
     const { openStore } = await import("./connect.js");
-    return openStore(url, { notify: true, ...(schema === undefined ? {} : { schema }) });
+    const options = { ...(schema === undefined ? {} : { schema }), ...(authToken === undefined ? {} : { authToken }) };
+    return openStore(url, { notify: true, ...options });
   },
   // Straight to the file: the streams of a thread pass through the event loop that is blocked.
   say: (text) => void writeSync(2, `${text}\n`),

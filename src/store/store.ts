@@ -374,6 +374,8 @@ export interface StoreOptions {
   readonly notify?: boolean;
   /** PostgreSQL: the schema the tables live in. */
   readonly schema?: string;
+  /** A libSQL server (Turso, sqld): the token that lets this process in. It may be in the URL instead: `?authToken=…`. */
+  readonly authToken?: string;
   /**
    * Told of trouble that was dealt with (a retried deadlock), and once, without an error, that the server cannot be reached
    * and that it can be again.

@@ -10,6 +10,7 @@ export interface StoreAddress {
   readonly program: URL;
   readonly url: string;
   readonly schema?: string;
+  readonly authToken?: string;
 }
 
 /** What the thread is told. */

@@ -1,0 +1,229 @@
+/** The connection to the server: reads, batches and transactions, with the repetitions that are safe. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../core/errors.js";
+import { Places } from "../../core/places.js";
+import { closingPatienceMs, Reach } from "../reach.js";
+import type { Queryable, SqlRow } from "../sql/dialect.js";
+import { StatementDeadline } from "../statement-deadline.js";
+import type { StoreOptions } from "../store.js";
+import type { OpenClient, RemoteClient, RemoteTransaction, Result, Statement, Value } from "./driver.js";
+import {
+  failedStatement,
+  isConnectionLost,
+  isReadRetryable,
+  isResponseTooLarge,
+  isSafeToRepeat,
+  toStoreError,
+} from "./errors.js";
+import { inMessages, sendable } from "./message.js";
+
+/** A call that was turned away this often is told to its caller, who waits longer between its tries. */
+const attempts = 5;
+
+/** A server has sessions for 128 at a time, of all processes together, and refuses the others. */
+const mostAtOnce = 10;
+
+/** No write waits longer than this for others; then the server is not at work on it, although it answers. */
+const longestWaitMs = 30_000;
+
+/** How many rows are asked for at a time, at first, when all of them are too large for one answer. */
+const rowsPerPage = 64;
+
+/** A transaction of user code. */
+export interface Begun {
+  readonly transaction: RemoteTransaction;
+  /** What comes of a call on it; an error when the server does not answer. */
+  watched<T>(call: Promise<T>): Promise<T>;
+  /** Closes the server's session; what was not committed is rolled back. */
+  end(): void;
+}
+
+export class RemoteDatabase implements Queryable {
+  /** How long a call may go unanswered; workers make it shorter. */
+  readonly deadline = new StatementDeadline();
+  readonly description: string;
+  readonly #open: OpenClient;
+  readonly #reach: Reach;
+  readonly #places = new Places(mostAtOnce);
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #begun = new Set<RemoteTransaction>();
+  #client: RemoteClient;
+  #closed = false;
+
+  constructor(open: OpenClient, description: string, onTrouble: StoreOptions["onTrouble"]) {
+    this.#open = open;
+    this.#client = open();
+    this.description = description;
+    this.#reach = new Reach((what) => {
+      if (!this.#closed) onTrouble?.(what);
+    });
+  }
+
+  async query(sql: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
+    const statement = { sql, args: values as readonly Value[] };
+    if (sql.startsWith("SELECT")) return this.read(statement);
+    return (await this.write([statement]))[0]?.rows ?? [];
+  }
+
+  /** One statement that only reads: asked again when the connection turns out to be lost. */
+  async read(statement: Statement): Promise<readonly SqlRow[]> {
+    const sent = withSendableValues(statement);
+    try {
+      return (await this.#call((client) => client.execute(sent), isReadRetryable)).rows;
+    } catch (error) {
+      if (!isResponseTooLarge((error as Error).cause)) throw error;
+      return this.#call((client) => readInPages(client, sent), isReadRetryable);
+    }
+  }
+
+  /** All of the statements in one transaction, or none of them, in one round trip. */
+  async write(statements: readonly Statement[]): Promise<readonly Result[]> {
+    const messages = inMessages(statements.map(withSendableValues));
+    const [only] = messages;
+    return this.#call(
+      (client) =>
+        messages.length === 1 && only !== undefined ? client.batch(only, "write") : inParts(client, messages),
+      isSafeToRepeat,
+    );
+  }
+
+  /** A transaction over user code. The first statement is executed when it is begun, with the write lock. */
+  async begin(first: Statement): Promise<Begun> {
+    const begin = async (client: RemoteClient): Promise<Begun> => {
+      const transaction = await client.transaction("write");
+      try {
+        await transaction.batch([first]);
+      } catch (error) {
+        transaction.close();
+        throw error;
+      }
+      this.#begun.add(transaction);
+      return {
+        transaction,
+        watched: (call) => this.#track(this.#watched(client, call)),
+        end: () => {
+          this.#begun.delete(transaction);
+          transaction.close();
+        },
+      };
+    };
+    return this.#call(begin, (error) => isSafeToRepeat(error) || isConnectionLost(error));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    // A server that has gone without a word would keep the process waiting for as long as the network likes.
+    const impatience = setTimeout(() => this.#client.close(), closingPatienceMs);
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    clearTimeout(impatience);
+    // Transactions that user code has left open are not committed.
+    for (const transaction of this.#begun) transaction.close();
+    this.#client.close();
+  }
+
+  #call<T>(work: (client: RemoteClient) => Promise<T>, isSafe: (error: unknown) => boolean): Promise<T> {
+    if (this.#closed) return Promise.reject(new StoreError(`${this.description} is closed.`, { transient: false }));
+    return this.#track(
+      new Promise((resolve, reject) => {
+        this.#places.take((leave) => void this.#repeated(work, isSafe).finally(leave).then(resolve, reject));
+      }),
+    );
+  }
+
+  async #repeated<T>(work: (client: RemoteClient) => Promise<T>, isSafe: (error: unknown) => boolean): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = this.#client;
+      const { losses } = this.#reach;
+      try {
+        const result = await this.#watched(client, work(client));
+        this.#reach.answered(losses);
+        return result;
+      } catch (error) {
+        if (isConnectionLost(error)) this.#reach.lost(error);
+        if (!isSafe(error) || attempt === attempts || this.#closed) throw toStoreError(error, this.description);
+        // Random, so that processes that were in each other's way do not come back at the same instant.
+        await sleep((5 + 20 * Math.random()) * attempt ** 2);
+      }
+    }
+  }
+
+  /**
+   * A web socket can swallow every message without ever breaking. A write may also wait for another's transaction; then the
+   * same socket still answers others. If it does not, it is closed, which ends all that waits for it.
+   */
+  #watched<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
+    const since = performance.now();
+    return this.deadline.within(call, {
+      isAtWork: async () => performance.now() - since < longestWaitMs && (await this.#answers(client)),
+      cut: () => this.#replace(client),
+    });
+  }
+
+  async #answers(client: RemoteClient): Promise<boolean> {
+    const given = new AbortController();
+    const tooLate = sleep(this.deadline.ms, false, { signal: given.signal }).catch(() => false);
+    const answer = client.execute({ sql: "SELECT 1", args: [] }).then(
+      () => true,
+      () => false,
+    );
+    return Promise.race([answer, tooLate]).finally(() => given.abort());
+  }
+
+  #replace(client: RemoteClient): void {
+    if (client === this.#client && !this.#closed) this.#client = this.#open();
+    client.close();
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#pending.add(work);
+    const done = () => void this.#pending.delete(work);
+    work.then(done, done);
+    return work;
+  }
+}
+
+function withSendableValues(statement: Statement): Statement {
+  const { sql, args } = statement;
+  return args.every((value) => sendable(value) === value) ? statement : { sql, args: args.map(sendable) };
+}
+
+/** What is too large for one message goes in several, within one transaction. */
+async function inParts(client: RemoteClient, messages: readonly (readonly Statement[])[]): Promise<readonly Result[]> {
+  const transaction = await client.transaction("write");
+  const results: Result[] = [];
+  try {
+    for (const message of messages) {
+      const done = await transaction.batch(message).catch((error: unknown) => {
+        const index = failedStatement(error);
+        throw index === null ? error : Object.assign(error as Error, { statementIndex: results.length + index });
+      });
+      results.push(...done);
+    }
+    await transaction.batch([{ sql: "COMMIT", args: [] }]);
+    return results;
+  } finally {
+    transaction.close();
+  }
+}
+
+/** A server answers with 10 MB at most (sqld: `--max-response-size`). All pages are of one instant. */
+async function readInPages(client: RemoteClient, { sql, args }: Statement): Promise<readonly SqlRow[]> {
+  const transaction = await client.transaction("read");
+  const rows: SqlRow[] = [];
+  try {
+    for (let size = rowsPerPage; ; ) {
+      const page = `SELECT * FROM (${sql}) LIMIT ${size} OFFSET ${rows.length}`;
+      try {
+        const found = (await transaction.execute({ sql: page, args })).rows;
+        rows.push(...found);
+        if (found.length < size) return rows;
+      } catch (error) {
+        if (!isResponseTooLarge(error) || size === 1) throw error;
+        size = Math.ceil(size / 4);
+      }
+    }
+  } finally {
+    transaction.close();
+  }
+}
