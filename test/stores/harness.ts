@@ -62,11 +62,24 @@ export function openStore(kind: AnyStoreKind, url: string, options?: StoreOption
   return openers[kind](url, options);
 }
 
-/** Defines the same tests for every store; one that is left out has a single test that says so. */
+/** The one store that this run of the tests is about, if the person who runs them named one (`--store=sqld`). */
+export const chosenStore = (process.env.PAWL_TEST_STORE || null) as AnyStoreKind | null;
+
+/** Where the chosen store takes part: with all that any SQL store must do. */
+const chosenAmong = (kinds: readonly AnyStoreKind[]): readonly AnyStoreKind[] =>
+  kinds.filter((kind) => kind === chosenStore || (kind === "sqlite" && isSqlite(chosenStore))).slice(0, 1);
+const isSqlite = (kind: AnyStoreKind | null) => kind === "libsql" || kind === "sqld";
+
+/**
+ * Defines the same tests for every store; one that is left out has a single test that says so. Tests that take a
+ * `StoreKind` may be given another that is chosen: all SQL stores do the same.
+ */
 export function forEachStore<Kind extends AnyStoreKind = StoreKind>(
   define: (kind: Kind) => void,
-  kinds: readonly Kind[] = storeKinds as readonly AnyStoreKind[] as readonly Kind[],
+  given: readonly Kind[] = storeKinds as readonly AnyStoreKind[] as readonly Kind[],
 ): void {
+  const kinds = chosenStore === null ? given : chosenAmong(given).map(() => chosenStore as Kind);
+  if (kinds.length === 0) test(`is not about ${chosenStore}, which alone is tested now`, () => {});
   for (const kind of kinds) {
     describe(kind, () => {
       if (isLeftOut(kind)) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested against it", () => {});
