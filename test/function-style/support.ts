@@ -20,8 +20,14 @@ export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {},
 
 /** Pawl on a virtual clock, with one worker for these workflows; closed when the test ends. */
 export async function start(...workflows: Workflows): Promise<TestPawl> {
-  const database = await databaseOfTest();
-  const t = await testPawl({ workflows, logger: silent, store: database.url });
+  return startOn((await databaseOfTest()).url, workflows);
+}
+
+/** Always in memory: for tests of what happens between two commits that take no time at all. */
+export const startInMemory = (...workflows: Workflows): Promise<TestPawl> => startOn("memory:", workflows);
+
+async function startOn(store: string, workflows: Workflows): Promise<TestPawl> {
+  const t = await testPawl({ workflows, logger: silent, store });
   onTestFinished(() => t.close());
   return t;
 }

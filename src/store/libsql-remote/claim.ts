@@ -13,9 +13,10 @@ const task = "SELECT x.rowid AS id, x.priority, x.due_at FROM pawl_tasks x WHERE
 
 /**
  * The best of what is ready and of what has become due by time, per route and in all. Each index is read only as far as the
- * limit. With the rowid the order is total, so that two statements of one transaction find the same.
+ * limit. Of what is due at the same instant, the route that is asked for first comes first. With the rowid the order is
+ * total, so that two statements of one transaction find the same.
  */
-const candidates = `SELECT t.rowid AS id FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
+const candidates = `SELECT t.rowid AS id, r.key AS route FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
     SELECT id FROM (
       SELECT * FROM (${task} ${ofRoute} AND x.state = ${taskState.ready}
         ORDER BY x.priority DESC, x.due_at, x.rowid LIMIT ?2)
@@ -23,11 +24,11 @@ const candidates = `SELECT t.rowid AS id FROM json_each(?1) r CROSS JOIN pawl_ta
       SELECT * FROM (${task} ${ofRoute} AND x.state = ${taskState.parked} AND x.due_at <= ?3
         ORDER BY x.due_at, x.rowid LIMIT ?2)
     ) ORDER BY priority DESC, due_at, id LIMIT ?2
-  ) ORDER BY t.priority DESC, t.due_at, t.rowid LIMIT ?4`;
+  ) ORDER BY t.priority DESC, t.due_at, r.key, t.rowid LIMIT ?4`;
 
 /** A server's answer has 10 MB at most: inputs beyond this many characters in all are read afterwards. */
 const inputBudget = 2_000_000;
-const inOrder = "t.priority DESC, t.due_at, t.rowid";
+const inOrder = "t.priority DESC, t.due_at, c.route, t.rowid";
 const inputWithinBudget = `CASE WHEN sum(length(r.input)) OVER (ORDER BY ${inOrder} ROWS UNBOUNDED PRECEDING) <= ${inputBudget}
   THEN r.input END AS input`;
 
@@ -38,7 +39,7 @@ const selectClaimed = `SELECT ${runColumnsWith(taskState.owned).replace("r.input
   ORDER BY ${inOrder}`;
 
 const ownTasks = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner = ?5, epoch = ?6, deliveries = deliveries + 1,
-  fresh = 0 WHERE rowid IN (${candidates})`;
+  fresh = 0 WHERE rowid IN (SELECT id FROM (${candidates}))`;
 
 /**
  * Due tasks that were not taken become ready: from then on they are found in the order of their priority, and those behind

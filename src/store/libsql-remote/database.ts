@@ -21,7 +21,14 @@ import { inMessages, sendable } from "./message.js";
 const attempts = 5;
 
 /** A server has sessions for 128 at a time, of all processes together, and refuses the others. */
-const mostAtOnce = 10;
+const mostReads = 10;
+
+/**
+ * There is one writer at a time, and sqld 0.24 does not do well with many that wait: ten in one process got half as much done
+ * as one after the other (5,469 and 9,761 batches in 8 s), and with twenty it could stand still for ever when it made a
+ * checkpoint. So they wait here, one batch and one transaction of user code at a time.
+ */
+const mostWrites = 1;
 
 /** No write waits longer than this for others; then the server is not at work on it, although it answers. */
 const longestWaitMs = 30_000;
@@ -44,9 +51,11 @@ export class RemoteDatabase implements Queryable {
   readonly description: string;
   readonly #open: OpenClient;
   readonly #reach: Reach;
-  readonly #places = new Places(mostAtOnce);
+  readonly #reads = new Places(mostReads);
+  readonly #writes = new Places(mostWrites);
+  readonly #transactions = new Places(mostWrites);
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #begun = new Set<RemoteTransaction>();
+  readonly #begun = new Set<Begun>();
   #client: RemoteClient;
   #closed = false;
 
@@ -69,10 +78,10 @@ export class RemoteDatabase implements Queryable {
   async read(statement: Statement): Promise<readonly SqlRow[]> {
     const sent = withSendableValues(statement);
     try {
-      return (await this.#call((client) => client.execute(sent), isReadRetryable)).rows;
+      return (await this.#call(this.#reads, (client) => client.execute(sent), isReadRetryable)).rows;
     } catch (error) {
       if (!isResponseTooLarge((error as Error).cause)) throw error;
-      return this.#call((client) => readInPages(client, sent), isReadRetryable);
+      return this.#call(this.#reads, (client) => readInPages(client, sent), isReadRetryable);
     }
   }
 
@@ -81,6 +90,7 @@ export class RemoteDatabase implements Queryable {
     const messages = inMessages(statements.map(withSendableValues));
     const [only] = messages;
     return this.#call(
+      this.#writes,
       (client) =>
         messages.length === 1 && only !== undefined ? client.batch(only, "write") : inParts(client, messages),
       isSafeToRepeat,
@@ -89,25 +99,35 @@ export class RemoteDatabase implements Queryable {
 
   /** A transaction over user code. The first statement is executed when it is begun, with the write lock. */
   async begin(first: Statement): Promise<Begun> {
-    const begin = async (client: RemoteClient): Promise<Begun> => {
+    const begin = async (client: RemoteClient) => {
       const transaction = await client.transaction("write");
       try {
         await transaction.batch([first]);
+        return { client, transaction };
       } catch (error) {
         transaction.close();
         throw error;
       }
-      this.#begun.add(transaction);
-      return {
+    };
+    const leave = await new Promise<() => void>((resolve) => this.#transactions.take(resolve));
+    try {
+      const mayRepeat = (error: unknown) => isSafeToRepeat(error) || isConnectionLost(error);
+      const { client, transaction } = await this.#call(this.#writes, begin, mayRepeat);
+      const begun: Begun = {
         transaction,
         watched: (call) => this.#track(this.#watched(client, call)),
         end: () => {
-          this.#begun.delete(transaction);
+          this.#begun.delete(begun);
           transaction.close();
+          leave();
         },
       };
-    };
-    return this.#call(begin, (error) => isSafeToRepeat(error) || isConnectionLost(error));
+      this.#begun.add(begun);
+      return begun;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -118,15 +138,20 @@ export class RemoteDatabase implements Queryable {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     clearTimeout(impatience);
     // Transactions that user code has left open are not committed.
-    for (const transaction of this.#begun) transaction.close();
+    for (const begun of this.#begun) begun.end();
     this.#client.close();
   }
 
-  #call<T>(work: (client: RemoteClient) => Promise<T>, isSafe: (error: unknown) => boolean): Promise<T> {
+  /** @param places how many of its kind may be under way */
+  #call<T>(
+    places: Places,
+    work: (client: RemoteClient) => Promise<T>,
+    isSafe: (error: unknown) => boolean,
+  ): Promise<T> {
     if (this.#closed) return Promise.reject(new StoreError(`${this.description} is closed.`, { transient: false }));
     return this.#track(
       new Promise((resolve, reject) => {
-        this.#places.take((leave) => void this.#repeated(work, isSafe).finally(leave).then(resolve, reject));
+        places.take((leave) => void this.#repeated(work, isSafe).finally(leave).then(resolve, reject));
       }),
     );
   }
