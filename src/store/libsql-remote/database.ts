@@ -6,6 +6,7 @@ import { closingPatienceMs, Reach } from "../reach.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { StatementDeadline } from "../statement-deadline.js";
 import type { StoreOptions } from "../store.js";
+import type { RemoteAddress } from "./address.js";
 import type { OpenClient, RemoteClient, RemoteTransaction, Result, Statement, Value } from "./driver.js";
 import {
   failedStatement,
@@ -30,8 +31,11 @@ const mostReads = 10;
  */
 const mostWrites = 1;
 
-/** No write waits longer than this for others; then the server is not at work on it, although it answers. */
-const longestWaitMs = 30_000;
+/**
+ * A call that was not answered for so long is given up, although the server answers others. Over HTTP the others have
+ * connections of their own, and say nothing about this one's.
+ */
+const longestWaitMs = { webSocket: 30_000, http: 10_000 };
 
 /** How many rows are asked for at a time, at first, when all of them are too large for one answer. */
 const rowsPerPage = 64;
@@ -56,13 +60,19 @@ export class RemoteDatabase implements Queryable {
   readonly #transactions = new Places(mostWrites);
   readonly #pending = new Set<Promise<unknown>>();
   readonly #begun = new Set<Begun>();
+  readonly #longestWaitMs: number;
   #client: RemoteClient;
   #closed = false;
 
-  constructor(open: OpenClient, description: string, onTrouble: StoreOptions["onTrouble"]) {
+  constructor(
+    open: OpenClient,
+    { description, usesWebSocket }: Pick<RemoteAddress, "description" | "usesWebSocket">,
+    onTrouble: StoreOptions["onTrouble"],
+  ) {
     this.#open = open;
     this.#client = open();
     this.description = description;
+    this.#longestWaitMs = usesWebSocket ? longestWaitMs.webSocket : longestWaitMs.http;
     this.#reach = new Reach((what) => {
       if (!this.#closed) onTrouble?.(what);
     });
@@ -180,7 +190,7 @@ export class RemoteDatabase implements Queryable {
   #watched<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
     const since = performance.now();
     return this.deadline.within(call, {
-      isAtWork: async () => performance.now() - since < longestWaitMs && (await this.#answers(client)),
+      isAtWork: async () => performance.now() - since < this.#longestWaitMs && (await this.#answers(client)),
       cut: () => this.#replace(client),
     });
   }

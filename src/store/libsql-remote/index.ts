@@ -43,7 +43,7 @@ export type { LibsqlTransactionHandle } from "./handle.js";
 
 export async function openRemoteLibsql(url: string, options: StoreOptions = {}): Promise<Store> {
   const address = remoteAddress(url, options.authToken);
-  const db = new RemoteDatabase(await loadClient(address), address.description, options.onTrouble);
+  const db = new RemoteDatabase(await loadClient(address), address, options.onTrouble);
   const store = new RemoteLibsqlStore(db, options.clock);
   try {
     // Fails now rather than later when the address or the token is wrong.
