@@ -26,4 +26,9 @@ export function ownPostgres(): Promise<OwnServer>;
 export function ownMariadb(): Promise<OwnServer>;
 
 /** A libSQL server (sqld) of the caller's own, started. Its one database is what `url` names; there are no accounts. */
-export function ownSqld(): Promise<OwnServer>;
+export function ownSqld(options?: {
+  /** More arguments of the server. */
+  readonly args?: readonly string[];
+  /** The token that it asks for, if the arguments say that it does. */
+  readonly token?: string;
+}): Promise<OwnServer>;

@@ -22,8 +22,13 @@ export const ownPostgres = () => ownOrThrow(postgres);
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started. */
 export const ownMariadb = () => ownOrThrow(mysql);
 
-/** A libSQL server of the caller's own, started. */
-export const ownSqld = () => ownOrThrow(sqld);
+/** A libSQL server of the caller's own, started; with more arguments, and the token that it asks for then. */
+export const ownSqld = ({ args = [], token } = {}) =>
+  ownOrThrow({
+    ...sqld,
+    serve: (...given) => [...sqld.serve(...given), ...args],
+    connect: (url) => sqld.connect(url, token),
+  });
 
 async function ownOrThrow(engine) {
   const { binaries, why } = await findOrInstall(engine);

@@ -26,9 +26,9 @@ export const sqld = {
 
   url: ({ port }) => `ws://127.0.0.1:${port}`,
 
-  async connect(url) {
+  async connect(url, authToken) {
     const { createClient } = await import("@libsql/client/ws");
-    const client = createClient({ url });
+    const client = createClient({ url, authToken });
     try {
       await client.execute("SELECT 1");
     } catch (error) {

@@ -21,6 +21,9 @@ export type StoreKind = (typeof storeKinds)[number];
  */
 export type AnyStoreKind = StoreKind | "libsql" | "sqld";
 
+/** For the tests that have a bit of everything. */
+export const everyStore: readonly AnyStoreKind[] = [...storeKinds, "sqld"];
+
 export interface TestDatabase {
   /** What `connect` takes. */
   readonly url: string;

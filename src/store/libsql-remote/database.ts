@@ -247,6 +247,8 @@ async function readInPages(client: RemoteClient, { sql, args }: Statement): Prom
   const transaction = await client.transaction("read");
   const rows: SqlRow[] = [];
   try {
+    // The transaction begins with its first statement, and would not if that failed.
+    await transaction.execute({ sql: "SELECT 1", args: [] });
     for (let size = rowsPerPage; ; ) {
       const page = `SELECT * FROM (${sql}) LIMIT ${size} OFFSET ${rows.length}`;
       try {
