@@ -156,9 +156,15 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
+/** A file needs no token, but the same code may open a file here and a server there. */
+const libsqlSchemes = new Set(["libsql", "file", "https", "http", "wss", "ws"]);
+
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
+  if (options.authToken !== undefined && scheme !== undefined && !libsqlSchemes.has(scheme)) {
+    throw new InvalidInputError(`authToken is for libSQL servers such as libsql://name.turso.io, not for ${scheme}:.`);
+  }
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);

@@ -3,12 +3,13 @@ import { isBuiltin } from "node:module";
 import { listQueues } from "../client/queues.js";
 import { titleOf } from "../client/workers.js";
 import { openStore } from "../connect.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import { withoutSecrets } from "../store/secrets.js";
 import { isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { sentenceOf } from "./cli-error.js";
 import type { Settings } from "./config.js";
-import { migrations, missingFile } from "./database.js";
+import { migrations, missingFile, storeOptionsOf } from "./database.js";
 import { lasting } from "./times.js";
 
 export interface Check {
@@ -28,13 +29,13 @@ const mostSkewMs = 2_000;
 const runsLookedAt = 1_000;
 
 export async function examine(settings: Settings): Promise<Check[]> {
-  const begun = [checkNode(), checkSettings(settings), await checkDriver(settings.url)];
+  const begun = [checkNode(), checkSettings(settings), await checkDriver(settings)];
   if (begun.some(({ verdict }) => verdict === "problem")) return begun;
   try {
     const missing = missingFile(settings.url);
     if (missing !== null)
       return [...begun, problem("connection", `There is no database ${missing}; run: pawl migrate`)];
-    const store = await openStore(settings.url, settings.schema === undefined ? {} : { schema: settings.schema });
+    const store = await openStore(settings.url, storeOptionsOf(settings));
     try {
       return [...begun, ...(await checkDatabase(store))];
     } finally {
@@ -75,12 +76,15 @@ const inMemory: Readonly<Record<string, string>> = {
 };
 
 /** Whether it is there is found out by opening something that makes no file; a server may not answer, and that is another matter. */
-async function checkDriver(url: string): Promise<Check> {
+async function checkDriver(settings: Settings): Promise<Check> {
+  const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
-  const name = drivers[scheme];
+  const isServer = isRemote(url);
+  const name = isServer ? "@libsql/client" : drivers[scheme];
   if (name === undefined) return ok("driver", "none is needed");
   try {
-    await (await openStore(inMemory[scheme] ?? url)).close();
+    const tried = isServer ? url : (inMemory[scheme] ?? url);
+    await (await openStore(tried, tried === url ? storeOptionsOf(settings) : {})).close();
   } catch (error) {
     if (isMissingPackage(error)) return problem("driver", sentenceOf(error));
   }

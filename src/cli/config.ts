@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/duration.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { loadModule } from "./load.js";
@@ -12,6 +13,8 @@ export interface PawlConfig {
   readonly url?: string;
   /** PostgreSQL: the schema that the tables are in. */
   readonly schema?: string;
+  /** A libSQL server: its token. Better kept in the environment: PAWL_AUTH_TOKEN, or TURSO_AUTH_TOKEN. */
+  readonly authToken?: string;
   /** False: nobody but `pawl migrate` changes the tables. */
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
@@ -30,6 +33,8 @@ export interface Settings {
   /** Who says so: "--url", "PAWL_URL", "pawl.config.ts", "default". */
   readonly urlFrom: string;
   readonly schema: string | undefined;
+  /** Only of a libSQL server. */
+  readonly authToken: string | undefined;
   readonly config: PawlConfig;
   /** null: there is none. */
   readonly configFile: string | null;
@@ -54,9 +59,17 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
     url: url as string,
     urlFrom: urlFrom as string,
     schema: globals.schema ?? config.schema,
+    authToken: isRemote(url as string) ? tokenFor(url as string, config, env) : undefined,
     config,
     configFile,
   };
+}
+
+/** There is no option for it: what is on a command line can be read by others. */
+function tokenFor(url: string, config: PawlConfig, env: Call["env"]): string | undefined {
+  const given = env.PAWL_AUTH_TOKEN || config.authToken;
+  // Turso's own name for it; the URL may have another.
+  return given || (/[?&]authToken=/.test(url) ? undefined : env.TURSO_AUTH_TOKEN || undefined);
 }
 
 async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
@@ -81,6 +94,7 @@ const isDuration = (value: unknown) => ["string", "number", "object"].includes(t
 const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string] } = {
   url: [isText, "a text"],
   schema: [isText, "a text"],
+  authToken: [isText, "a text"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
   workflows: [isList, "a list of files"],

@@ -5,8 +5,9 @@ import { openStore, Pawl } from "../connect.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter } from "../define/definition.js";
 import { locateLibsql } from "../store/libsql/location.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import { type Location, locate } from "../store/sqlite/open.js";
-import type { Store } from "../store/store.js";
+import type { Store, StoreOptions } from "../store/store.js";
 import { quiet } from "../telemetry/logger.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
@@ -28,10 +29,15 @@ export interface Database {
 /** The store alone, in whatever state its tables are. */
 export async function openBareStore(settings: Settings, onTrouble: Logger["warn"]): Promise<Store> {
   return openStore(settings.url, {
-    ...(settings.schema === undefined ? {} : { schema: settings.schema }),
+    ...storeOptionsOf(settings),
     onTrouble: (what, error) => onTrouble(`The database: ${what}`, error),
   });
 }
+
+export const storeOptionsOf = ({ schema, authToken }: Settings): Pick<StoreOptions, "schema" | "authToken"> => ({
+  ...(schema === undefined ? {} : { schema }),
+  ...(authToken === undefined ? {} : { authToken }),
+});
 
 export async function openDatabase(settings: Settings, out: Output, options: OpenOptions = {}): Promise<Database> {
   const logger = options.logger ?? loggerFor(out);
@@ -85,6 +91,7 @@ export function missingFile(url: string): string | null {
 
 function locationOf(url: string): Location | null {
   if (/^sqlite:/i.test(url)) return locate(url);
+  if (isRemote(url)) return null;
   return /^(libsql|file):/i.test(url) ? locateLibsql(url) : null;
 }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { createPool } from "mysql2";
 import { createConnection, createPool as createPromisePool } from "mysql2/promise";
 import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal, workflow } from "pawl";
@@ -602,6 +603,24 @@ describe("connect", () => {
 
   test("does not repeat a password in its error", async () => {
     expect((await errorOf(connect("redis://user:secret@host/db"))).message).not.toContain("secret");
+  });
+
+  test("does not repeat a token in its error, wherever it was given", async () => {
+    for (const [url, options] of [
+      ["libsql://127.0.0.1:3?tls=0&authToken=sesame", {}],
+      ["libsql://127.0.0.1:3?tls=0", { authToken: "sesame" }],
+    ] as const) {
+      const error = await errorOf(connect(url, options));
+      expect(error).toMatchObject({ code: "STORE_ERROR" });
+      expect(inspect(error, { depth: 9 })).not.toContain("sesame");
+    }
+  });
+
+  test("refuses a token for a database that takes none", async () => {
+    expect(await errorOf(connect("postgres://localhost/app", { authToken: "sesame" }))).toMatchObject({
+      code: "INVALID_INPUT",
+      message: "authToken is for libSQL servers such as libsql://name.turso.io, not for postgres:.",
+    });
   });
 });
 
