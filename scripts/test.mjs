@@ -73,9 +73,14 @@ async function build() {
 async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
   const report = join(folder, "report.json");
+  // Tests that are made for memory take longer on a server.
+  const patience = store === "" ? [] : ["--test-timeout=120000"];
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {
-    const code = await run(tool("vitest"), ["run", ...reporters, ...vitestArguments], { env, wholeGroup: true });
+    const code = await run(tool("vitest"), ["run", ...patience, ...reporters, ...vitestArguments], {
+      env,
+      wholeGroup: true,
+    });
     return count(report, code);
   } finally {
     rmSync(folder, { recursive: true, force: true });

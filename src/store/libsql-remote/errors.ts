@@ -83,7 +83,7 @@ export function toStoreError(error: unknown, description: string): unknown {
 }
 
 /** "SQLITE_CONSTRAINT: SQLITE_CONSTRAINT: SQLite error: …": the code is told once. */
-export function inWords(error: unknown): string {
+function inWords(error: unknown): string {
   const cause = (error as Error).cause;
   // "fetch failed", and the reason in its cause.
   const text = causeInWords(messageOf(error) === "fetch failed" && cause !== undefined ? cause : error);
