@@ -40,6 +40,7 @@ function isExecutable(path) {
 export async function findOrInstall(engine) {
   const here = engine.findBinaries();
   if (here) return { binaries: here };
+  if (engine.install) return installByItself(engine);
   if (!isRoot) return { why: "no server programs are installed and only root may install them" };
   if (!beside(pathFolders(), { apt: ["apt-get"] })) {
     return { why: "no server programs are installed and there is no apt-get to install them with" };
@@ -53,6 +54,16 @@ export async function findOrInstall(engine) {
   }
   const binaries = engine.findBinaries();
   return binaries ? { binaries } : { why: `${engine.packages.join(" ")} is installed, but its server is not found` };
+}
+
+/** For an engine that does not come from the system's packages. */
+async function installByItself(engine) {
+  const why = await engine
+    .install()
+    .catch((error) => `it could not be installed (${lastLine(error.stderr || error.message)})`);
+  if (why) return { why };
+  const binaries = engine.findBinaries();
+  return binaries ? { binaries } : { why: "it was installed, but its program is not found" };
 }
 
 /** Installs packages without letting them start a service: Debian asks policy-rc.d, and 101 means "do not". */

@@ -13,12 +13,14 @@ import { findOrInstall } from "./binaries.mjs";
 import { startContainer } from "./docker.mjs";
 import { mysql } from "./engines/mysql.mjs";
 import { postgres } from "./engines/postgres.mjs";
+import { sqld } from "./engines/sqld.mjs";
 import { ownServer } from "./servers.mjs";
 
-export const engines = [postgres, mysql];
+export const engines = [postgres, mysql, sqld];
 
 /** A database for `engine`'s tests. Throws a plain sentence when there is none to be had. */
 export async function findDatabase(engine) {
+  if (engine.programVariable) return findProgram(engine);
   if (process.env[engine.urlVariable]) return givenByUser(engine);
   const whyNot = [];
   for (const source of [onStandardPort, inTemporaryFolder, inContainer]) {
@@ -30,6 +32,30 @@ export async function findDatabase(engine) {
     `The tests need a ${engine.label} server and there is none: ${whyNot.join("; ")}. ` +
       `Start one, name one in ${engine.urlVariable}, or leave it out with PAWL_TEST_WITHOUT=${engine.name}.`,
   );
+}
+
+/** A server that tests start by themselves, one for each database: it is started once, to see that it can be. */
+async function findProgram(engine) {
+  const { binaries, why } = await findOrInstall(engine);
+  const problem = why ?? (await tryOut(engine, binaries));
+  if (problem) {
+    throw new Error(
+      `The tests need ${engine.label} and it is not to be had: ${problem}. ` +
+        `Name its program in ${engine.programVariable}, or leave it out with PAWL_TEST_WITHOUT=${engine.name}.`,
+    );
+  }
+  const description = `${await engine.version(binaries)} (${binaries.server}), started by each test for itself`;
+  return { env: { [engine.programVariable]: binaries.server }, description, close: async () => {} };
+}
+
+async function tryOut(engine, binaries) {
+  try {
+    const server = await ownServer(engine, binaries);
+    await server.remove();
+    return undefined;
+  } catch (error) {
+    return `${binaries.server} could not be started (${reason(error)})`;
+  }
 }
 
 /** The user's word is final: if that server does not answer we say so, and look no further. */

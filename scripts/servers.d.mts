@@ -34,3 +34,11 @@ export interface PgbouncerOptions {
 
 /** PgBouncer of the caller's own, started, in front of the PostgreSQL server that the URL names; its `url` leads there. */
 export function ownPgbouncer(target: string, options?: PgbouncerOptions): Promise<OwnServer>;
+
+/** A libSQL server (sqld) of the caller's own, started. Its one database is what `url` names; there are no accounts. */
+export function ownSqld(options?: {
+  /** More arguments of the server. */
+  readonly args?: readonly string[];
+  /** The token that it asks for, if the arguments say that it does. */
+  readonly token?: string;
+}): Promise<OwnServer>;

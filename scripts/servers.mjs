@@ -14,6 +14,7 @@ import { findOrInstall, isRoot } from "./binaries.mjs";
 import { mysql } from "./engines/mysql.mjs";
 import { pgbouncer } from "./engines/pgbouncer.mjs";
 import { postgres } from "./engines/postgres.mjs";
+import { sqld } from "./engines/sqld.mjs";
 import { capture } from "./run.mjs";
 
 /**
@@ -41,6 +42,14 @@ export async function ownPgbouncer(target, options = {}) {
 
 /** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started. */
 export const ownMariadb = () => ownOrThrow(mysql);
+
+/** A libSQL server of the caller's own, started; with more arguments, and the token that it asks for then. */
+export const ownSqld = ({ args = [], token } = {}) =>
+  ownOrThrow({
+    ...sqld,
+    serve: (...given) => [...sqld.serve(...given), ...args],
+    connect: (url) => sqld.connect(url, token),
+  });
 
 async function ownOrThrow(engine, configured = engine) {
   const { binaries, why } = await findOrInstall(engine);
@@ -189,7 +198,7 @@ class OwnServer {
 
 /** Servers refuse to run as root, or should: the account to use instead, nothing when we are not root. */
 async function unprivileged(engine) {
-  if (!isRoot) return undefined;
+  if (!isRoot || engine.accounts === undefined) return undefined;
   for (const name of engine.accounts) {
     try {
       const [uid, gid] = await Promise.all(["-u", "-g"].map((flag) => capture("id", [flag, name])));

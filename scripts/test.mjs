@@ -1,5 +1,6 @@
-// `npm test [-- --without=postgres,mysql,pgbouncer] [--pgbouncer] [vitest arguments]`
+// `npm test [-- --without=postgres,mysql,sqld,pgbouncer] [--store=sqld] [--pgbouncer] [vitest arguments]`
 //
+// With --store, tests that run on every store run on this one alone: `npm test -- --store=sqld test/function-style`.
 // With --pgbouncer all tests of PostgreSQL go through PgBouncer in transaction mode; test/stores/pgbouncer.test.ts does in any case.
 //
 // Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
@@ -16,7 +17,7 @@ await install();
 const { engines, findDatabase } = await import("./databases.mjs");
 const { ownPgbouncer } = await import("./servers.mjs");
 
-const { without, throughPgbouncer, vitestArguments } = readArguments(process.argv.slice(2));
+const { without, store, throughPgbouncer, vitestArguments } = readArguments(process.argv.slice(2));
 const databases = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUpAndExit);
 
@@ -43,22 +44,23 @@ function readArguments(args) {
     console.error(`There is no store ${unknown.join(", ")} to leave out: ${known.join(", ")}.`);
     process.exit(1);
   }
-  const vitestArguments = args.filter((arg) => !arg.startsWith("--without=") && arg !== "--pgbouncer");
-  return { without, throughPgbouncer: args.includes("--pgbouncer"), vitestArguments };
+  const store = args.findLast((arg) => arg.startsWith("--store="))?.slice("--store=".length) ?? "";
+  const vitestArguments = args.filter((arg) => !/^--(without|store)=/.test(arg) && arg !== "--pgbouncer");
+  return { without, store, throughPgbouncer: args.includes("--pgbouncer"), vitestArguments };
 }
 
 /** One database per store; the environment that tells the tests where they are. */
 async function prepareDatabases() {
-  const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(",") };
+  const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(","), PAWL_TEST_STORE: store };
   for (const engine of engines) {
     if (without.includes(engine.name)) {
-      delete env[engine.urlVariable];
+      delete env[engine.urlVariable ?? engine.programVariable];
       console.log(`${engine.label}: LEFT OUT, as PAWL_TEST_WITHOUT asks. Nothing is tested against it.`);
       continue;
     }
     const database = await findDatabase(engine);
     databases.push(database);
-    env[engine.urlVariable] = database.url;
+    Object.assign(env, database.env ?? { [engine.urlVariable]: database.url });
     console.log(`${engine.label}: ${database.description}`);
   }
   if (throughPgbouncer) await goThroughPgbouncer(env);
@@ -83,9 +85,14 @@ async function build() {
 async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
   const report = join(folder, "report.json");
+  // Tests that are made for memory take longer on a server.
+  const patience = store === "" ? [] : ["--test-timeout=120000"];
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {
-    const code = await run(tool("vitest"), ["run", ...reporters, ...vitestArguments], { env, wholeGroup: true });
+    const code = await run(tool("vitest"), ["run", ...patience, ...reporters, ...vitestArguments], {
+      env,
+      wholeGroup: true,
+    });
     return count(report, code);
   } finally {
     rmSync(folder, { recursive: true, force: true });

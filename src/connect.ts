@@ -19,7 +19,7 @@ import type { StoreAddress } from "./worker/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions
-  extends Pick<StoreOptions, "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
+  extends Pick<StoreOptions, "authToken" | "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
   /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
   readonly migrate?: boolean;
   /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
@@ -36,6 +36,7 @@ export interface ConnectOptions
 }
 
 const connectOptions = new Set<string>([
+  "authToken",
   "clock",
   "listenUrl",
   "logger",
@@ -112,7 +113,8 @@ export class Pawl extends Client {
  * Connects to a database. Without arguments: an SQLite file, `./pawl.db`. A URL that is undefined is refused: the
  * variable that it was read from is not set.
  *
- * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:`
+ * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:` ·
+ * `libsql://host` (Turso and other libSQL servers; also `https:`, `http:`, `wss:` and `ws:`)
  */
 export function connect(url?: string, options?: ConnectOptions): Promise<Pawl>;
 export async function connect(...args: [url?: string, options?: ConnectOptions]): Promise<Pawl> {
@@ -123,9 +125,9 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   if (options.retention !== undefined) checkRetention(options.retention);
   checkRecheck(options.recheckPausedAfter ?? null);
   const logger = safeLogger(options.logger ?? defaultLogger);
-  const { clock, notify, schema, pooled, listenUrl, pool } = options;
+  const { authToken, clock, notify, schema, pooled, listenUrl, pool } = options;
   const store = await openStore(url, {
-    ...given({ clock, notify, schema, pooled, listenUrl, pool }),
+    ...given({ authToken, clock, notify, schema, pooled, listenUrl, pool }),
     onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
@@ -141,14 +143,14 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 const addresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
-function addressOf(url: string, { clock, schema, pooled, listenUrl }: StoreOptions): StoreAddress | null {
+function addressOf(url: string, { clock, authToken, schema, pooled, listenUrl }: StoreOptions): StoreAddress | null {
   const here: string | undefined = import.meta.url;
   // A bundle in the format of CommonJS does not know where it is.
   if (here === undefined || here === "") return null;
   const program = new URL("./watchdog-thread.js", here);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
-  return { program, url, options: given({ schema, pooled, listenUrl }) };
+  return { program, url, options: given({ authToken, schema, pooled, listenUrl }) };
 }
 
 /** Without what is undefined, which is not the same as missing to the compiler. */
@@ -191,15 +193,21 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     if (address !== null) addresses.set(store, address);
     return store;
   } catch (error) {
-    throw withoutSecretsOf(url, error);
+    throw withoutSecretsOf(url, error, options.authToken);
   }
 }
+
+/** A file needs no token, but the same code may open a file here and a server there. */
+const libsqlSchemes = new Set(["libsql", "file", "https", "http", "wss", "ws"]);
 
 /** Each store is loaded only when it is asked for: its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   if (options.schema !== undefined) checkSchema(scheme ?? "");
   checkConnectionOptions(scheme, options);
+  if (options.authToken !== undefined && scheme !== undefined && !libsqlSchemes.has(scheme)) {
+    throw new InvalidInputError(`authToken is for libSQL servers such as libsql://name.turso.io, not for ${scheme}:.`);
+  }
   switch (scheme) {
     case "memory":
       return new (await import("./store/memory/index.js")).MemoryStore(options);
@@ -207,6 +215,10 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       return (await import("./store/sqlite/index.js")).openSqlite(url, options);
     case "libsql":
     case "file":
+    case "https":
+    case "http":
+    case "wss":
+    case "ws":
       return (await import("./store/libsql/index.js")).openLibsql(url, options);
     case "postgres":
     case "postgresql":
@@ -218,7 +230,7 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       return (await import("./store/mysql/index.js")).openMysql(url, options);
     default:
       throw new InvalidInputError(
-        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:`,
+        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:`,
       );
   }
 }

@@ -3,6 +3,7 @@ import { isBuiltin } from "node:module";
 import { listQueues } from "../client/queues.js";
 import { titleOf } from "../client/workers.js";
 import { openStore } from "../connect.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import { withoutSecrets } from "../store/secrets.js";
 import { isHeardOf, serves } from "../store/serving.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
@@ -28,7 +29,7 @@ const mostSkewMs = 2_000;
 const runsLookedAt = 1_000;
 
 export async function examine(settings: Settings): Promise<Check[]> {
-  const begun = [checkNode(), checkSettings(settings), await checkDriver(settings.url)];
+  const begun = [checkNode(), checkSettings(settings), await checkDriver(settings)];
   if (begun.some(({ verdict }) => verdict === "problem")) return begun;
   try {
     const missing = missingFile(settings.url);
@@ -75,12 +76,15 @@ const inMemory: Readonly<Record<string, string>> = {
 };
 
 /** Whether it is there is found out by opening something that makes no file; a server may not answer, and that is another matter. */
-async function checkDriver(url: string): Promise<Check> {
+async function checkDriver(settings: Settings): Promise<Check> {
+  const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
-  const name = drivers[scheme];
+  const isServer = isRemote(url);
+  const name = isServer ? "@libsql/client" : drivers[scheme];
   if (name === undefined) return ok("driver", "none is needed");
   try {
-    await (await openStore(inMemory[scheme] ?? url)).close();
+    const tried = isServer ? url : (inMemory[scheme] ?? url);
+    await (await openStore(tried, tried === url ? storeOptionsOf(settings) : {})).close();
   } catch (error) {
     if (isMissingPackage(error)) return problem("driver", sentenceOf(error));
   }

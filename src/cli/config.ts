@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/duration.js";
 import { didYouMean } from "../core/nearest.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import type { PoolSizes, StoreOptions } from "../store/store.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
@@ -19,6 +20,8 @@ export interface PawlConfig {
   readonly listenUrl?: string;
   /** PostgreSQL and MySQL: how many connections a process may have open. */
   readonly pool?: PoolSizes;
+  /** A libSQL server: its token. Better kept in the environment: PAWL_AUTH_TOKEN, or TURSO_AUTH_TOKEN. */
+  readonly authToken?: string;
   /** False: nobody but `pawl migrate` changes the tables. */
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
@@ -39,6 +42,8 @@ export interface Settings {
   /** Who says so: "--url", "PAWL_URL", "pawl.config.ts", "default". */
   readonly urlFrom: string;
   readonly schema: string | undefined;
+  /** Only of a libSQL server. */
+  readonly authToken: string | undefined;
   readonly config: PawlConfig;
   /** null: there is none. */
   readonly configFile: string | null;
@@ -63,20 +68,29 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
     url: url as string,
     urlFrom: urlFrom as string,
     schema: globals.schema ?? config.schema,
+    authToken: isRemote(url as string) ? tokenFor(url as string, config, env) : undefined,
     config,
     configFile,
   };
 }
 
 /** What a store is opened with. Settings for poolers are those of the database that the file names, and of no other. */
-export function storeOptionsOf({ schema, config, configFile, urlFrom }: Settings): StoreOptions {
+export function storeOptionsOf({ schema, authToken, config, configFile, urlFrom }: Settings): StoreOptions {
   const { pooled, listenUrl, pool } = urlFrom === configFile || config.url === undefined ? config : {};
   return {
     ...(schema === undefined ? {} : { schema }),
+    ...(authToken === undefined ? {} : { authToken }),
     ...(pooled === undefined ? {} : { pooled }),
     ...(listenUrl === undefined ? {} : { listenUrl }),
     ...(pool === undefined ? {} : { pool }),
   };
+}
+
+/** There is no option for it: what is on a command line can be read by others. */
+function tokenFor(url: string, config: PawlConfig, env: Call["env"]): string | undefined {
+  const given = env.PAWL_AUTH_TOKEN || config.authToken;
+  // Turso's own name for it; the URL may have another.
+  return given || (/[?&]authToken=/.test(url) ? undefined : env.TURSO_AUTH_TOKEN || undefined);
 }
 
 async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
@@ -104,6 +118,7 @@ const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unkno
   pooled: [(value) => typeof value === "boolean" || value === "auto", 'true, false or "auto"'],
   listenUrl: [isText, "a text"],
   pool: [(value) => typeof value === "object" && value !== null, "an object: { max, transactions }"],
+  authToken: [isText, "a text"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
   recheckPausedAfter: [isDuration, "a duration or null"],

@@ -5,6 +5,7 @@ import { openStore, Pawl } from "../connect.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter } from "../define/definition.js";
 import { locateLibsql } from "../store/libsql/location.js";
+import { isRemote } from "../store/libsql-remote/address.js";
 import { type Location, locate } from "../store/sqlite/open.js";
 import type { Store } from "../store/store.js";
 import { quiet } from "../telemetry/logger.js";
@@ -87,6 +88,7 @@ export function missingFile(url: string): string | null {
 
 function locationOf(url: string): Location | null {
   if (/^sqlite:/i.test(url)) return locate(url);
+  if (isRemote(url)) return null;
   return /^(libsql|file):/i.test(url) ? locateLibsql(url) : null;
 }
 

@@ -15,6 +15,11 @@ const kinds: Readonly<Record<string, DatabaseKind>> = {
   sqlite: "sqlite",
   libsql: "sqlite",
   file: "sqlite",
+  // Servers of libSQL.
+  https: "sqlite",
+  http: "sqlite",
+  wss: "sqlite",
+  ws: "sqlite",
 };
 
 export const schemeOf = (url: string): string => /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase() ?? "";

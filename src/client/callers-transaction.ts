@@ -9,9 +9,11 @@ const howTo = "`tx` takes the one connection on which you have begun your transa
  * @param effect what would happen without one, such as "the run would be started"
  */
 export function checkTransaction(tx: unknown, effect: string): void {
+  if (isLibsqlClient(tx))
+    throw new InvalidInputError(`${howTo}, not a client of @libsql/client: pass what its method transaction() gives.`);
   if ((typeof tx !== "object" && typeof tx !== "function") || tx === null || !canQuery(tx))
     throw new InvalidInputError(
-      `${howTo}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, or { query(sql, params) }.`,
+      `${howTo}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, a transaction of \`@libsql/client\`, or { query(sql, params) }.`,
     );
   if (isIdle(tx))
     throw new InvalidInputError(`${howTo}; on this one none has begun, so ${effect} whatever became of it.`);
@@ -21,7 +23,12 @@ export function checkTransaction(tx: unknown, effect: string): void {
 const has = (value: object, ...names: readonly string[]) =>
   names.every((name) => typeof Reflect.get(value, name) === "function");
 
-const canQuery = (tx: object) => has(tx, "query") || has(tx, "prepare", "exec");
+const canQuery = (tx: object) =>
+  has(tx, "query") || has(tx, "prepare", "exec") || has(tx, "execute", "commit", "rollback");
+
+/** Each of its statements commits by itself. */
+const isLibsqlClient = (tx: unknown) =>
+  typeof tx === "object" && tx !== null && has(tx, "execute", "batch", "transaction");
 
 /** Of `mysql2`, which gives connections by that name, or of `pg`, which counts those that it has. */
 const isPool = (tx: object) =>

@@ -35,8 +35,8 @@ function decoded(text: string): string {
  * What a driver says may repeat the URL (Node's "Invalid URL" has it in a property). Such an error is replaced by one with
  * the same message, without the secrets and without what it was made of.
  */
-export function withoutSecretsOf(url: string, error: unknown): unknown {
-  const secrets = secretsOf(url);
+export function withoutSecretsOf(url: string, error: unknown, token = ""): unknown {
+  const secrets = token.length < shortestSecret ? secretsOf(url) : [...secretsOf(url), token];
   const shown = inspect(error, { depth: 6, showHidden: true });
   if (!secrets.some((secret) => shown.includes(secret))) return error;
   const message = error instanceof Error ? error.message : String(error);

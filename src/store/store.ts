@@ -390,6 +390,8 @@ export interface StoreOptions {
   readonly notify?: boolean;
   /** PostgreSQL: the schema the tables live in. */
   readonly schema?: string;
+  /** A libSQL server (Turso, sqld): the token that lets this process in. It may be in the URL instead: `?authToken=…`. */
+  readonly authToken?: string;
   /**
    * PostgreSQL: whether a pooler stands in between that shares its sessions, as PgBouncer does in transaction mode (so do
    * Supabase's, Neon's and RDS Proxy). True: no prepared statements, session settings, `LISTEN` or session locks are used.

@@ -22,6 +22,8 @@ export class Attention {
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
   #again = false;
+  /** A wait was written during a look, perhaps after its decision: the next look is the one that counts. */
+  #lookIsDue = false;
   /** Those who wait for the look after the one that is under way. */
   #waiting: (() => void)[] | null = null;
   #alarm: NodeJS.Timeout | null = null;
@@ -32,6 +34,11 @@ export class Attention {
 
   get busy(): boolean {
     return this.#deciding;
+  }
+
+  /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
+  get lookIsDue(): boolean {
+    return this.#lookIsDue;
   }
 
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
@@ -62,6 +69,7 @@ export class Attention {
 
   /** The same about an inbox that was read already, with the claim. */
   pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+    if (this.#deciding) this.#lookIsDue = true;
     return this.#oneAtATime(() => this.#decideAndCommit(inbox, now));
   }
 
@@ -74,6 +82,7 @@ export class Attention {
       return;
     }
     this.#deciding = true;
+    this.#lookIsDue = false;
     try {
       await work();
     } catch (error) {

@@ -25,15 +25,20 @@ export function comeToRest(turn: Turn): void {
     return endExpired(turn, state.expired);
   if (state.paused !== null && settlesJobs(turn)) return turn.runCode();
   if (course.settling !== null && answers.delivering) return;
-  if (state.paused !== null || course.cutShort) return void turn.park();
+  if (state.paused !== null || course.cutShort) return parkUnlessLookIsDue(turn);
   // News may have come after the turn began: it is looked for until the run is really let go of.
   if (!turn.codeRuns) return hasWorkForCode(turn) ? turn.runCode() : void turn.park();
   if (answers.delivering) return;
   const waits = answers.pending.size > 0;
   const lingers = waits && turn.linger.isWorthIt(state, outbox);
-  if (waits && !lingers && !signalIsThere(turn)) return pauseAgain(turn) ? undefined : void turn.park();
+  if (waits && !lingers && !signalIsThere(turn)) return pauseAgain(turn) ? undefined : parkUnlessLookIsDue(turn);
   if (!outbox.empty) void turn.submit([]);
   if (lingers) attention.setAlarm();
+}
+
+/** The end of the look stirs the turn again. */
+function parkUnlessLookIsDue(turn: Turn): void {
+  if (!turn.attention.lookIsDue) void turn.park();
 }
 
 /**

@@ -10,7 +10,7 @@ export interface StoreAddress {
   /** The program of the thread. */
   readonly program: URL;
   readonly url: string;
-  readonly options: Pick<StoreOptions, "schema" | "pooled" | "listenUrl">;
+  readonly options: Pick<StoreOptions, "authToken" | "schema" | "pooled" | "listenUrl">;
 }
 
 /** What the thread is told. */

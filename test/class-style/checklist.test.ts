@@ -6,10 +6,10 @@ import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl"
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errorOf, gate, logOf, silent, start, world } from "../function-style/support.js";
 import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
 import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
 
-const databases: readonly StoreKind[] = ["sqlite", "postgres", "mysql"];
+const databases: readonly AnyStoreKind[] = ["sqlite", "postgres", "mysql", "sqld"];
 const dayMs = 86_400_000;
 
 interface User {

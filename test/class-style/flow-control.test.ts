@@ -2,7 +2,7 @@
 import { Workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, start } from "../function-style/support.js";
+import { errorOf, gate, logOf, start, startInMemory } from "../function-style/support.js";
 import { forEachStore } from "../stores/harness.js";
 import {
   type AnyRun,
@@ -320,8 +320,8 @@ const paused = [
 ] as const;
 type SituationName = (typeof terminal | typeof running | typeof paused)[number];
 
-async function begin(workflow: ReturnType<typeof working>): Promise<Situation> {
-  const t = await start(workflow);
+async function begin(workflow: ReturnType<typeof working>, starts = start): Promise<Situation> {
+  const t = await starts(workflow);
   const run = await t.pawl.start(workflow);
   await t.settle();
   return { t, run, release: () => {} };
@@ -351,8 +351,16 @@ const situations: Record<SituationName, () => Promise<Situation>> = {
     await recorded(run, "step.started work");
     return { t, run, release: () => finish.open() };
   },
-  "asleep inside a body": () => begin(working((w) => w.sleep("nap", "1 day"))),
-  "waiting for a signal inside a body": () => begin(working((w) => w.waitForSignal("go"))),
+  "asleep inside a body": () =>
+    begin(
+      working((w) => w.sleep("nap", "1 day")),
+      startInMemory,
+    ),
+  "waiting for a signal inside a body": () =>
+    begin(
+      working((w) => w.waitForSignal("go")),
+      startInMemory,
+    ),
   "paused by an exception": () => {
     let ready = false;
     return begin(

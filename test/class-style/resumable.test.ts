@@ -9,7 +9,7 @@ import {
   type WorkflowClass,
 } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, gate, start, world } from "../function-style/support.js";
+import { errorOf, gate, start, startInMemory, world } from "../function-style/support.js";
 
 let did: unknown[] = [];
 beforeEach(() => {
@@ -70,7 +70,7 @@ describe("an execution is interrupted and continued by a successor that begins a
         }),
       { maxRuntime: "3 minutes" },
     );
-    const t = await start(Loop);
+    const t = await startInMemory(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
     expect(did).toEqual([...numbers, "after"]);

@@ -3,7 +3,7 @@ import { type ClassOptions, type RunHandle, type StepDeclarationOptions, Workflo
 import type { TestPawl } from "pawl/testing";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { errorOf, logOf, type MortalWorker, until, type World, world } from "../function-style/support.js";
-import { type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
 
 export type AnyRun = RunHandle<any, any>;
 
@@ -56,7 +56,7 @@ export async function expectSound({ pawl }: Pick<TestPawl | World, "pawl">): Pro
  * One database for all tests of the current `describe`: to make one takes longer than most of these tests. They keep out
  * of each other's way by the names of their classes and heroes. (In memory each world is a store of its own.)
  */
-export function databaseFor(kind: StoreKind): { url(): string; world(): Promise<World> } {
+export function databaseFor(kind: AnyStoreKind): { url(): string; world(): Promise<World> } {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await testDatabase(kind);

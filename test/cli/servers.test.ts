@@ -41,10 +41,13 @@ forEachStore(
       const { folder, database } = await onServer();
       await folder.text("migrate");
       const url = new URL(database.url);
-      url.username ||= "root";
-      url.password = "s3cret";
+      if (kind === "sqld") url.searchParams.set("authToken", "s3cret");
+      else {
+        url.username ||= "root";
+        url.password = "s3cret";
+      }
       const { stdout, stderr } = await folder.pawl("doctor", "--url", url.href);
-      expect(stdout).toContain(`${url.username}:…@`);
+      expect(stdout).toContain(kind === "sqld" ? "?authToken=… " : `${url.username}:…@`);
       expect(`${stdout}${stderr}`).not.toContain("s3cret");
       const { checks } = await folder.json("doctor");
       expect(checks).toContainEqual({ name: "clock", verdict: "ok", text: "the database and this machine agree" });
@@ -64,5 +67,5 @@ forEachStore(
       });
     }
   },
-  ["postgres", "mysql"],
+  ["postgres", "mysql", "sqld"],
 );

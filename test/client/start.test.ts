@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
+import { createClient } from "@libsql/client/ws";
 import { createPool } from "mysql2";
 import { createConnection, createPool as createPromisePool } from "mysql2/promise";
 import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal, workflow } from "pawl";
@@ -8,15 +10,15 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { errorOf, silent, start, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const waiting = workflow("waiting", async (ctx, _input?: unknown) => {
   await ctx.waitForSignal("go");
 });
 
-async function connected(kind: StoreKind) {
+async function connected(kind: AnyStoreKind) {
   const database = await testDatabase(kind);
   const pawl = await connect(database.url, { logger: silent });
   onTestFinished(async () => {
@@ -110,7 +112,7 @@ forEachStore((kind) => {
 });
 
 describe("start inside the caller's own transaction", () => {
-  const tables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable };
+  const tables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable, sqld: sqldTable };
   forEachStore(
     (kind) => {
       test("makes the run if and when the transaction commits", async () => {
@@ -152,8 +154,16 @@ describe("start inside the caller's own transaction", () => {
         expect(await run.status()).toBe("pending");
       });
     },
-    ["sqlite", "postgres", "mysql"],
+    ["sqlite", "postgres", "mysql", "sqld"],
   );
+
+  test("takes no client of libSQL, whose statements commit by themselves", async () => {
+    const { pawl } = await connected("memory");
+    const tx = createClient({ url: "ws://127.0.0.1:3" });
+    const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("what its method transaction() gives") };
+    expect(await errorOf(pawl.start(echo, 1, { tx }))).toMatchObject(refusal);
+    tx.close();
+  });
 
   forEachStore((kind) => {
     test("refuses what is no transaction, and above all a pool: it would start the run whatever becomes of yours", async () => {
@@ -197,7 +207,7 @@ interface Connection {
   end(): Promise<void>;
 }
 
-async function connectionTo(kind: StoreKind, url: string): Promise<Connection> {
+async function connectionTo(kind: AnyStoreKind, url: string): Promise<Connection> {
   if (kind === "mysql") return createConnection({ uri: url });
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -602,6 +612,24 @@ describe("connect", () => {
 
   test("does not repeat a password in its error", async () => {
     expect((await errorOf(connect("redis://user:secret@host/db"))).message).not.toContain("secret");
+  });
+
+  test("does not repeat a token in its error, wherever it was given", async () => {
+    for (const [url, options] of [
+      ["libsql://127.0.0.1:3?tls=0&authToken=sesame", {}],
+      ["libsql://127.0.0.1:3?tls=0", { authToken: "sesame" }],
+    ] as const) {
+      const error = await errorOf(connect(url, options));
+      expect(error).toMatchObject({ code: "STORE_ERROR" });
+      expect(inspect(error, { depth: 9 })).not.toContain("sesame");
+    }
+  });
+
+  test("refuses a token for a database that takes none", async () => {
+    expect(await errorOf(connect("postgres://localhost/app", { authToken: "sesame" }))).toMatchObject({
+      code: "INVALID_INPUT",
+      message: "authToken is for libSQL servers such as libsql://name.turso.io, not for postgres:.",
+    });
   });
 });
 

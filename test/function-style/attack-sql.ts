@@ -1,8 +1,9 @@
 /** What transactional steps send in the tests of attacks, for each database. */
+import type { Transaction } from "@libsql/client/ws";
 import type Database from "better-sqlite3";
 import type { Connection } from "mysql2/promise";
 import type { ClientBase } from "pg";
-import { mysqlTable, postgresTable, sqliteTable, type UserTable } from "../stores/user-table.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable, type UserTable } from "../stores/user-table.js";
 
 export interface AttackSql {
   table(url: () => string): UserTable;
@@ -49,6 +50,21 @@ const sqlite: AttackSql = {
   slowInsert: () => "",
 };
 
+const sqld: AttackSql = {
+  table: sqldTable,
+  write: async (tx, value) => {
+    await (tx as Transaction).execute({ sql: "INSERT INTO user_values VALUES (?)", args: [value] });
+  },
+  execute: (tx, sql) => (tx as Transaction).executeMultiple(sql),
+  prepared: (tx, sql) => () => (tx as Transaction).batch([sql]),
+  once: (table, sql) => once(sqld.execute)(table, sql),
+  begin: "BEGIN IMMEDIATE",
+  errorsAbort: false,
+  ddlCommits: false,
+  slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000) SELECT max(i) FROM n)`,
+};
+
 const postgres: AttackSql = {
   table: postgresTable,
   write: async (tx, value) => {
@@ -88,4 +104,5 @@ const mysql: AttackSql = {
   slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (SELECT SLEEP(1)) AS slept`,
 };
 
-export const sqlOf = (kind: "sqlite" | "postgres" | "mysql"): AttackSql => ({ sqlite, postgres, mysql })[kind];
+export const sqlOf = (kind: "sqlite" | "sqld" | "postgres" | "mysql"): AttackSql =>
+  ({ sqlite, sqld, postgres, mysql })[kind];

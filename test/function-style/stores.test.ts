@@ -2,7 +2,7 @@
 import { PauseError, PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../stores/harness.js";
 import { errorOf, gate, logOf, world } from "./support.js";
 
 const child = workflow("child", async (ctx, n: number) => {
@@ -43,7 +43,7 @@ const everything = workflow("everything", async (ctx, order: { id: number }) => 
   };
 });
 
-async function fresh(kind: StoreKind) {
+async function fresh(kind: AnyStoreKind) {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   return { url: database.url, w: await world(kind, database.url) };
@@ -162,4 +162,4 @@ forEachStore((kind) => {
     expect(runs.map(({ status }) => status)).toEqual(["canceled", "canceled", "canceled"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
-});
+}, everyStore);

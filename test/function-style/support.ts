@@ -12,7 +12,7 @@ import {
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
 import { onTestFinished } from "vitest";
 import type { Fence, Store, StoreTransaction } from "../../src/store/store.js";
-import { openStore, type StoreKind } from "../stores/harness.js";
+import { type AnyStoreKind, chosenStore, openStore, testDatabase } from "../stores/harness.js";
 
 export type Workflows = readonly AnyWorkflow[];
 
@@ -20,9 +20,24 @@ export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {},
 
 /** Pawl on a virtual clock, with one worker for these workflows; closed when the test ends. */
 export async function start(...workflows: Workflows): Promise<TestPawl> {
-  const t = await testPawl({ workflows, logger: silent });
+  return startOn((await databaseOfTest()).url, workflows);
+}
+
+/** Always in memory: for tests of what happens between two commits that take no time at all. */
+export const startInMemory = (...workflows: Workflows): Promise<TestPawl> => startOn("memory:", workflows);
+
+async function startOn(store: string, workflows: Workflows): Promise<TestPawl> {
+  const t = await testPawl({ workflows, logger: silent, store });
   onTestFinished(() => t.close());
   return t;
+}
+
+/** In memory, unless the tests are run for one store. */
+async function databaseOfTest(): Promise<{ readonly kind: AnyStoreKind; readonly url: string }> {
+  if (chosenStore === null) return { kind: "memory", url: "memory:" };
+  const { url, drop } = await testDatabase(chosenStore);
+  onTestFinished(drop);
+  return { kind: chosenStore, url };
 }
 
 /** Starts one run, takes it to its end and returns its output. */
@@ -58,9 +73,10 @@ export interface World {
 }
 
 /** One database, a virtual clock, a client, and as many workers as the test wants. */
-export async function world(kind: StoreKind = "memory", url = "memory:", logger: Logger = silent): Promise<World> {
+export async function world(kind: AnyStoreKind = "memory", url = "memory:", logger: Logger = silent): Promise<World> {
   const clock = new VirtualClock();
-  const store = await openStore(kind, url, { clock: clock.read });
+  const database = kind === "memory" ? await databaseOfTest() : { kind, url };
+  const store = await openStore(database.kind, database.url, { clock: clock.read });
   await store.migrate();
   const pawl = new Pawl(store, logger);
   const workers: Worker[] = [];

@@ -3,10 +3,10 @@ import { PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
 import { errorOf, gate, logOf, world } from "./support.js";
 
-const tables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable };
+const tables = { sqlite: sqliteTable, sqld: sqldTable, postgres: postgresTable, mysql: mysqlTable };
 
 forEachStore(
   (kind) => {
@@ -206,5 +206,5 @@ forEachStore(
       );
     });
   },
-  ["sqlite", "postgres", "mysql"],
+  ["sqlite", "postgres", "mysql", "sqld"],
 );

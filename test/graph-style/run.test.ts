@@ -2,7 +2,7 @@
 import { branch, graph, PermanentError, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { everyStore, forEachStore, testDatabase } from "../stores/harness.js";
 
 let did: string[] = [];
 beforeEach(() => {
@@ -69,7 +69,7 @@ forEachStore((kind) => {
     ]);
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
-});
+}, everyStore);
 
 test("crashes at every commit change nothing", async () => {
   const t = await start(order);

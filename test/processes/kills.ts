@@ -4,7 +4,7 @@
  */
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
@@ -42,7 +42,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
 const stepsPerRun = 5;
 const timeoutMs = 180_000;
 
-export function testKills(kind: StoreKind): void {
+export function testKills(kind: AnyStoreKind): void {
   let database: TestDatabase | undefined;
   let ledger: Ledger;
 
@@ -106,7 +106,7 @@ export function testKills(kind: StoreKind): void {
 
 /** Who is killed, and after how many steps of all: the same for the same store, whatever the speed of the machine. */
 function plan(
-  kind: StoreKind,
+  kind: AnyStoreKind,
   { runs, kills, processes }: Scenario,
 ): { readonly afterSteps: number; readonly victim: number }[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7));

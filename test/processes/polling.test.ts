@@ -100,5 +100,5 @@ forEachStore(
       return rows.length;
     }
   },
-  ["sqlite", "postgres", "mysql"],
+  ["sqlite", "postgres", "mysql", "sqld"],
 );

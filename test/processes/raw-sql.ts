@@ -1,4 +1,5 @@
 /** Plain SQL on a test's database, past the library. Written with `?` and without values from outside. */
+import { createClient } from "@libsql/client/ws";
 import Database from "better-sqlite3";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
@@ -12,6 +13,7 @@ export interface RawSql {
 
 export function rawSql(url: string): Promise<RawSql> {
   if (url.startsWith("sqlite:")) return rawSqlite(url.slice("sqlite:".length));
+  if (url.startsWith("ws:")) return rawSqld(url);
   return url.startsWith("mysql:") ? rawMysql(url) : rawPostgres(url);
 }
 
@@ -25,6 +27,14 @@ async function rawSqlite(file: string): Promise<RawSql> {
       return [];
     },
     close: async () => void db.close(),
+  };
+}
+
+async function rawSqld(url: string): Promise<RawSql> {
+  const client = createClient({ url });
+  return {
+    query: async (sql) => (await client.execute(sql)).rows as unknown as Row[],
+    close: async () => client.close(),
   };
 }
 

@@ -5,7 +5,7 @@
 import { connect, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OwnServer } from "../../scripts/servers.mjs";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore } from "../stores/harness.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
@@ -24,7 +24,7 @@ interface Input {
 }
 
 interface Crashes {
-  readonly kind: StoreKind;
+  readonly kind: AnyStoreKind;
   readonly server: () => Promise<OwnServer>;
   readonly crashes: number;
 }

@@ -86,6 +86,9 @@ forEachStore(
       expect((await pawl.runs({ workflow: wf })).runs).toHaveLength(2);
     }, 60_000);
 
+    // What passes through a web socket cannot be told by the proxy, and there are no locks but the one that is had for seconds.
+    if (kind === "sqld") return;
+
     test("a COMMIT that is swallowed and arrives late has no effect beside that of the next attempt", async () => {
       const wf = workflow("late", (ctx) =>
         ctx.transaction(
@@ -122,5 +125,5 @@ forEachStore(
       await worker.stop();
     }, 60_000);
   },
-  ["postgres", "mysql"],
+  ["postgres", "mysql", "sqld"],
 );

@@ -2,9 +2,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
 import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "./harness.js";
-import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "./user-table.js";
+import { libsqlTable, mysqlTable, postgresTable, sqldTable, sqliteTable } from "./user-table.js";
 
-const userTables = { sqlite: sqliteTable, libsql: libsqlTable, postgres: postgresTable, mysql: mysqlTable };
+const userTables = {
+  sqlite: sqliteTable,
+  libsql: libsqlTable,
+  sqld: sqldTable,
+  postgres: postgresTable,
+  mysql: mysqlTable,
+};
 
 /** A server notices a closed connection a little later than its client. */
 const patienceMs = 3_000;

@@ -1,6 +1,6 @@
 /** Databases for tests: each made for one test file, on the servers that `npm test` has found, and dropped after it. */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -8,14 +8,21 @@ import { runInNewContext } from "node:vm";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { describe, test } from "vitest";
+import { ownSqld } from "../../scripts/servers.mjs";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import type { Store, StoreOptions } from "../../src/store/store.js";
 
 const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
 /** Those that tests run on unless they say otherwise. */
 export type StoreKind = (typeof storeKinds)[number];
-/** And libSQL, which is the SQLite store with another library: where the library matters it is named. */
-export type AnyStoreKind = StoreKind | "libsql";
+/**
+ * And libSQL: on files it is the SQLite store with another library, on a server (sqld) a store of its own. Tests name them
+ * where they matter; `npm test -- --store=sqld` runs all tests of a file on the one.
+ */
+export type AnyStoreKind = StoreKind | "libsql" | "sqld";
+
+/** For the tests that have a bit of everything. */
+export const everyStore: readonly AnyStoreKind[] = [...storeKinds, "sqld"];
 
 export interface TestDatabase {
   /** What `connect` takes. */
@@ -52,6 +59,7 @@ const openers: Record<AnyStoreKind, (url: string, options?: StoreOptions) => Pro
   memory: async (_url, options) => new MemoryStore(options),
   sqlite: async (...given) => (await import("../../src/store/sqlite/index.js")).openSqlite(...given),
   libsql: async (...given) => (await import("../../src/store/libsql/index.js")).openLibsql(...given),
+  sqld: async (...given) => (await import("../../src/store/libsql/index.js")).openLibsql(...given),
   postgres: async (...given) => (await import("../../src/store/postgres/index.js")).openPostgres(...given),
   mysql: async (...given) => (await import("../../src/store/mysql/index.js")).openMysql(...given),
 };
@@ -61,11 +69,24 @@ export function openStore(kind: AnyStoreKind, url: string, options?: StoreOption
   return openers[kind](url, options);
 }
 
-/** Defines the same tests for every store; one that is left out has a single test that says so. */
+/** The one store that this run of the tests is about, if the person who runs them named one (`--store=sqld`). */
+export const chosenStore = (process.env.PAWL_TEST_STORE || null) as AnyStoreKind | null;
+
+/** Where the chosen store takes part: with all that any SQL store must do. */
+const chosenAmong = (kinds: readonly AnyStoreKind[]): readonly AnyStoreKind[] =>
+  kinds.filter((kind) => kind === chosenStore || (kind === "sqlite" && isSqlite(chosenStore))).slice(0, 1);
+const isSqlite = (kind: AnyStoreKind | null) => kind === "libsql" || kind === "sqld";
+
+/**
+ * Defines the same tests for every store; one that is left out has a single test that says so. Tests that take a
+ * `StoreKind` may be given another that is chosen: all SQL stores do the same.
+ */
 export function forEachStore<Kind extends AnyStoreKind = StoreKind>(
   define: (kind: Kind) => void,
-  kinds: readonly Kind[] = storeKinds as readonly AnyStoreKind[] as readonly Kind[],
+  given: readonly Kind[] = storeKinds as readonly AnyStoreKind[] as readonly Kind[],
 ): void {
+  const kinds = chosenStore === null ? given : chosenAmong(given).map(() => chosenStore as Kind);
+  if (kinds.length === 0) test(`is not about ${chosenStore}, which alone is tested now`, () => {});
   for (const kind of kinds) {
     describe(kind, () => {
       if (isLeftOut(kind)) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested against it", () => {});
@@ -78,6 +99,7 @@ const makers: Record<AnyStoreKind, () => Promise<TestDatabase>> = {
   memory: async () => ({ url: "memory:", direct: {}, connections: async () => 0, drop: async () => {} }),
   sqlite: async () => makeFile("sqlite"),
   libsql: makeLibsql,
+  sqld: makeSqld,
   postgres: makePostgres,
   mysql: makeMysql,
 };
@@ -132,6 +154,32 @@ function openFilesIn(folder: string): number {
   };
   try {
     return readdirSync(descriptors).filter((name) => target(name).startsWith(folder)).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** A server with one database. */
+async function makeSqld(): Promise<TestDatabase> {
+  const server = await ownSqld();
+  return {
+    url: server.url,
+    direct: {},
+    connections: async () => openConnectionsTo(server.port),
+    drop: () => server.remove(),
+  };
+}
+
+/** Of all processes of this machine, where the system tells (Linux). */
+function openConnectionsTo(port: number): number {
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const established = "01";
+  try {
+    const lines = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
+    return lines.filter((line) => {
+      const [, , to, state] = line.trim().split(/\s+/);
+      return to === remote && state === established;
+    }).length;
   } catch {
     return 0;
   }

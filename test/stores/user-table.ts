@@ -1,4 +1,5 @@
 /** A table of the user's beside Pawl's, and transactions of the user's own on it, for each database. */
+import { type Client, createClient, type Transaction } from "@libsql/client/ws";
 import Database from "better-sqlite3";
 import Libsql from "libsql";
 import { type Connection, createConnection } from "mysql2/promise";
@@ -93,6 +94,34 @@ export function mysqlTable(url: () => string): UserTable {
     own: async () => {
       const connection = await open();
       return ownTransaction(connection, (sql) => connection.query(sql));
+    },
+  };
+}
+
+export function sqldTable(url: () => string): UserTable {
+  const once = async (sql: string) => {
+    const client = createClient({ url: url() });
+    try {
+      return (await client.execute(sql)).rows as unknown as { value: string }[];
+    } finally {
+      client.close();
+    }
+  };
+  const ended = (client: Client, end: () => Promise<void>) => async () => {
+    await end();
+    client.close();
+  };
+  return {
+    create: async () => void (await once("CREATE TABLE user_values (value TEXT)")),
+    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    write: async (handle, value) => {
+      await (handle as Transaction).execute({ sql: "INSERT INTO user_values VALUES (?)", args: [value] });
+    },
+    own: async () => {
+      const client = createClient({ url: url() });
+      const tx = await client.transaction("write");
+      const commit = ended(client, () => tx.commit());
+      return { tx, commit, rollback: ended(client, () => tx.rollback()) };
     },
   };
 }

@@ -42,6 +42,17 @@ test("the option goes before PAWL_URL, that before DATABASE_URL, the environment
   });
 });
 
+test("Turso's own variable is looked for last", () => {
+  const turso = "TURSO_DATABASE_URL=libsql://shop.turso.io";
+  expect(found({ ".env": turso }, {}, ["@libsql/client"])).toEqual({
+    url: "libsql://shop.turso.io",
+    from: "TURSO_DATABASE_URL in .env",
+    variable: "TURSO_DATABASE_URL",
+    kind: "sqlite",
+  });
+  expect(found({ ".env": `${turso}\nDATABASE_URL=postgres://localhost/a` }).url).toBe("postgres://localhost/a");
+});
+
 test("Prisma says where its database is: in a variable, or in so many words", () => {
   expect(found({ ...prisma("postgresql", 'env("DB")'), ".env": "DB=postgresql://localhost/app" })).toEqual({
     url: "postgresql://localhost/app",

@@ -47,6 +47,7 @@ export function findDatabase(project: Project, env: Env, given: string | undefin
     () => inPrisma(project, look),
     () => inToolConfig(project, look),
     () => look(usualVariable),
+    () => look("TURSO_DATABASE_URL"),
     () => inDependencies(project),
   ];
   for (const place of places) {

@@ -1,13 +1,14 @@
 /** What `pawl init` finds in an application and would write into it. Nothing is written here. */
 import { isBuiltin } from "node:module";
 import { isAbsolute, join } from "node:path";
+import { isRemote } from "../../store/libsql-remote/address.js";
 import { sentenceOf } from "../cli-error.js";
 import type { DatabaseKind } from "../migration-sql.js";
 import { nodeReadsTypeScript, readers } from "../transpile.js";
 import { type FoundDatabase, findDatabase } from "./find-url.js";
 import { heroTable, type KeyType, type TypedKey, typedKeys, usualKeyType } from "./key-types.js";
 import { type Project, projectIn } from "./project.js";
-import { type ReadTables, readTables } from "./read-tables.js";
+import { type ReadTables, readRemote, readTables } from "./read-tables.js";
 import { type ConfigFile, configFile } from "./write-config.js";
 import { hasMigrations, type PlannedFile, plannedMigrations } from "./write-migrations.js";
 import { firstWorkflow, type HeroTable } from "./write-workflow.js";
@@ -35,7 +36,7 @@ export async function planInit({ folder, env, url, schema: given }: InitOptions)
   const project = projectIn(folder);
   const found = findDatabase(project, env, url);
   const schema = given ?? schemaIn(found);
-  const { tables, trouble } = await look(found, folder, schema);
+  const { tables, trouble } = await look(found, folder, schema, tokenIn(project, env));
   const keys = tables === null ? null : typedKeys(tables.keys);
   const table = heroTable(keys ?? []);
   const hero: HeroTable | null = table === null ? null : { ...table, database: found.kind, schema };
@@ -60,7 +61,7 @@ export async function planInit({ folder, env, url, schema: given }: InitOptions)
       ...(config.variable === null || (found.variable === config.variable && found.url !== null)
         ? []
         : [`export ${config.variable}=${example(found.kind)}`]),
-      ...installs(project, found.kind),
+      ...installs(project, found),
       "npx pawl worker",
       workflow.start,
     ],
@@ -82,13 +83,18 @@ function schemaIn({ kind, url }: FoundDatabase): string | undefined {
   return named === null || named === "public" ? undefined : named;
 }
 
+const tokenIn = (project: Project, env: InitOptions["env"]): string | undefined =>
+  env.TURSO_AUTH_TOKEN || project.dotEnv.get("TURSO_AUTH_TOKEN")?.value || undefined;
+
 async function look(
   { kind, url }: FoundDatabase,
   folder: string,
   schema: string | undefined,
+  authToken: string | undefined,
 ): Promise<{ readonly tables: ReadTables | null; readonly trouble: string | null }> {
   if (url === null) return { tables: null, trouble: "its address is not known yet" };
   try {
+    if (isRemote(url)) return { tables: await readRemote(url, authToken), trouble: null };
     return { tables: await readTables(kind, kind === "sqlite" ? fileIn(folder, url) : url, schema), trouble: null };
   } catch (error) {
     return { tables: null, trouble: sentenceOf(error) };
@@ -112,8 +118,9 @@ const drivers: Readonly<Record<DatabaseKind, string | null>> = {
   sqlite: isBuiltin("node:sqlite") ? null : "better-sqlite3",
 };
 
-function installs({ dependencies, isTypeScript }: Project, kind: DatabaseKind): string[] {
-  const needed = ["pawl", drivers[kind]].filter((name) => name !== null && !dependencies.has(name));
+function installs({ dependencies, isTypeScript }: Project, { kind, url }: FoundDatabase): string[] {
+  const driver = url !== null && isRemote(url) ? "@libsql/client" : drivers[kind];
+  const needed = ["pawl", driver].filter((name) => name !== null && !dependencies.has(name));
   const canRead = !isTypeScript || nodeReadsTypeScript || readers.some((name) => dependencies.has(name));
   return [
     ...(needed.length === 0 ? [] : [`npm install ${needed.join(" ")}`]),

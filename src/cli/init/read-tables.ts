@@ -1,6 +1,8 @@
 /** The tables of an application and the types of their keys, as the database tells them. Nothing is changed, and no file is made. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { remoteAddress } from "../../store/libsql-remote/address.js";
+import { loadClient } from "../../store/libsql-remote/driver.js";
 import { loadDriver as loadMysql, parseUrl } from "../../store/mysql/driver.js";
 import { connectionConfig } from "../../store/postgres/database.js";
 import { loadPg } from "../../store/postgres/driver.js";
@@ -80,6 +82,25 @@ async function readMysql(url: string): Promise<ReadTables> {
   }
 }
 
+const sqliteKeys = `SELECT m.name AS "table", MIN(p.name) AS "column", MIN(p.type) AS type
+  FROM sqlite_master m, pragma_table_info(m.name) p
+  WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND p.pk > 0
+  GROUP BY m.name
+  HAVING COUNT(*) = 1
+  ORDER BY m.name`;
+
+/** Of a libSQL server. */
+export async function readRemote(url: string, authToken: string | undefined): Promise<ReadTables> {
+  const address = remoteAddress(url, /[?&]authToken=/.test(url) ? undefined : authToken);
+  const client = (await loadClient(address))();
+  try {
+    const { rows } = await client.execute({ sql: sqliteKeys, args: [] });
+    return { keys: rows.map(keyOf), schema: null };
+  } finally {
+    client.close();
+  }
+}
+
 async function readSqlite(url: string): Promise<ReadTables> {
   const path = url.replace(/^\w+:/, "");
   // It is made when the first worker comes.
@@ -88,17 +109,7 @@ async function readSqlite(url: string): Promise<ReadTables> {
   if (file === null || !existsSync(file)) return { keys: [], schema: null };
   const database = (await loadSqlite()).open(file);
   try {
-    const rows = database
-      .prepare(
-        `SELECT m.name AS "table", MIN(p.name) AS "column", MIN(p.type) AS type
-         FROM sqlite_master m, pragma_table_info(m.name) p
-         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND p.pk > 0
-         GROUP BY m.name
-         HAVING COUNT(*) = 1
-         ORDER BY m.name`,
-      )
-      .all();
-    return { keys: rows.map(keyOf), schema: null };
+    return { keys: database.prepare(sqliteKeys).all().map(keyOf), schema: null };
   } finally {
     database.close();
   }

@@ -1,4 +1,5 @@
 /** The configuration file of an application. Passwords are not written down: they stay in the environment. */
+import { isRemote } from "../../store/libsql-remote/address.js";
 import { configNames } from "../config.js";
 import { type FoundDatabase, usualVariable } from "./find-url.js";
 import type { Project } from "./project.js";
@@ -24,6 +25,7 @@ export function configFile(project: Project, { found, schema, workflows, ownTool
   // `process` is unknown to a compiler that has no types of Node.
   const isTypeScript = project.isTypeScript && (variable === null || project.hasNodeTypes);
   const envFile = variable === null ? null : found.envFile;
+  const asksForToken = variable !== null && found.url !== null && isRemote(found.url) && !hasPassword(found.url);
   const url = variable === null ? JSON.stringify(found.url) : `process.env.${variable}`;
   const lines = [
     ...(envFile === null ? [] : ['import { existsSync } from "node:fs";', ""]),
@@ -39,6 +41,7 @@ export function configFile(project: Project, { found, schema, workflows, ownTool
     `  url: ${url},`,
     ...(schema === undefined ? [] : [`  schema: ${JSON.stringify(schema)},`]),
     ...(found.kind === "postgres" ? poolerLines : []),
+    ...(asksForToken ? ["  authToken: process.env.TURSO_AUTH_TOKEN,"] : []),
     `  workflows: [${JSON.stringify(`./${workflows}`)}],`,
     ...(ownTool
       ? [

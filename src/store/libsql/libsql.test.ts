@@ -46,15 +46,11 @@ test.each(["libsql::memory:", "file::memory:"])("%s is in memory, each time anot
   expect(store.description).toBe("libsql :memory:");
 });
 
-test.each(["libsql://pawl.turso.io?authToken=secret", "libsql://:secret@localhost:8080", "file://server/pawl.db"])(
-  "a host is refused, with a word about what works and none about the token: %s",
-  async (url) => {
-    const error = await openLibsql(url).catch((error: unknown) => error);
-    expect(error).toBeInstanceOf(InvalidInputError);
-    expect((error as Error).message).toContain('"libsql:./pawl.db"');
-    expect((error as Error).message).not.toContain("secret");
-  },
-);
+test("a file on another host is refused, with a word about what works", async () => {
+  const error = await openLibsql("file://server/pawl.db").catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(InvalidInputError);
+  expect((error as Error).message).toContain('"libsql:./pawl.db"');
+});
 
 test.each([
   ["libsql:", "names no file"],

@@ -1,4 +1,4 @@
-/** From a URL to a file. A `libsql:` URL may also be the address of a server, which is refused. */
+/** From a URL to a file. */
 import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "../../core/errors.js";
 import { type Location, locatePath } from "../sqlite/open.js";
@@ -12,14 +12,10 @@ export function locateLibsql(url: string): Location {
   return locatePath("libsql", path);
 }
 
-/**
- * The library can talk to a server, but the store is made for a database that is a function call away: the event loop
- * would stand still for a round trip per statement, a commit is many of them, and what wakes other processes is a file.
- * The address is not repeated in the error: it may hold a token.
- */
+/** The address of a server is another store's (libsql-remote). It is not repeated in the error: it may hold a token. */
 function refuseHost(scheme: string): never {
   throw new InvalidInputError(
-    `"${scheme}://" names a host, but Pawl works with libSQL on files of this machine only: "libsql:./pawl.db" or "file:./pawl.db".`,
+    `"${scheme}://" names a host, but this is for files of this machine: "libsql:./pawl.db" or "file:./pawl.db". A server is "libsql://host".`,
   );
 }
 

@@ -16,7 +16,7 @@ const selectNextDue = `SELECT due_at FROM pawl_tasks WHERE workflow = ? AND vers
   AND state = ${taskState.parked} AND due_at > ? ORDER BY due_at LIMIT 1`;
 
 /** All that a poll wants to know, in one statement however many routes there are: an idle worker asks every second. */
-const look = `SELECT
+export const lookForTasks = `SELECT
   EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1) AS holds,
   EXISTS (SELECT 1 FROM json_each(?) r CROSS JOIN pawl_tasks t
     WHERE t.workflow = r.value ->> 0 AND t.version = r.value ->> 1 AND t.state = ${taskState.ready}) AS ready,
@@ -35,7 +35,7 @@ const selectRun = `SELECT ${runColumnsWith(taskState.owned)} FROM pawl_runs r WH
  */
 export function claimNothing(db: Connection, { fence, routes }: ClaimRequest, at: number): ClaimResult | null {
   const keys = JSON.stringify(routes.map(({ workflow, version }) => [workflow, version]));
-  const row = db.get(look, fence.workerId, fence.epoch, keys, keys) as SqlRow;
+  const row = db.get(lookForTasks, fence.workerId, fence.epoch, keys, keys) as SqlRow;
   if (row.holds === 0) return { kind: "fenced" };
   const nextDueAt = row.due_at === null ? null : Number(row.due_at);
   if (row.ready === 1 || (nextDueAt !== null && nextDueAt <= at)) return null;

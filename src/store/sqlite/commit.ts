@@ -5,38 +5,40 @@
  */
 import { packEvents } from "../rows.js";
 import { taskState } from "../sql/records.js";
-import type { Batch, CommitResult, CursorWrite, Fence, Transition } from "../store.js";
+import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../store.js";
 import type { Connection } from "./connection.js";
 import { deliver, drain, release } from "./mail.js";
 import { startChildren, startRuns } from "./starts.js";
 
 /** Whether the writer may write to this run: a worker must own it, anybody else must find it unowned and read up. */
 const isOurs = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
-const isFree = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND mail = 0`;
+export const isFree = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND mail = 0`;
+
+export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, data, at";
 
 /**
  * The hot one: all that an inline step writes. The check is part of it, as is that the log ends where the writer thinks
  * it does. The primary key alone would let a gap pass, or a number in the middle of a row that spans several.
  */
-const insertEvents = (mayWrite: string) => `INSERT INTO pawl_events (run_id, seq, span, type, node, attempt, outcome,
-  data, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+const insertEvents = (mayWrite: string) => `INSERT INTO pawl_events (${eventColumns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
   WHERE EXISTS (${mayWrite})
   AND coalesce((SELECT seq + span FROM pawl_events WHERE run_id = ? ORDER BY seq DESC LIMIT 1), 1) = ?`;
 const insertEventsIfOurs = insertEvents(isOurs);
 const insertEventsIfFree = insertEvents(isFree);
 
 /** No change: mail came that the owner has not seen, so it keeps the run. */
-const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
+export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND mail = 0`;
 /** A run that has not begun is written to by a client: its task goes on as it was, but its log is not empty any more. */
-const keepTask = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND mail = 0";
-const parkRun = "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
+export const keepTask = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND mail = 0";
+export const parkRun =
+  "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = ?,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
 /** No change: mail came that the owner has not seen, so the run cannot end yet; or the run is not the writer's. */
-const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
+export const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
 const deleteTaskIfOurs = `${deleteTask} AND owner = ? AND epoch = ?`;
 
 /** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
@@ -44,9 +46,9 @@ const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM 
   WHERE id = ? AND epoch = ? AND live = 1`;
 const hasMail = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND mail > 0";
 
-const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
+export const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
 
-const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
+export const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (run_id, node) DO UPDATE SET
   cursor = CASE WHEN ? THEN excluded.cursor ELSE cursor END,
   progress = CASE WHEN ? THEN excluded.progress ELSE progress END,
@@ -123,8 +125,7 @@ function advance(db: Connection, transition: Transition, fence: Fence | null, at
     db.run(finishRun, next.status, next.output, next.error, String(after + events.length), startedAt, at, runId);
     return true;
   }
-  const dueAt = earlier(next.wakeAt, next.wakeIn === null ? null : at + next.wakeIn);
-  const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;
+  const { dueAt, state } = dueOf(next, at);
   const parked = next.keepsDue
     ? db.run(keepTask, runId)
     : db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
@@ -133,10 +134,20 @@ function advance(db: Connection, transition: Transition, fence: Fence | null, at
   return true;
 }
 
-function saveCursor(db: Connection, runId: string, { node, cursor, progress }: CursorWrite, at: number): void {
+/** When a run that is parked becomes due, and what that makes of its task. */
+export function dueOf({ wakeAt, wakeIn }: Extract<Next, { kind: "park" }>, at: number) {
+  const dueAt = earlier(wakeAt, wakeIn === null ? null : at + wakeIn);
+  return { dueAt, state: dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked };
+}
+
+function saveCursor(db: Connection, runId: string, write: CursorWrite, at: number): void {
+  db.run(writeCursor, ...cursorValues(runId, write, at));
+}
+
+export function cursorValues(runId: string, { node, cursor, progress }: CursorWrite, at: number): unknown[] {
   const hasCursor = cursor === undefined ? 0 : 1;
   const hasProgress = progress === undefined ? 0 : 1;
-  db.run(writeCursor, runId, node, cursor ?? null, progress ?? null, at, hasCursor, hasProgress);
+  return [runId, node, cursor ?? null, progress ?? null, at, hasCursor, hasProgress];
 }
 
 const earlier = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));

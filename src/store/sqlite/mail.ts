@@ -5,18 +5,19 @@ import type { Mail, SentInTransaction } from "../store.js";
 import type { Connection } from "./connection.js";
 
 /** A parked addressee is ready at once; one that is owned stays where it is, its owner will look. */
-const raiseMail = `UPDATE pawl_tasks SET mail = mail + 1,
+export const raiseMail = `UPDATE pawl_tasks SET mail = mail + 1,
   due_at = CASE state WHEN ${taskState.parked} THEN ? ELSE due_at END,
   state = CASE state WHEN ${taskState.parked} THEN ${taskState.ready} ELSE state END
   WHERE run_id = ?`;
 
 const selectTask = `SELECT t.state, r.started_at FROM pawl_tasks t JOIN pawl_runs r ON r.id = t.run_id WHERE t.run_id = ?`;
 
-const insertMail = "INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES (?, ?, ?, ?)";
+export const insertMailColumns = "INSERT INTO pawl_inbox (run_id, kind, data, at)";
+const insertMail = `${insertMailColumns} VALUES (?, ?, ?, ?)`;
 const deleteMail = "DELETE FROM pawl_inbox WHERE id = ? AND run_id = ?";
 const lowerMail = "UPDATE pawl_tasks SET mail = mail - ? WHERE run_id = ? RETURNING mail";
 
-const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
+export const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
   WHERE run_id = ? AND state = ${taskState.parked}`;
 
 /** Gives back the addressees that have no task. */

@@ -9,13 +9,14 @@ const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority
   VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** No change means that the id or a key is taken; which it was is looked up then, and only then. */
-const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
+export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
 
 /** A child that exists already is our own. A key that another run has is a mistake of the caller, and an error. */
-const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
+export const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
 
-const insertTask = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
-  deliveries, mail, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+export const insertTaskColumns = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
+  deliveries, mail, fresh)`;
+const insertTask = `${insertTaskColumns} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 
 const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
@@ -63,7 +64,7 @@ function refusal(run: NewRun, byKey: SqlRow | undefined, existing: SqlRow | unde
   return { runId: run.id, reason: byKey === undefined ? "heroKey" : "startKey", existing: decodeRun(existing) };
 }
 
-function runValues(run: NewRun, at: number): unknown[] {
+export function runValues(run: NewRun, at: number): unknown[] {
   return [
     run.id,
     run.workflow,
@@ -83,7 +84,7 @@ function runValues(run: NewRun, at: number): unknown[] {
   ];
 }
 
-function taskValues(run: NewRun, fence: Fence | null, at: number): unknown[] {
+export function taskValues(run: NewRun, fence: Fence | null, at: number): unknown[] {
   const { due } = run;
   const route = [run.id, run.route ?? run.workflow, run.version, run.priority];
   if (due.kind === "owned") return [...route, taskState.owned, null, fence?.workerId, fence?.epoch, 1, 0];

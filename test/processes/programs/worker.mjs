@@ -45,8 +45,10 @@ await worker.start();
 say({ kind: "ready", workerId: worker.id });
 
 function openStore(url, storeOptions) {
-  const opener = { sqlite: "openSqlite", postgres: "openPostgres", mysql: "openMysql" }[url.split(":")[0]];
-  return import(`pawl/${url.split(":")[0]}`).then((module) => module[opener](url, storeOptions));
+  const scheme = url.split(":")[0];
+  const store = scheme === "ws" ? "libsql" : scheme;
+  const opener = { sqlite: "openSqlite", libsql: "openLibsql", postgres: "openPostgres", mysql: "openMysql" }[store];
+  return import(`pawl/${store}`).then((module) => module[opener](url, storeOptions));
 }
 
 /** The same store, which tells how each commit under a fence ended. */

@@ -1,0 +1,65 @@
+/** What the store needs of `@libsql/client`. Its parts for servers are loaded, not the one for files: that is native code. */
+import { StoreError } from "../../core/errors.js";
+import type { SqlRow } from "../sql/dialect.js";
+import type { RemoteAddress } from "./address.js";
+
+export type Value = string | number | bigint | boolean | null | Uint8Array | ArrayBuffer | Date;
+
+export interface Statement {
+  readonly sql: string;
+  readonly args: readonly Value[];
+}
+
+export interface Result {
+  readonly rows: readonly SqlRow[];
+  readonly rowsAffected: number;
+}
+
+export interface RemoteTransaction {
+  execute(statement: Statement): Promise<Result>;
+  /** The statements after the first that fails are not executed; the error has the `statementIndex` of that one. */
+  batch(statements: readonly Statement[]): Promise<readonly Result[]>;
+  executeMultiple(sql: string): Promise<void>;
+  /** Closes the server's session, which rolls back. */
+  close(): void;
+}
+
+export interface RemoteClient {
+  execute(statement: Statement): Promise<Result>;
+  /** One transaction. */
+  batch(statements: readonly Statement[], mode: "write"): Promise<readonly Result[]>;
+  transaction(mode: "write" | "read"): Promise<RemoteTransaction>;
+  close(): void;
+}
+
+export type OpenClient = () => RemoteClient;
+
+interface ClientModule {
+  createClient(config: {
+    readonly url: string;
+    readonly authToken?: string;
+    readonly intMode: "number";
+    readonly concurrency: number;
+  }): unknown;
+}
+
+/** The store has its own limit; the driver's must not keep a probe from being sent. */
+const concurrency = 1_000;
+
+export async function loadClient(address: Omit<RemoteAddress, "description">): Promise<OpenClient> {
+  const { url, usesWebSocket, authToken } = address;
+  const { createClient } = await importClient(usesWebSocket);
+  const token = authToken === undefined ? {} : { authToken };
+  return () => createClient({ url, ...token, intMode: "number", concurrency }) as RemoteClient;
+}
+
+async function importClient(usesWebSocket: boolean): Promise<ClientModule> {
+  try {
+    return usesWebSocket ? await import("@libsql/client/ws") : await import("@libsql/client/http");
+  } catch (cause) {
+    throw new StoreError(
+      "A libSQL server needs the package @libsql/client, which is not installed; run: npm install @libsql/client",
+      { transient: false, cause },
+    );
+  }
+}

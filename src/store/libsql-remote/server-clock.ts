@@ -1,0 +1,25 @@
+/**
+ * The server's clock, as far as it is known here. All stamps of a commit are one instant, which has to be known before the
+ * commit is sent: asking for it first would be a round trip more, and keeping it in a row would be a write more.
+ *
+ * An answer with the server's time limits what the difference between the two clocks can be: the time was read after the
+ * question was sent and before the answer came. The difference is corrected only as far as an answer contradicts it, and
+ * begins with the least that is possible, so that this clock is never ahead of the server's.
+ */
+export class ServerClock {
+  #difference: number | null = null;
+
+  now(): number {
+    return Date.now() + (this.#difference ?? 0);
+  }
+
+  learn(serverNow: number, sentAt: number, answeredAt: number): void {
+    const [least, most] = [serverNow - answeredAt, serverNow - sentAt];
+    // This machine's clock was set back meanwhile.
+    if (most < least) return;
+    this.#difference = Math.min(most, Math.max(least, this.#difference ?? least));
+  }
+}
+
+/** The server's time in epoch milliseconds, as an expression. */
+export const serverNow = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";

@@ -1,0 +1,62 @@
+/** A libSQL server that asks for a token: where the commands find it, and what `init` makes of an application of Turso's. */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "@libsql/client/ws";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
+import { isLeftOut } from "../stores/harness.js";
+import { newFolder } from "./support.js";
+
+describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
+  const keys = mkdtempSync(join(tmpdir(), "pawl-keys-"));
+  let server: OwnServer;
+  let authToken: string;
+
+  beforeAll(async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const key = join(keys, "key.pem");
+    writeFileSync(key, publicKey.export({ type: "spki", format: "pem" }));
+    const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const head = `${encoded({ alg: "EdDSA", typ: "JWT" })}.${encoded({ a: "rw" })}`;
+    authToken = `${head}.${sign(null, Buffer.from(head), privateKey).toString("base64url")}`;
+    server = await ownSqld({ args: ["--auth-jwt-key-file", key], token: authToken });
+  });
+  afterAll(async () => {
+    await server?.remove();
+    rmSync(keys, { recursive: true, force: true });
+  });
+
+  test("its token is in the environment, the configuration or the URL, and is shown nowhere", async () => {
+    const folder = newFolder();
+    await folder.text("migrate", "--url", `${server.url}?authToken=${authToken}`);
+    const runs = ["runs", "--url", server.url] as const;
+    expect(await folder.complaint(...runs)).toContain("asks for a token");
+    for (const name of ["PAWL_AUTH_TOKEN", "TURSO_AUTH_TOKEN"]) {
+      expect((await folder.pawlWith({ env: { [name]: authToken } }, ...runs)).stdout).toBe("No runs.\n");
+    }
+    folder.write("pawl.config.json", JSON.stringify({ url: server.url, authToken }));
+    expect(await folder.text("runs")).toBe("No runs.\n");
+    const { stdout, stderr } = await folder.pawl("doctor");
+    expect(stdout).toContain("@libsql/client");
+    expect(`${stdout}${stderr}`).not.toContain(authToken);
+  });
+
+  test("pawl init finds it by Turso's variables, looks at its tables, and writes no token down", async () => {
+    const client = createClient({ url: server.url, authToken });
+    await client.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)");
+    client.close();
+    const folder = newFolder();
+    folder.write("package.json", '{ "dependencies": { "pawl": "*", "@libsql/client": "*" } }');
+    folder.write(".env", `TURSO_DATABASE_URL=${server.url}\nTURSO_AUTH_TOKEN=${authToken}\n`);
+    const text = await folder.text("init");
+    expect(text).toContain("TURSO_DATABASE_URL in .env");
+    expect(text).toContain("users");
+    expect(text).not.toContain(authToken);
+    const config = readFileSync(join(folder.path, "pawl.config.mjs"), "utf8");
+    expect(config).toContain("url: process.env.TURSO_DATABASE_URL");
+    expect(config).toContain("authToken: process.env.TURSO_AUTH_TOKEN");
+    expect(config).not.toContain(authToken);
+  });
+});

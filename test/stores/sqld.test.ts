@@ -1,0 +1,3 @@
+import { testConformance } from "./conformance.js";
+
+testConformance("sqld", { notifiesAcrossInstances: false });
