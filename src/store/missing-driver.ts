@@ -16,8 +16,10 @@ export function driverError(name: string, missing: string, cause: unknown): Stor
   );
 }
 
-/** The package itself, and not something that it needs. */
-function isNotInstalled(name: string, cause: unknown): boolean {
-  const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown };
-  return notFound.has(String(code)) && new RegExp(`'${name}(/[\\w/]+)?'`).test(String(message));
+/** The package itself, and not something that it needs. Loaders other than Node's own may wrap the error. */
+function isNotInstalled(name: string, error: unknown): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { code, message, cause } = error as { readonly code?: unknown; readonly message?: unknown; cause?: unknown };
+  const isIt = notFound.has(String(code)) && new RegExp(`'${name}(/[\\w/]+)?'`).test(String(message));
+  return isIt || isNotInstalled(name, cause);
 }

@@ -84,7 +84,7 @@ test("a file that is no database, or cannot be opened, says so", async () => {
 test("without the package, one is told what to install", async () => {
   vi.resetModules();
   vi.doMock("libsql", () => {
-    throw new Error("Cannot find package 'libsql'");
+    throw Object.assign(new Error("Cannot find package 'libsql'"), { code: "ERR_MODULE_NOT_FOUND" });
   });
   const { openLibsql: openWithout } = await import("./index.js");
   await expect(openWithout("libsql::memory:")).rejects.toThrow("npm install libsql");
