@@ -3,7 +3,14 @@ import { encode } from "../core/codec.js";
 import type { FrozenDag } from "../core/dag.js";
 import type { Command } from "../core/decide.js";
 import { type Duration, parseDuration } from "../core/duration.js";
-import { InvalidInputError, RunCanceledError, RunFailedError, RunNotFoundError, TimeoutError } from "../core/errors.js";
+import {
+  DamagedDataError,
+  InvalidInputError,
+  RunCanceledError,
+  RunFailedError,
+  RunNotFoundError,
+  TimeoutError,
+} from "../core/errors.js";
 import { checkName, checkReason } from "../core/names.js";
 import { checkOptions } from "../core/options.js";
 import { currentStep } from "../core/waiting.js";
@@ -87,8 +94,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
       const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
       if (first !== undefined && foldLog(run.id, [first]).steps === null) return null;
     } else if ((run.status !== "pending" && run.status !== "paused") || stepNoted(run) !== null) return null;
-    const log = await readLog(this.#store, run);
-    return currentStep(foldLog(run.id, log)) ?? readNextStep(this.#store, run, log);
+    try {
+      const log = await readLog(this.#store, run);
+      return currentStep(foldLog(run.id, log)) ?? (await readNextStep(this.#store, run, log));
+    } catch (error) {
+      // A run that is paused because its log is damaged can still be looked at.
+      if (error instanceof DamagedDataError && run.status !== "running") return null;
+      throw error;
+    }
   }
 
   async status(): Promise<RunStatus> {
