@@ -49,5 +49,13 @@ function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, 
     undoable: false,
     places: null,
   } as const;
-  return new Step(turn, compensationOf(step), body, { ...settings, declared, react, explain }).call(new Scope(turn));
+  const undoing = withoutOutput(body);
+  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(new Scope(turn));
+}
+
+/** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */
+function withoutOutput(body: Body): Body {
+  return async (...given) => {
+    await body(...given);
+  };
 }
