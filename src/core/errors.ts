@@ -171,10 +171,18 @@ export class StepNotDefinedError extends PawlError {
   /** @param details `problem`: the code itself is wrong, and this sentence says how; no open run is concerned */
   constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
     const step = JSON.stringify(details.step);
+    const aliases = `aliases: { newName: [${step}] }`;
+    const define = details.inGraph
+      ? `define the workflow with ${aliases} (in a class: this.options({ aliases: … }))`
+      : `say this.options({ ${aliases} })`;
+    const renamed = `If it has another name now, ${define} and resume(), or resume({ renamed: { ${step}: "newName" } }).`;
     const ways = details.inGraph
-      ? "Bring the step back and resume(), or pass over it with skip()."
-      : "Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
-    super(details.problem ?? `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
+      ? "Otherwise bring the step back and resume(), or pass over it with skip()."
+      : "Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
+    super(
+      details.problem ??
+        `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${renamed} ${ways}`,
+    );
     this.workflow = details.workflow;
     this.step = details.step;
   }

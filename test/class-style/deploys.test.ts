@@ -57,6 +57,31 @@ describe("a run that waits for a step", () => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
+  test("that has another name now is told about aliases and renamed, and both of them work", async () => {
+    for (const way of ["aliases", "renamed"] as const) {
+      ran = [];
+      const w = await world();
+      const { run, settle, worker } = await deploy(w, letter(["open", "wait@"]), letter(["open", "hold@"]));
+      expect((await run.get()).pauseReason).toBe(
+        'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
+          'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
+      );
+      if (way === "renamed") {
+        await run.resume({ renamed: { wait: "hold" } });
+        await settle();
+      } else {
+        await worker.stop();
+        const Aliased = letter(["open", "hold@"]);
+        Aliased.options({ aliases: { hold: ["wait"] } });
+        const fixed = await w.worker([Aliased]);
+        await run.resume();
+        await fixed.settle();
+      }
+      expect(await run.status()).toBe("completed");
+      expect(ran).toEqual(["open", "hold"]);
+    }
+  });
+
   test("that its class names among the removed passes over it", async () => {
     const { run } = await deploy(
       await world(),
