@@ -2,6 +2,7 @@
 import { NonDeterminismError } from "../core/errors.js";
 import { toFailure } from "../core/failure.js";
 import type { RunState } from "../core/state.js";
+import { unnumbered } from "../core/step-name.js";
 
 export interface Mismatch {
   readonly runId: string;
@@ -73,6 +74,5 @@ function kindOf(state: RunState, key: string): string {
   return kind === undefined || kind === "pause" || kind === "patch" ? "" : `the ${kinds[kind]} `;
 }
 
-const unnumbered = (key: string) => key.replace(/#\d+$/, "");
 const property = (key: string) =>
   /^[A-Za-z_]\w*$/.test(unnumbered(key)) ? unnumbered(key) : JSON.stringify(unnumbered(key));

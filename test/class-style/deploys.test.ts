@@ -9,10 +9,14 @@ beforeEach(() => {
 });
 
 /** A class called "Letter" with these steps, in this order. "name@" waits an hour first. */
-function letter(steps: readonly string[], removed: readonly string[] = []): WorkflowClass<Workflow> {
+function letter(
+  steps: readonly string[],
+  removed: readonly string[] = [],
+  aliases: Record<string, string[]> = {},
+): WorkflowClass<Workflow> {
   return class Letter extends Workflow {
     static {
-      this.options({ name: "Letter" });
+      this.options({ name: "Letter", aliases });
       this.removedSteps(removed);
       for (const step of steps) {
         const name = step.replace("@", "");
@@ -71,9 +75,7 @@ describe("a run that waits for a step", () => {
         await settle();
       } else {
         await worker.stop();
-        const Aliased = letter(["open", "hold@"]);
-        Aliased.options({ aliases: { hold: ["wait"] } });
-        const fixed = await w.worker([Aliased]);
+        const fixed = await w.worker([letter(["open", "hold@"], [], { hold: ["wait"] })]);
         await run.resume();
         await fixed.settle();
       }

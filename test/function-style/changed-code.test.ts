@@ -28,6 +28,8 @@ interface Deployed {
   readonly run: RunHandle<any, any>;
   /** Replaces the worker by one with this code, and lets everything happen that is due, and becomes due. */
   deploy(handler: Handler, options?: Options): Promise<void>;
+  /** There is no worker until the next deploy. */
+  stop(): Promise<void>;
 }
 
 async function begun(handler: Handler, w?: World): Promise<Deployed> {
@@ -38,6 +40,7 @@ async function begun(handler: Handler, w?: World): Promise<Deployed> {
   return {
     w: here,
     run,
+    stop: () => current.worker.stop(),
     deploy: async (next, options) => {
       await current.worker.stop();
       current = await here.worker([shop(next, options)]);
@@ -124,6 +127,44 @@ describe("a renamed step", () => {
     expect(await run.status()).toBe("failed");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
     expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
+  });
+
+  test("that has to be undone, and whose undoing is not in the code any more, holds a canceled run with a warning and every way on", async () => {
+    const booking =
+      (name: string): Handler =>
+      async (ctx) => {
+        await ctx.step(name, () => void effects.push(name), { compensate: () => void effects.push("undo") });
+        await ctx.waitForSignal("never");
+      };
+    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; undone: string[] }[] = [
+      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), undone: ["undo"] },
+      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), undone: ["undo"] },
+      { options: {}, act: (run) => run.cancel("enough", { force: true }), undone: [] },
+    ];
+    for (const { options, act, undone } of remedies) {
+      effects = [];
+      const warnings: unknown[][] = [];
+      const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args) });
+      const { run, deploy, stop } = await begun(booking("bill"), w);
+      await stop();
+      await run.cancel("too late");
+      await deploy(booking("charge"));
+      const reason = await reasonOf(run);
+      expect(reason).toBe(
+        'Step "bill" has to be undone (the run was canceled: too late), but the code does not say how any more. Nothing that is new was run. What you can do: ' +
+          "deploy code that has the step with its compensate again, and resume(); " +
+          'if the step has another name now, define the workflow with aliases: { newName: ["bill"] } and resume(), or resume({ renamed: { "bill": "newName" } }); ' +
+          "if nothing is to be undone, end the run with cancel(reason, { force: true }).",
+      );
+      expect(warnings).toEqual([
+        [`Run ${run.id} (shop) is paused: ${reason}`, expect.objectContaining({ code: "STEP_NOT_DEFINED" })],
+      ]);
+      await stop();
+      await act(run);
+      await deploy(booking("charge"), options);
+      expect(await run.status()).toBe("canceled");
+      expect(effects).toEqual(["bill", ...undone]);
+    }
   });
 
   test("of a new run has its new name", async () => {
