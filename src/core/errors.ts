@@ -472,7 +472,33 @@ export function fieldsOf(error: unknown): Record<string, unknown> | undefined {
   if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
   if (error instanceof RunFailedError) return { runId: error.runId };
   if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
-  return undefined;
+  const restored = error instanceof PawlError ? RESTORED.get(error.code) : undefined;
+  if (restored === undefined) return undefined;
+  return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
+}
+
+interface Restored {
+  readonly type: new (...args: never) => PawlError;
+  readonly fields: readonly string[];
+}
+
+/** Errors of Pawl that a run is stopped by. Their messages are made once: to be made again, they only need their fields. */
+const RESTORED = new Map<unknown, Restored>([
+  ["SERIALIZATION_ERROR", { type: SerializationError, fields: ["path"] }],
+  ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
+  ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
+  ["STEP_NOT_DEFINED", { type: StepNotDefinedError, fields: ["workflow", "step"] }],
+  ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
+]);
+
+/** null when it is not one of them, or was recorded without its fields. */
+function restore({ name, message, code, data }: ErrorParts): Error | null {
+  const known = RESTORED.get(code);
+  if (known === undefined || known.type.prototype.name !== name) return null;
+  if (data === undefined || known.fields.some((field) => !(field in data))) return null;
+  const error: Error = Reflect.construct(Error, [message], known.type);
+  for (const field of known.fields) define(error, field, data[field], true);
+  return error;
 }
 
 /** Make an error from its parts. Only classes listed here come back as themselves, everything else as `Error`. */
@@ -512,7 +538,8 @@ function define(error: Error, key: string, value: unknown, enumerable = false): 
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }
 
-function construct({ name, message, code, cause, errors, data = {} }: ErrorParts): Error {
+function construct(parts: ErrorParts): Error {
+  const { name, message, code, cause, errors, data = {} } = parts;
   // By code, so that a user's subclass of PermanentError comes back as a PermanentError with its own name. "TIMEOUT" is
   // a code that other libraries use too.
   if (code === "PERMANENT_ERROR") return new PermanentError(message);
@@ -522,7 +549,7 @@ function construct({ name, message, code, cause, errors, data = {} }: ErrorParts
   if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
   if (code === "RUN_CANCELED") return new RunCanceledError(String(data.runId), data.reason as string | undefined);
   if (errors !== undefined) return new AggregateError(errors, message);
-  return new (BUILT_IN.get(name) ?? Error)(message);
+  return restore(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
 }
 
 const BUILT_IN = new Map<string, new (message: string) => Error>([

@@ -21,13 +21,15 @@ const declined = workflow("declined", async (ctx) => {
   });
 });
 
-test("a run that failed is a warning with its reason", async () => {
+test("a run that failed is a warning with its reason, and with the step that threw it", async () => {
   const lines: unknown[][] = [];
   const w = await world("memory", "memory:", { ...silent, warn: (...args) => void lines.push(args) });
   const { settle } = await w.worker([declined]);
   const run = await w.pawl.start(declined);
   await settle();
-  expect(lines).toEqual([[`Run ${run.id} (declined) failed: the card was declined`, expect.any(PermanentError)]]);
+  expect(lines).toEqual([
+    [`Run ${run.id} (declined) failed at step "pay": the card was declined`, expect.any(PermanentError)],
+  ]);
 });
 
 test("a child that failed is no warning: its parent decides what that means", async () => {
@@ -43,7 +45,7 @@ test("a child that failed is no warning: its parent decides what that means", as
   const run = await w.pawl.start(parent);
   await settle();
   const { runs } = await w.pawl.runs({ parentId: run.id });
-  expect(lines).toEqual([`Run ${runs[0]?.id} (declined) failed: the card was declined`]);
+  expect(lines).toEqual([`Run ${runs[0]?.id} (declined) failed at step "pay": the card was declined`]);
   expect(await run.status()).toBe("completed");
 });
 
@@ -56,6 +58,7 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
   const about = { runId: run.id, workflow: "declined" };
   expect(logger.lines.find(({ level }: any) => level === "warn")).toMatchObject({
     ...about,
+    step: "pay",
     err: expect.any(PermanentError),
   });
   expect(logger.lines).toContainEqual(
