@@ -423,6 +423,7 @@ function existing(run: NewRun, refusal: Refusal): string {
   if (first.input === run.input || isSameInput(first, run)) return first.id;
   throw new InvalidInputError(
     `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
+    { runId: first.id },
   );
 }
 

@@ -141,11 +141,14 @@ export class InvalidInputError extends PawlError {
   readonly code = "INVALID_INPUT";
   /** What the schema said, in its own words; empty when no schema was involved. */
   readonly issues: readonly InputIssue[];
+  /** Of a start whose idempotency key was used before with another input: the run that has the key. */
+  declare readonly runId?: string;
 
-  constructor(message: string, options: ErrorOptions & { issues?: readonly InputIssue[] } = {}) {
+  constructor(message: string, options: ErrorOptions & { issues?: readonly InputIssue[]; runId?: string } = {}) {
     const issues = options.issues ?? [];
     super(issues.length === 0 ? message : `${message}: ${describeIssues(issues)}`, causeOf(options));
     this.issues = issues;
+    if (options.runId !== undefined) this.runId = options.runId;
   }
 }
 

@@ -281,8 +281,9 @@ describe("an idempotency key", () => {
     const t = await start(echo);
     const first = await t.pawl.start(echo, { a: 1 }, { idempotencyKey: "k" });
     const error = await errorOf(t.pawl.start(echo, { a: 2 }, { idempotencyKey: "k" }));
-    expect(error).toMatchObject({ code: "INVALID_INPUT" });
+    expect(error).toMatchObject({ code: "INVALID_INPUT", runId: first.id });
     expect(error.message).toContain(first.id);
+    expect(await errorOf(t.pawl.start(echo, 1, { delay: "soon" }))).not.toHaveProperty("runId");
     expect((await t.pawl.runs()).runs).toHaveLength(1);
   });
 
