@@ -83,7 +83,7 @@ export class RunNotFoundError extends PawlError {
     super(
       which !== undefined || looksLikeId.test(runId)
         ? `${which ?? `Run ${runId}`} does not exist; it may have been pruned.`
-        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give.`,
+        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).`,
     );
     this.runId = runId;
   }

@@ -1,5 +1,5 @@
 /** What a logger is told of runs that need somebody's attention, and what workflow code logs with. */
-import { PauseError, PermanentError, Workflow, workflow } from "pawl";
+import { job, PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { asDefinition } from "../../src/define/as-definition.js";
 import { silent, world } from "../function-style/support.js";
@@ -68,6 +68,18 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
     expect.objectContaining({ ...about, level: "debug", step: "pay", attempt: 1, err: expect.any(PermanentError) }),
   );
   expect(logger.lines).toContainEqual(expect.objectContaining({ ...about, level: "debug", status: "failed" }));
+});
+
+test("a worker that has neither workflows nor jobs is a warning", async () => {
+  const lines: unknown[] = [];
+  const logger = { ...silent, warn: (text: unknown) => void lines.push(text) };
+  const w = await world("memory", "memory:", logger);
+  await w.worker([], { name: "idle" });
+  await w.worker([declined], { name: "busy" });
+  await w.worker([], { name: "jobs", jobs: [job("Mail", () => {})] });
+  expect(lines).toEqual([
+    'Worker "idle" has neither workflows nor jobs, so it executes nothing: give them to worker({ workflows, jobs }).',
+  ]);
 });
 
 test("a pause because of an error is a warning; one by ctx.pause() or an operator is not", async () => {
