@@ -27,9 +27,14 @@ export function withRun<T>(call: Call, work: (run: RunHandle, pawl: Pawl) => Pro
 export async function findRun(pawl: Pawl, text: string): Promise<string> {
   const part = text.toLowerCase();
   if (isUuid(part)) return part;
-  if (!/^[0-9a-f-]+$/.test(part)) throw new CliError(`"${text}" is not the id of a run; \`pawl runs\` shows them.`);
+  if (!/^[0-9a-f-]+$/.test(part))
+    throw new CliError(
+      `"${text}" is not the id of a run; \`pawl runs\` shows them, \`pawl runs --key ${text}\` those with this idempotency key.`,
+    );
   if (part.length < shortest)
-    throw new CliError(`"${text}" is too short for a run; give at least ${shortest} characters of its id.`);
+    throw new CliError(
+      `"${text}" is too short for a run; give at least ${shortest} characters of its id. By its idempotency key: \`pawl runs --key ${text}\`.`,
+    );
   const found = await idsWith(pawl, part);
   const [only, another] = found;
   if (only === undefined)

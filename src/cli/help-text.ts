@@ -21,7 +21,7 @@ export function overview(groups: readonly CommandGroup[], out: Output): string[]
     paint("bold", "For all"),
     ...optionLines(globalOptions, out),
     "",
-    "`pawl help <command>` tells more. A run is named by its id or by its beginning (6 characters or more).",
+    "`pawl help <command>` tells more. A run is named by its id, or by the end or the beginning of it (6 characters or more; the last 8 are its own).",
   ];
 }
 

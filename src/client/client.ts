@@ -54,6 +54,8 @@ export interface RunsFilter {
   /** Not completed, failed or canceled. */
   readonly active?: boolean;
   readonly hero?: HeroRef;
+  /** The key that it was started with. With `workflow` that is at most one run, and found at once. */
+  readonly idempotencyKey?: string;
   readonly tag?: string;
   /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
   readonly parentId?: string | null;
@@ -69,6 +71,7 @@ const runsFilter = new Set<string>([
   "status",
   "active",
   "hero",
+  "idempotencyKey",
   "tag",
   "parentId",
   "createdAfter",
@@ -225,13 +228,14 @@ export class Client {
     const limit = filter.limit ?? 50;
     if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
       throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
-    const { workflow, hero, cursor } = filter;
+    const { workflow, hero, idempotencyKey: key, cursor } = filter;
     const found = await this.store.runs({
       limit: limit + 1,
       ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
       ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
       ...(filter.active === undefined ? {} : { active: filter.active }),
       ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
+      ...(key === undefined ? {} : { startKey: checkName("idempotency key", key) }),
       ...(filter.tag === undefined ? {} : { tag: filter.tag }),
       ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
       ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
@@ -398,7 +402,9 @@ export class Client {
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
     checkTransaction(tx, "the run would be started");
     const { refused } = await this.store.startInTransaction(tx, runs);
-    return runs.map((run) => ({ refusal: refused.find(({ runId }) => runId === run.id) ?? null, warning: null }));
+    const refusals = runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
+    const warning = await this.#launcher.warningWithin(runs, refusals);
+    return refusals.map((refusal) => ({ refusal, warning }));
   }
 }
 
@@ -417,6 +423,7 @@ function existing(run: NewRun, refusal: Refusal): string {
   if (first.input === run.input || isSameInput(first, run)) return first.id;
   throw new InvalidInputError(
     `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
+    { runId: first.id },
   );
 }
 

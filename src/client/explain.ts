@@ -1,12 +1,14 @@
 /** Why a run is not moving, in one plain answer for whoever is on call. */
+import { isCompensation } from "../core/compensation.js";
 import { dagOf, type FrozenDag } from "../core/dag.js";
 import type { StoredEvent } from "../core/event.js";
 import { fold } from "../core/fold.js";
+import { readMail } from "../core/mail.js";
 import { graphRoute } from "../core/route.js";
 import type { Op, RunState } from "../core/state.js";
 import { type Waiting, waitingFor } from "../core/waiting.js";
 import { heardOf, isHeardOf, serves } from "../store/serving.js";
-import type { PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
 import { nodeName } from "./dag.js";
 import { errorOf, readWaiting } from "./info.js";
 import { readLog } from "./log.js";
@@ -43,7 +45,10 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   if (state.startedAt === null && state.paused !== null && task.state !== "owned") return paused(state.paused, null);
   if (due !== null) return state.cancel === null ? due : { ...due, text: `${beingCanceled} ${due.text}` };
   const dag = dagOf(run, state);
-  if (task.state === "owned") return owned(await store.workers(), await store.now(), task, { log, state, dag });
+  if (task.state === "owned") {
+    const asked = request(log, state) ?? (task.mail > 0 ? await unreadRequest(store, run.id) : null);
+    return owned(await store.workers(), await store.now(), task, { log, state, dag, asked });
+  }
   if (state.paused !== null) return paused(state.paused, dag);
   if (state.startedAt === null) return planned(run, task);
   return { ...(await waits(store, { log, state, dag })), until: instant(task.dueAt) };
@@ -74,6 +79,39 @@ interface Known {
   readonly log: readonly StoredEvent[];
   readonly state: RunState;
   readonly dag: FrozenDag | null;
+}
+
+/** A cancel or a pause that is acknowledged, and that the code of the run has not heeded yet. */
+interface Request {
+  readonly what: "cancel" | "pause";
+  readonly reason: string | null;
+  readonly at: number | null;
+}
+
+/** What the worker has taken from the inbox. */
+function request(log: readonly StoredEvent[], { cancel, paused }: RunState): Request | null {
+  if (cancel === null) return paused === null ? null : { what: "pause", reason: paused.reason, at: paused.at };
+  const at = log.findLast(({ type }) => type === "run.cancel_requested")?.at ?? null;
+  return { what: "cancel", reason: cancel.reason, at };
+}
+
+/** What the worker has still to take from the inbox; a cancel counts more than a pause. */
+async function unreadRequest(store: Store, runId: string): Promise<Request | null> {
+  const inbox = (await store.inbox([runId])).get(runId) ?? [];
+  const row = inbox.findLast(({ kind }) => kind === "cancel") ?? inbox.findLast(({ kind }) => kind === "pause");
+  if (row === undefined) return null;
+  const what = row.kind as Request["what"];
+  return { what, reason: reasonIn(row), at: row.at };
+}
+
+/** null, too, when the message is damaged: the worker drops it then, and says so. */
+function reasonIn(row: InboxRow): string | null {
+  try {
+    const command = readMail(row);
+    return command?.type === "cancel" || command?.type === "pause" ? command.reason : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Of a run that is due and that nobody executes: why. null when it is not due. */
@@ -141,7 +179,7 @@ function owned(
   workers: readonly WorkerRecord[],
   now: number,
   task: TaskRecord,
-  { log, state, dag }: Known,
+  { log, state, dag, asked }: Known & { readonly asked: Request | null },
 ): Explanation {
   const worker = workers.find(({ id }) => id === task.owner);
   const last = log.at(-1);
@@ -149,14 +187,25 @@ function owned(
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
   if (worker !== undefined && !isHeardOf(worker, now)) {
     const heardAt = new Date(worker.beatAt).toISOString();
-    const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.`;
+    const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.${inAnswerTo(asked)}`;
     return { because: "worker_silent", text, since: new Date(worker.beatAt), until: null };
   }
   const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
   const steps = executing.map(([step]) => `${place(dag, step)}${sinceOf(log, step, "step.started")}`).join(", ");
   const text = `It is being executed by ${name}${steps === "" ? `. ${betweenSteps}` : `: ${steps}.`}`;
-  return { because: "executing", text, since, until: null };
+  const isUndoing = executing.length > 0 && executing.every(([step]) => isCompensation(step));
+  const heeded = asked === null || isUndoing ? "" : takesEffect;
+  return { because: "executing", text: text + inAnswerTo(asked) + heeded, since, until: null };
 }
+
+function inAnswerTo(asked: Request | null): string {
+  if (asked === null) return "";
+  const { what, reason, at } = asked;
+  const when = at === null ? "" : ` at ${iso(at)}`;
+  return ` A ${what} was asked for${when}${reason === null ? "." : `: ${reason.replace(/[.]$/, "")}.`}`;
+}
+
+const takesEffect = " It acts as soon as the steps that are running have ended, or come to a checkpoint.";
 
 const betweenSteps =
   "No step of it is recorded as running: its code is between steps, or awaits something that is not under ctx, or a schema.";

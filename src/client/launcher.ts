@@ -18,6 +18,8 @@ export interface Launched {
   readonly warning: string | null;
 }
 
+const patienceMs = 500;
+
 export class Launcher {
   readonly adopters = new Set<Adopter>();
   readonly #starter: Starter;
@@ -62,9 +64,30 @@ export class Launcher {
 
   async #queue(runs: readonly NewRun[]): Promise<readonly Launched[]> {
     const refusals = await this.#starter.start(runs);
+    const warning = await this.#warningFor(runs, refusals);
+    return refusals.map((refusal) => ({ refusal, warning }));
+  }
+
+  /**
+   * What the starter should know of runs that are in a transaction of the caller. The transaction may occupy the connection
+   * that the answer needs, so the start does not wait for it for long.
+   */
+  async warningWithin(runs: readonly NewRun[], refusals: readonly (Refusal | null)[]): Promise<string | null> {
+    if (runs[0] === undefined || this.#adopterFor(runs[0]) !== null) return null;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<null>((resolve) => {
+      timer = setTimeout(resolve, patienceMs, null);
+    });
+    try {
+      return await Promise.race([this.#warningFor(runs, refusals), tooLate]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #warningFor(runs: readonly NewRun[], refusals: readonly (Refusal | null)[]): Promise<string | null> {
     const [{ route, workflow, version, due }] = runs as [NewRun];
     const isNobodysBusiness = due.kind === "held" || refusals.every((refusal) => refusal !== null);
-    const warning = isNobodysBusiness ? null : await this.#served.warningFor(route ?? workflow, version);
-    return refusals.map((refusal) => ({ refusal, warning }));
+    return isNobodysBusiness ? null : this.#served.warningFor(route ?? workflow, version);
   }
 }

@@ -187,7 +187,7 @@ describe("rebuildError", () => {
 
 test("a text that cannot be the id of a run is called that, and not pruned", () => {
   expect(new RunNotFoundError("order-42").message).toBe(
-    "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give.",
+    "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).",
   );
 });
 

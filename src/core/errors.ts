@@ -83,7 +83,7 @@ export class RunNotFoundError extends PawlError {
     super(
       which !== undefined || looksLikeId.test(runId)
         ? `${which ?? `Run ${runId}`} does not exist; it may have been pruned.`
-        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give.`,
+        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).`,
     );
     this.runId = runId;
   }
@@ -141,11 +141,14 @@ export class InvalidInputError extends PawlError {
   readonly code = "INVALID_INPUT";
   /** What the schema said, in its own words; empty when no schema was involved. */
   readonly issues: readonly InputIssue[];
+  /** Of a start whose idempotency key was used before with another input: the run that has the key. */
+  declare readonly runId?: string;
 
-  constructor(message: string, options: ErrorOptions & { issues?: readonly InputIssue[] } = {}) {
+  constructor(message: string, options: ErrorOptions & { issues?: readonly InputIssue[]; runId?: string } = {}) {
     const issues = options.issues ?? [];
     super(issues.length === 0 ? message : `${message}: ${describeIssues(issues)}`, causeOf(options));
     this.issues = issues;
+    if (options.runId !== undefined) this.runId = options.runId;
   }
 }
 
@@ -171,10 +174,18 @@ export class StepNotDefinedError extends PawlError {
   /** @param details `problem`: the code itself is wrong, and this sentence says how; no open run is concerned */
   constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
     const step = JSON.stringify(details.step);
+    const aliases = `aliases: { newName: [${step}] }`;
+    const define = details.inGraph
+      ? `define the workflow with ${aliases} (in a class: this.options({ aliases: … }))`
+      : `say this.options({ ${aliases} })`;
+    const renamed = `If it has another name now, ${define} and resume(), or resume({ renamed: { ${step}: "newName" } }).`;
     const ways = details.inGraph
-      ? "Bring the step back and resume(), or pass over it with skip()."
-      : "Bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
-    super(details.problem ?? `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${ways}`);
+      ? "Otherwise bring the step back and resume(), or pass over it with skip()."
+      : "Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.";
+    super(
+      details.problem ??
+        `Workflow ${JSON.stringify(details.workflow)} has no step ${step} (any more). ${renamed} ${ways}`,
+    );
     this.workflow = details.workflow;
     this.step = details.step;
   }
@@ -464,7 +475,33 @@ export function fieldsOf(error: unknown): Record<string, unknown> | undefined {
   if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
   if (error instanceof RunFailedError) return { runId: error.runId };
   if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
-  return undefined;
+  const restored = error instanceof PawlError ? RESTORED.get(error.code) : undefined;
+  if (restored === undefined) return undefined;
+  return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
+}
+
+interface Restored {
+  readonly type: new (...args: never) => PawlError;
+  readonly fields: readonly string[];
+}
+
+/** Errors of Pawl that a run is stopped by. Their messages are made once: to be made again, they only need their fields. */
+const RESTORED = new Map<unknown, Restored>([
+  ["SERIALIZATION_ERROR", { type: SerializationError, fields: ["path"] }],
+  ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
+  ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
+  ["STEP_NOT_DEFINED", { type: StepNotDefinedError, fields: ["workflow", "step"] }],
+  ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
+]);
+
+/** null when it is not one of them, or was recorded without its fields. */
+function restore({ name, message, code, data }: ErrorParts): Error | null {
+  const known = RESTORED.get(code);
+  if (known === undefined || known.type.prototype.name !== name) return null;
+  if (data === undefined || known.fields.some((field) => !(field in data))) return null;
+  const error: Error = Reflect.construct(Error, [message], known.type);
+  for (const field of known.fields) define(error, field, data[field], true);
+  return error;
 }
 
 /** Make an error from its parts. Only classes listed here come back as themselves, everything else as `Error`. */
@@ -504,7 +541,8 @@ function define(error: Error, key: string, value: unknown, enumerable = false): 
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }
 
-function construct({ name, message, code, cause, errors, data = {} }: ErrorParts): Error {
+function construct(parts: ErrorParts): Error {
+  const { name, message, code, cause, errors, data = {} } = parts;
   // By code, so that a user's subclass of PermanentError comes back as a PermanentError with its own name. "TIMEOUT" is
   // a code that other libraries use too.
   if (code === "PERMANENT_ERROR") return new PermanentError(message);
@@ -514,7 +552,7 @@ function construct({ name, message, code, cause, errors, data = {} }: ErrorParts
   if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
   if (code === "RUN_CANCELED") return new RunCanceledError(String(data.runId), data.reason as string | undefined);
   if (errors !== undefined) return new AggregateError(errors, message);
-  return new (BUILT_IN.get(name) ?? Error)(message);
+  return restore(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
 }
 
 const BUILT_IN = new Map<string, new (message: string) => Error>([

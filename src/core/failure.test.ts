@@ -3,10 +3,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decode, encode } from "./codec.js";
 import {
+  MissingJobError,
+  NonDeterminismError,
   PauseError,
+  PayloadTooLargeError,
   PermanentError,
   RunCanceledError,
   RunFailedError,
+  SerializationError,
+  StepNotDefinedError,
   TimeoutError,
   TransientError,
 } from "./errors.js";
@@ -194,6 +199,25 @@ describe("reviveFailure", () => {
     const canceled = roundTrip(new RunCanceledError("r1", "why not"));
     expect(canceled).toBeInstanceOf(RunCanceledError);
     expect(canceled).toMatchObject({ runId: "r1", reason: "why not" });
+  });
+
+  test("errors that stop a run come back as their classes, which loggers name, with their fields and their words", () => {
+    const errors = [
+      new SerializationError("Cannot store it", { path: "$.a" }),
+      new NonDeterminismError({ runId: "r1", steps: ["pay"], problem: "it is a sleep now" }),
+      new StepNotDefinedError({ workflow: "order", step: "pay" }),
+      new MissingJobError({ runId: "r1", node: "n", job: "Mail", frozenAt: 5 }),
+      new PayloadTooLargeError({ what: "it", bytes: 2, limit: 1 }),
+    ];
+    for (const error of errors) {
+      const revived = roundTrip(error);
+      expect(revived).toBeInstanceOf(error.constructor);
+      expect(revived.constructor.name).toBe(error.name);
+      expect(revived.message).toBe(error.message);
+      expect(JSON.parse(JSON.stringify(revived))).toEqual(JSON.parse(JSON.stringify(error)));
+    }
+    const { data: _, ...withoutFields } = toFailure(errors[0]);
+    expect(reviveFailure(withoutFields)).toMatchObject({ name: "SerializationError", message: "Cannot store it" });
   });
 
   test("a thrown non-error is the cause of an Error", () => {

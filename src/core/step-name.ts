@@ -7,9 +7,12 @@ export const onFailureStep = "on_failure";
 /** Whether an operator has accepted the change of code that this call is about, by its key or by its name in the code. */
 export function isAccepted({ accepted }: RunState, key: string): boolean {
   if (accepted === null) return false;
-  const unnumbered = key.replace(/#\d+$/, "");
-  return accepted.has(unnumbered) || accepted.has(unnumbered.slice(unnumbered.lastIndexOf("/") + 1));
+  const name = unnumbered(key);
+  return accepted.has(name) || accepted.has(name.slice(name.lastIndexOf("/") + 1));
 }
+
+/** The name of a call without the number that it got because the name was used before. */
+export const unnumbered = (key: string): string => key.replace(/#\d+$/, "");
 
 /**
  * The name under which the log knows what the code calls `name`: an older one if the step was renamed while the run was

@@ -1,6 +1,8 @@
 /** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
-import { scopeMark } from "./scope.js";
+import { compensationOf, isCompensation } from "./compensation.js";
+import { outerStep, scopeMark } from "./scope.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
+import { onFailureStep } from "./step-name.js";
 
 /** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
 export type Waiting =
@@ -24,7 +26,10 @@ export type Waiting =
 export function waitingFor(state: RunState): Waiting[] {
   const waiting: Waiting[] = [];
   if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
+  const isUndone = isBeingUndone(state);
   for (const [name, op] of state.ops) {
+    // Its handler has ended: what that had waited for does not move the run any more.
+    if (isUndone && !isOfUndoing(name)) continue;
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
     // A step that is held waits for an operator, and that is said of the run when it is paused.
@@ -40,6 +45,17 @@ export function waitingFor(state: RunState): Waiting[] {
   const jobs = [...new Set(dispatched.map((op) => op.job as string))];
   if (dispatched.length > 0) waiting.push({ kind: "jobs", open: dispatched.length, jobs });
   return waiting;
+}
+
+function isBeingUndone({ undoable, cancel, ops }: RunState): boolean {
+  if (undoable.length === 0) return false;
+  return cancel !== null || undoable.some((step) => ops.has(compensationOf(step)));
+}
+
+/** What undoes a step, what its body waits for, and `onFailure`. */
+function isOfUndoing(key: string): boolean {
+  const step = outerStep(key);
+  return isCompensation(step) || step === onFailureStep;
 }
 
 /** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */

@@ -66,6 +66,26 @@ test("a logger with children is bound by them; one line about a run has the same
   ]);
 });
 
+test("a line has each field once, also when its logger is bound to the field, and the line's own value counts", () => {
+  const written: string[][] = [];
+  /** pino writes the fields of a child, and behind them those of the line. */
+  const child = (bound: object): object => {
+    const write = (fields: object) =>
+      void written.push([bound, fields].flatMap((one) => Object.entries(one).map(String)));
+    const levels = { debug: write, info: write, warn: write, error: write };
+    return { ...levels, bindings: () => bound, child: (more: object) => child({ ...bound, ...more }) };
+  };
+  const ofRun = boundLogger(safeLogger(child({ service: "shop" }) as never), { runId: "r1", workflow: "order" });
+  logAbout(ofRun, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed");
+  logAbout(ofRun, "debug", { runId: "r2", workflow: "part" }, "Run r2, its child, is pending");
+  logAbout(boundLogger(ofRun, { step: "pay" }), "warn", { runId: "r1" }, "Run r1 is slow");
+  expect(written).toEqual([
+    ["service,shop", "runId,r1", "workflow,order"],
+    ["service,shop", "runId,r2", "workflow,part"],
+    ["service,shop", "runId,r1", "workflow,order", "step,pay"],
+  ]);
+});
+
 test("winston's children take the message first", () => {
   const lines: unknown[][] = [];
   const write = (...args: unknown[]) => void lines.push(args);

@@ -18,6 +18,8 @@ interface Guarded {
   readonly inner: Logger;
   readonly takesFields: boolean;
   readonly complain: (error: unknown) => void;
+  /** Of a logger that was bound to fields: what they are, and the logger without them. */
+  readonly bound: { readonly fields: LogFields; readonly root: Logger } | null;
 }
 
 const guards = new WeakMap<Logger, Guarded>();
@@ -30,7 +32,7 @@ const guards = new WeakMap<Logger, Guarded>();
  * `log.warn(message, error)` is turned around, so that the same call works with every logger.
  */
 export function safeLogger(logger: Logger): Logger {
-  return guards.has(logger) ? logger : guard(logger, complainOnce());
+  return guards.has(logger) ? logger : guard(logger, complainOnce(), null);
 }
 
 /** The same logger with these fields in all its lines, if it can have children; otherwise itself. */
@@ -40,7 +42,9 @@ export function boundLogger(log: Logger, fields: LogFields): Logger {
   if (known === undefined || typeof child !== "function") return log;
   try {
     const bound: unknown = Reflect.apply(child, known.inner, [fields]);
-    return isLogger(bound) ? guard(bound, known.complain) : log;
+    if (!isLogger(bound)) return log;
+    const root = known.bound?.root ?? log;
+    return guard(bound, known.complain, { fields: { ...known.bound?.fields, ...fields }, root });
   } catch (error) {
     known.complain(error);
     return log;
@@ -49,8 +53,13 @@ export function boundLogger(log: Logger, fields: LogFields): Logger {
 
 /** Writes one line about something: loggers that take fields, or have children, get them; the others the text alone. */
 export function logAbout(log: Logger, level: Level, fields: LogFields, message: string, error?: unknown): void {
-  if (guards.get(log)?.takesFields === true)
-    return log[level](error === undefined ? fields : { ...fields, err: error }, message);
+  const known = guards.get(log);
+  // pino writes a field twice that a line repeats from its logger, and JSON with a key twice means something else to each reader.
+  if (known?.bound != null) {
+    const { root, fields: bound } = known.bound;
+    return logAbout(root, level, { ...bound, ...fields }, message, error);
+  }
+  if (known?.takesFields === true) return log[level](error === undefined ? fields : { ...fields, err: error }, message);
   // A child for each line of level debug would cost more than the line.
   const bound = level === "debug" ? log : boundLogger(log, fields);
   bound[level](message, ...(error === undefined ? [] : [error]));
@@ -68,14 +77,14 @@ export function debugIsRead(log: Logger): boolean {
   }
 }
 
-function guard(inner: Logger, complain: (error: unknown) => void): Logger {
+function guard(inner: Logger, complain: (error: unknown) => void, bound: Guarded["bound"]): Logger {
   const takesFields = fieldsComeFirst(inner);
   const guarded = Object.create(inner) as Record<Level, Logger["debug"]>;
   for (const level of levels) {
     const value = inner[level] === quiet ? quiet : calls(inner, level, takesFields, complain);
     Object.defineProperty(guarded, level, { value, writable: true, configurable: true, enumerable: true });
   }
-  guards.set(guarded, { inner, takesFields, complain });
+  guards.set(guarded, { inner, takesFields, complain, bound });
   return guarded;
 }
 

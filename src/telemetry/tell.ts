@@ -5,9 +5,11 @@
  */
 import { decode } from "../core/codec.js";
 import { endingOf } from "../core/ending.js";
-import type { NewEvent } from "../core/event.js";
+import { dataOf, type NewEvent } from "../core/event.js";
 import { type Failure, reviveFailure } from "../core/failure.js";
 import { frozenVersion } from "../core/route.js";
+import type { RunState } from "../core/state.js";
+import { onFailureStep } from "../core/step-name.js";
 import type { Logger } from "../define/context.js";
 import type { Birth, Next, RunStatus } from "../store/store.js";
 import { quiet } from "./logger.js";
@@ -57,10 +59,13 @@ interface Told {
   readonly at: number;
   readonly next: Next;
   readonly starts: readonly Birth[];
+  /** The state of the run, if the caller has it: it knows which step made the run fail. */
+  readonly state?: Pick<RunState, "ops">;
 }
 
 /** Events were written behind number `after`, and this became of the run's task. */
-export function tellOfCommit(log: Logger, birth: Birth, { events, after, at, next, starts }: Told): void {
+export function tellOfCommit(log: Logger, birth: Birth, told: Told): void {
+  const { events, after, at, next, starts } = told;
   if (runsAreHeard(log)) for (const child of starts) tellOfStatus(log, child, "pending", at);
   if (eventsAreHeard(log)) {
     for (const [index, one] of events.entries()) tellOfEvent(log, birth, one, after + 1 + index, at);
@@ -69,16 +74,33 @@ export function tellOfCommit(log: Logger, birth: Birth, { events, after, at, nex
     if (ending !== null) tellOfEvent(log, birth, ending, ending.seq, ending.at);
   }
   if (next.kind !== "keep" && runsAreHeard(log)) tellOfStatus(log, birth, next.status, at);
-  if (next.kind === "finish" && next.status === "failed") warnOfFailure(log, birth, next.error);
+  if (next.kind === "finish" && next.status === "failed") warnOfFailure(log, birth, next.error, told);
 }
 
 /** What a child's failure means is its parent's business. */
-function warnOfFailure(log: Logger, birth: Birth, encoded: string | null): void {
+function warnOfFailure(log: Logger, birth: Birth, encoded: string | null, told: Told): void {
   const level = birth.parentId === null ? "warn" : "info";
   if (log[level] === quiet) return;
-  const error = encoded === null ? undefined : reviveFailure(decode(encoded) as Failure);
+  const failure = encoded === null ? null : (decode(encoded) as Failure);
+  const step = failure === null ? null : stepThatThrew(failure, told);
+  const error = failure === null ? undefined : reviveFailure(failure);
   const why = error === undefined ? "." : `: ${error.message}`;
-  logAbout(log, level, about(birth), `Run ${birth.id} (${birth.workflow}) failed${why}`, error);
+  const where = step === null ? "" : ` at step "${step}"`;
+  const fields = { ...about(birth), ...(step === null ? {} : { step }) };
+  logAbout(log, level, fields, `Run ${birth.id} (${birth.workflow}) failed${where}${why}`, error);
+}
+
+/** The step whose last attempt threw what the run failed with; null when the code threw it elsewhere. */
+function stepThatThrew({ name, message }: Failure, { events, state }: Told): string | null {
+  const isIt = (failed: { readonly data: string | null }) => {
+    const { error, retryMs } = dataOf(failed, "step.failed");
+    return retryMs === undefined && error.name === name && error.message === message;
+  };
+  const written = events.findLast((one) => one.type === "step.failed" && isIt(one));
+  if (written !== undefined) return written.node;
+  for (const [key, op] of state?.ops ?? [])
+    if (op.kind === "step" && op.phase === "failed" && key !== onFailureStep && isIt(op)) return key;
+  return null;
 }
 
 /**

@@ -1,8 +1,10 @@
 /** Undoes what a run has done, in reverse order of completion. Each undoing is a step: recorded, retried, resumed. */
 import { compensationOf, openCompensations } from "../core/compensation.js";
+import { StepNotDefinedError } from "../core/errors.js";
 import { toFailure } from "../core/failure.js";
 import type { RetryPolicy } from "../core/retry.js";
 import type { StepOp } from "../core/state.js";
+import { unnumbered } from "../core/step-name.js";
 import { byRetryPolicy } from "../define/retrying.js";
 import type { Reaction } from "../define/stepping.js";
 import type { Body } from "./execution.js";
@@ -22,13 +24,24 @@ export async function compensate(turn: Turn, cause: string): Promise<boolean> {
   for (const step of openCompensations(turn.state)) {
     const compensator = turn.compensators?.get(step);
     if (compensator === undefined) {
-      turn.hold(`Step "${step}" has to be undone (${cause}), but the code does not say how any more.`, null);
+      const error = undoIsGone(turn.definition.name, step, cause);
+      turn.hold(error.message, toFailure(error));
       return false;
     }
     await undo(turn, step, compensator, cause);
     if (turn.over) return false;
   }
   return true;
+}
+
+function undoIsGone(workflow: string, step: string, cause: string): StepNotDefinedError {
+  const name = JSON.stringify(unnumbered(step));
+  const problem =
+    `Step "${step}" has to be undone (${cause.replace(/[.]$/, "")}), but the code does not say how any more. Nothing that is new was run. What you can do: ` +
+    "deploy code that has the step with its compensate again, and resume(); " +
+    `if the step has another name now, define the workflow with aliases: { newName: [${name}] } and resume(), or resume({ renamed: { ${name}: "newName" } }); ` +
+    "if nothing is to be undone, end the run with cancel(reason, { force: true }).";
+  return new StepNotDefinedError({ workflow, step, problem });
 }
 
 function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
@@ -49,5 +62,13 @@ function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, 
     undoable: false,
     places: null,
   } as const;
-  return new Step(turn, compensationOf(step), body, { ...settings, declared, react, explain }).call(new Scope(turn));
+  const undoing = withoutOutput(body);
+  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(new Scope(turn));
+}
+
+/** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */
+function withoutOutput(body: Body): Body {
+  return async (...given) => {
+    await body(...given);
+  };
 }

@@ -166,7 +166,10 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
   try {
-    await createContext(new Scope(turn)).step(onFailureStep, () => onFailure(info));
+    // No code can read what it returned, so nothing of that is recorded: it may be the result of a database driver.
+    await createContext(new Scope(turn)).step(onFailureStep, async () => {
+      await onFailure(info);
+    });
   } catch (secondary) {
     turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
   }

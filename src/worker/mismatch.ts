@@ -2,6 +2,7 @@
 import { NonDeterminismError } from "../core/errors.js";
 import { toFailure } from "../core/failure.js";
 import type { RunState } from "../core/state.js";
+import { unnumbered } from "../core/step-name.js";
 
 export interface Mismatch {
   readonly runId: string;
@@ -19,15 +20,22 @@ export interface Mismatch {
 const named = 5;
 
 export function mismatch({ runId, held, leftOver, state, areNodes, thrown }: Mismatch): NonDeterminismError {
-  const recorded = `its log has ${list(leftOver, (key) => kindOf(state, key))}, which the code does not ask for`;
+  // Code that stands at a new call has not come to what lies behind it: that is no sign that it is gone.
+  const isOnTheWay = held.length > 0 && !areNodes;
+  const missed = isOnTheWay ? "which the code has not asked for so far" : "which the code does not ask for";
+  const recorded = `its log has ${list(leftOver, (key) => kindOf(state, key))}, ${missed}`;
   const ended = thrown === undefined ? "the code ended" : `the code threw "${toFailure(thrown).message}"`;
   const asked = held.length === 0 ? ended : `the code asks for ${list(held)}, which the log lacks`;
   return new NonDeterminismError({
     runId,
     steps: [...leftOver, ...held],
-    problem: `${recorded}, and ${asked}`,
+    problem: `${recorded}, and ${asked}${isOnTheWay && leftOver.length > 1 ? notReached(held) : ""}`,
     remedy: remedyOf(held, leftOver, areNodes),
   });
+}
+
+function notReached([first]: readonly string[]): string {
+  return `; some of what is on record may simply come behind ${JSON.stringify(first)}, and not have been reached yet`;
 }
 
 function remedyOf(held: readonly string[], leftOver: readonly string[], areNodes: boolean): string {
@@ -42,13 +50,14 @@ function remedyOf(held: readonly string[], leftOver: readonly string[], areNodes
     );
     if (!areNodes)
       ways.push(
-        `if ${name} was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: [${name}] })`,
+        `if ${name} was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: [${name}] }): then ${name} is run`,
         "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps",
       );
   }
   const names = leftOver.slice(0, named).map((key) => JSON.stringify(unnumbered(key)));
   const listed = areNodes ? `list it in removedSteps: [${names.join(", ")}] and resume(), or ` : "";
-  ways.push(`if ${older} was taken out on purpose, ${listed}resume({ accept: [${names.join(", ")}] })`);
+  const isRun = held.length === 0 ? "" : `: then ${list(held)} ${held.length === 1 ? "is" : "are"} run`;
+  ways.push(`if ${older} was taken out on purpose, ${listed}resume({ accept: [${names.join(", ")}] })${isRun}`);
   return `Nothing that is new was run. What you can do: ${ways.join("; ")}.`;
 }
 
@@ -65,6 +74,5 @@ function kindOf(state: RunState, key: string): string {
   return kind === undefined || kind === "pause" || kind === "patch" ? "" : `the ${kinds[kind]} `;
 }
 
-const unnumbered = (key: string) => key.replace(/#\d+$/, "");
 const property = (key: string) =>
   /^[A-Za-z_]\w*$/.test(unnumbered(key)) ? unnumbered(key) : JSON.stringify(unnumbered(key));

@@ -1,6 +1,12 @@
 /** What an exception in a step means, and the events that say so. */
 import { isCompensation } from "../core/compensation.js";
-import { InvalidInputError, PauseError, TimeoutError } from "../core/errors.js";
+import {
+  InvalidInputError,
+  PauseError,
+  PayloadTooLargeError,
+  SerializationError,
+  TimeoutError,
+} from "../core/errors.js";
 import { event, type NewEvent, type Outcome } from "../core/event.js";
 import { toFailure } from "../core/failure.js";
 import { FlowSignal } from "../core/flow-control.js";
@@ -111,6 +117,12 @@ const only = (...events: NewEvent[]): Consequence => ({ events, signal: null, is
 
 function paused(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
   const failure = toFailure(error);
-  const reason = explain?.(error) ?? `Step "${step}" failed: ${failure.message}`;
+  const reason = explain?.(error) ?? `Step "${step}" failed: ${failure.message}${withoutRunningAgain(error)}`;
   return event("run.paused", { node: step }, { reason, error: failure });
+}
+
+/** The function of the step has run by the time that its output is found not to be storable. */
+function withoutRunningAgain(error: unknown): string {
+  if (!(error instanceof SerializationError) && !(error instanceof PayloadTooLargeError)) return "";
+  return " resume() runs the step again; resume({ output }) or skip() goes on without that.";
 }

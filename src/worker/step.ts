@@ -3,7 +3,7 @@ import { hashFor } from "../core/ancestry.js";
 import { encode } from "../core/codec.js";
 import { dismissChildren } from "../core/dismissal.js";
 import { parseDuration } from "../core/duration.js";
-import { InvalidInputError, TimeoutError } from "../core/errors.js";
+import { InvalidInputError, SerializationError, TimeoutError } from "../core/errors.js";
 import { dataOf, event, type NewEvent, type Outcome } from "../core/event.js";
 import { FlowSignal } from "../core/flow-control.js";
 import { executionId } from "../core/ids.js";
@@ -361,7 +361,7 @@ export class Step {
   }
 
   #completed(execution: Execution, output: unknown): NewEvent {
-    const text = encode(output, { what: `the output of step "${this.#key}"` });
+    const text = this.#encodeOutput(output);
     const raw: Record<string, string> = { output: text };
     const { input } = this.#settings;
     if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
@@ -373,6 +373,18 @@ export class Step {
       ms,
     };
     return event("step.completed", this.#place(execution, "success"), data, raw);
+  }
+
+  #encodeOutput(output: unknown): string {
+    const what = `the output of step "${this.#key}"`;
+    try {
+      return encode(output, { what });
+    } catch (refused) {
+      // What a transactional step did is rolled back.
+      if (!(refused instanceof SerializationError) || this.#settings.kind === "transaction") throw refused;
+      const { message, path, cause } = refused;
+      throw new SerializationError(`${message} ${hasRun}`, { path, cause });
+    }
   }
 
   #ancestry(attempt: number, output: string): string | null {
@@ -428,6 +440,10 @@ const maxStandstill = 1_000;
 /** A step without a cursor may come back as often as it likes, if it only waits in between. */
 const getsNowhere = ({ checkpoints }: TurnExecution, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.still;
+
+const hasRun =
+  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "Return plain data from it, or nothing: async () => { await … }.";
 
 const overtime = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);

@@ -494,7 +494,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   // ── What became of what was written ────────────────────────────────────────────────────────────────────────────────
 
   publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void {
-    tellOfCommit(this.log, this.run, { events, after, at, next, starts });
+    tellOfCommit(this.log, this.run, { events, after, at, next, starts, state: this.state });
     if (next.kind === "park") this.#warnOfPause();
   }
 

@@ -175,6 +175,10 @@ export class Worker {
     if (this.#phase !== "idle")
       throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
+    if (this.#repertoire.routes.length === 0)
+      this.#services.log.warn(
+        `Worker "${this.name}" has neither workflows nor jobs, so it executes nothing: give them to worker({ workflows, jobs }).`,
+      );
     try {
       await this.#services.register(this.#repertoire.definitions);
       await this.#repertoire.rememberQueues(this.#services.registration);

@@ -9,10 +9,14 @@ beforeEach(() => {
 });
 
 /** A class called "Letter" with these steps, in this order. "name@" waits an hour first. */
-function letter(steps: readonly string[], removed: readonly string[] = []): WorkflowClass<Workflow> {
+function letter(
+  steps: readonly string[],
+  removed: readonly string[] = [],
+  aliases: Record<string, string[]> = {},
+): WorkflowClass<Workflow> {
   return class Letter extends Workflow {
     static {
-      this.options({ name: "Letter" });
+      this.options({ name: "Letter", aliases });
       this.removedSteps(removed);
       for (const step of steps) {
         const name = step.replace("@", "");
@@ -55,6 +59,29 @@ describe("a run that waits for a step", () => {
     const paused = (await run.history()).find(({ type }) => type === "run.paused");
     expect(paused?.data.error).toMatchObject({ name: "StepNotDefinedError", code: "STEP_NOT_DEFINED" });
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
+  });
+
+  test("that has another name now is told about aliases and renamed, and both of them work", async () => {
+    for (const way of ["aliases", "renamed"] as const) {
+      ran = [];
+      const w = await world();
+      const { run, settle, worker } = await deploy(w, letter(["open", "wait@"]), letter(["open", "hold@"]));
+      expect((await run.get()).pauseReason).toBe(
+        'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
+          'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
+      );
+      if (way === "renamed") {
+        await run.resume({ renamed: { wait: "hold" } });
+        await settle();
+      } else {
+        await worker.stop();
+        const fixed = await w.worker([letter(["open", "hold@"], [], { hold: ["wait"] })]);
+        await run.resume();
+        await fixed.settle();
+      }
+      expect(await run.status()).toBe("completed");
+      expect(ran).toEqual(["open", "hold"]);
+    }
   });
 
   test("that its class names among the removed passes over it", async () => {

@@ -47,12 +47,14 @@ test("runs --json has the API's fields, dates in ISO, and values that JSON lacks
   ]);
 });
 
-test("runs filters by workflow, status, activity, hero, tag and time", async () => {
+test("runs filters by workflow, status, activity, hero, idempotency key, tag and time", async () => {
   const { ids } = stocked;
   expect(await runs("--workflow", "order")).toEqual([ids.order]);
   expect(await runs("--status", "failed")).toEqual([ids.declined]);
   expect(await runs("--active")).toEqual([ids.later, ids.onboarding, ids.held, ids.order]);
   expect(await runs("--hero", "User:42")).toEqual([ids.onboarding]);
+  expect(await runs("--key", "cart-77")).toEqual([ids.order]);
+  expect(await runs("--key", "cart-78")).toEqual([]);
   expect(await runs("--tag", "vip")).toEqual([ids.order]);
   expect(await runs("--created-after", "1h")).toHaveLength(7);
   expect(await runs("--created-before", "1h")).toEqual([]);
@@ -223,8 +225,14 @@ test("a run may be named by the end of its id, which is its own also among runs 
 });
 
 test.each([
-  ["0198", '"0198" is too short for a run; give at least 6 characters of its id.'],
-  ["my-run", '"my-run" is not the id of a run; `pawl runs` shows them.'],
+  [
+    "0198",
+    '"0198" is too short for a run; give at least 6 characters of its id. By its idempotency key: `pawl runs --key 0198`.',
+  ],
+  [
+    "my-run",
+    '"my-run" is not the id of a run; `pawl runs` shows them, `pawl runs --key my-run` those with this idempotency key.',
+  ],
   ["0000000", 'No run begins or ends with "0000000"; give its full id, `pawl runs` shows it.'],
   [
     "01980000-0000-7000-8000-000000000000",

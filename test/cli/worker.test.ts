@@ -26,7 +26,7 @@ test("a worker says what it serves, a line for each run that ends, and ends itse
   const { code, stdout: said, stderr } = await worker.stop();
   expect([code, withoutStopping(stderr)]).toEqual([
     0,
-    `warning: Run ${declined} (declined) failed: the card was declined\n`,
+    `warning: Run ${declined} (declined) failed at step "charge": the card was declined\n`,
   ]);
   expect(said.split("\n").map((line) => line.replace(/ +\d+m?s$/, ""))).toEqual([
     "Worker w-1 serves Onboarding, declined, echo, endless, flaky, held, order, sorting on sqlite ./pawl.db.",

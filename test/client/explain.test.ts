@@ -94,6 +94,37 @@ describe("explain()", () => {
     expect(worker.active).toBe(0);
   });
 
+  test("of one that is being executed, that a cancel or a pause was asked for, when and why, before and after its worker knows", async () => {
+    for (const what of ["cancel", "pause"] as const) {
+      const w = await world();
+      const open = gate();
+      const slow = workflow("slow", async (ctx) => {
+        await ctx.step("think", () => open.opened, { onCrash: "pause" });
+        await ctx.step("act", () => {});
+      });
+      const { settle } = await w.worker([slow], { name: "w1" });
+      const run = await w.pawl.start(slow);
+      const settled = settle();
+      await until(async () => (await run.history()).some(({ type }) => type === "step.started"));
+      const [task] = await w.store.tasks([run.id]);
+      const asked = ` A ${what} was asked for at ${at(w.clock.read())}: too late. It acts as soon as the steps that are running have ended, or come to a checkpoint.`;
+      // As it is before the worker has looked into the inbox.
+      const { tasks, inbox } = w.store;
+      w.store.tasks = async () => [{ ...task, mail: 1 } as never];
+      const row = { id: 1, kind: what, data: JSON.stringify({ reason: "too late" }), at: w.clock.read() };
+      w.store.inbox = async () => new Map([[run.id, [row]]]);
+      expect((await run.explain()).text).toContain(`step "think", since ${at(w.clock.read())}.${asked}`);
+      Object.assign(w.store, { tasks, inbox });
+      await run[what]("too late");
+      const recorded = what === "cancel" ? "run.cancel_requested" : "run.paused";
+      await until(async () => (await run.history()).some(({ type }) => type === recorded));
+      expect(await run.explain()).toMatchObject({ because: "executing", text: expect.stringContaining(asked) });
+      open.open();
+      await settled;
+      expect(await run.status()).toBe(what === "cancel" ? "canceled" : "paused");
+    }
+  });
+
   test("of one that waits for a place at a worker", async () => {
     const w = await world();
     const open = gate();

@@ -1,5 +1,5 @@
 /** What a logger is told of runs that need somebody's attention, and what workflow code logs with. */
-import { PauseError, PermanentError, Workflow, workflow } from "pawl";
+import { job, PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { asDefinition } from "../../src/define/as-definition.js";
 import { silent, world } from "../function-style/support.js";
@@ -21,13 +21,15 @@ const declined = workflow("declined", async (ctx) => {
   });
 });
 
-test("a run that failed is a warning with its reason", async () => {
+test("a run that failed is a warning with its reason, and with the step that threw it", async () => {
   const lines: unknown[][] = [];
   const w = await world("memory", "memory:", { ...silent, warn: (...args) => void lines.push(args) });
   const { settle } = await w.worker([declined]);
   const run = await w.pawl.start(declined);
   await settle();
-  expect(lines).toEqual([[`Run ${run.id} (declined) failed: the card was declined`, expect.any(PermanentError)]]);
+  expect(lines).toEqual([
+    [`Run ${run.id} (declined) failed at step "pay": the card was declined`, expect.any(PermanentError)],
+  ]);
 });
 
 test("a child that failed is no warning: its parent decides what that means", async () => {
@@ -43,7 +45,7 @@ test("a child that failed is no warning: its parent decides what that means", as
   const run = await w.pawl.start(parent);
   await settle();
   const { runs } = await w.pawl.runs({ parentId: run.id });
-  expect(lines).toEqual([`Run ${runs[0]?.id} (declined) failed: the card was declined`]);
+  expect(lines).toEqual([`Run ${runs[0]?.id} (declined) failed at step "pay": the card was declined`]);
   expect(await run.status()).toBe("completed");
 });
 
@@ -56,6 +58,7 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
   const about = { runId: run.id, workflow: "declined" };
   expect(logger.lines.find(({ level }: any) => level === "warn")).toMatchObject({
     ...about,
+    step: "pay",
     err: expect.any(PermanentError),
   });
   expect(logger.lines).toContainEqual(
@@ -65,6 +68,18 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
     expect.objectContaining({ ...about, level: "debug", step: "pay", attempt: 1, err: expect.any(PermanentError) }),
   );
   expect(logger.lines).toContainEqual(expect.objectContaining({ ...about, level: "debug", status: "failed" }));
+});
+
+test("a worker that has neither workflows nor jobs is a warning", async () => {
+  const lines: unknown[] = [];
+  const logger = { ...silent, warn: (text: unknown) => void lines.push(text) };
+  const w = await world("memory", "memory:", logger);
+  await w.worker([], { name: "idle" });
+  await w.worker([declined], { name: "busy" });
+  await w.worker([], { name: "jobs", jobs: [job("Mail", () => {})] });
+  expect(lines).toEqual([
+    'Worker "idle" has neither workflows nor jobs, so it executes nothing: give them to worker({ workflows, jobs }).',
+  ]);
 });
 
 test("a pause because of an error is a warning; one by ctx.pause() or an operator is not", async () => {

@@ -67,6 +67,10 @@ forEachStore((kind) => {
     expect(await found({ hero: { type: "User", id: "4" } })).toMatchObject([{ id: ids[4] }]);
     expect(await found({ tag: "early", workflow: echo })).toHaveLength(2);
     expect(await found({ tag: "earl" })).toEqual([]);
+    const keyed = await w.pawl.start(echo, { bucket: "k" }, { idempotencyKey: "order-42" });
+    expect((await found({ idempotencyKey: "order-42" })).map(({ id }) => id)).toEqual([keyed.id]);
+    expect(await found({ idempotencyKey: "order-42", workflow: "another" })).toEqual([]);
+    expect(await errorOf(w.pawl.runs({ idempotencyKey: "" }))).toMatchObject({ code: "INVALID_INPUT" });
     const middle = (await w.pawl.run(ids[6] as string).get()).createdAt;
     expect(await found({ tag: "all", createdAfter: middle })).not.toHaveLength(0);
     expect(

@@ -129,6 +129,23 @@ describe("start inside the caller's own transaction", () => {
         expect(await run.result({ timeout: "20s" })).toEqual({ order: 1 });
       });
 
+      test("warns when no live worker has the workflow, and does not when one has", async () => {
+        const { pawl, url } = await connected(kind);
+        const table = tables[kind as keyof typeof tables](() => url);
+        await table.create();
+        const own = await table.own();
+        const alone = await pawl.start(echo, 1, { tx: own.tx });
+        await own.commit();
+        expect(alone.warning).toBe('Workflow "echo" was started, but no live worker has it; the run waits for one.');
+        const elsewhere = await connect(url, { logger: silent });
+        onTestFinished(() => elsewhere.close());
+        await elsewhere.worker({ workflows: [echo] }).start();
+        const another = await table.own();
+        const served = await pawl.start(echo, 2, { tx: another.tx });
+        await another.commit();
+        expect(served.warning).toBeNull();
+      });
+
       test("leaves nothing behind when the transaction is rolled back", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
@@ -184,6 +201,17 @@ describe("start inside the caller's own transaction", () => {
       expect((await pawl.runs()).runs).toEqual([]);
       await Promise.all(pools.map((pool) => pool.end()));
     });
+  });
+
+  test("does not wait for the warning where the transaction has the only connection", async () => {
+    const pawl = await connect("sqlite::memory:", { logger: silent });
+    onTestFinished(() => pawl.close());
+    const starting = workflow("starting", (ctx) =>
+      ctx.transaction("start", async (tx) => (await pawl.start(echo, 1, { tx })).id),
+    );
+    await pawl.worker({ workflows: [starting] }).start();
+    const id = await (await pawl.start(starting)).result({ timeout: "20s" });
+    expect(await pawl.run(id).status()).toBe("pending");
   });
 
   test("takes a client of a pool, when it has begun a transaction", async () => {
@@ -263,8 +291,9 @@ describe("an idempotency key", () => {
     const t = await start(echo);
     const first = await t.pawl.start(echo, { a: 1 }, { idempotencyKey: "k" });
     const error = await errorOf(t.pawl.start(echo, { a: 2 }, { idempotencyKey: "k" }));
-    expect(error).toMatchObject({ code: "INVALID_INPUT" });
+    expect(error).toMatchObject({ code: "INVALID_INPUT", runId: first.id });
     expect(error.message).toContain(first.id);
+    expect(await errorOf(t.pawl.start(echo, 1, { delay: "soon" }))).not.toHaveProperty("runId");
     expect((await t.pawl.runs()).runs).toHaveLength(1);
   });
 

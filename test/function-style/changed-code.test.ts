@@ -28,6 +28,8 @@ interface Deployed {
   readonly run: RunHandle<any, any>;
   /** Replaces the worker by one with this code, and lets everything happen that is due, and becomes due. */
   deploy(handler: Handler, options?: Options): Promise<void>;
+  /** There is no worker until the next deploy. */
+  stop(): Promise<void>;
 }
 
 async function begun(handler: Handler, w?: World): Promise<Deployed> {
@@ -38,6 +40,7 @@ async function begun(handler: Handler, w?: World): Promise<Deployed> {
   return {
     w: here,
     run,
+    stop: () => current.worker.stop(),
     deploy: async (next, options) => {
       await current.worker.stop();
       current = await here.worker([shop(next, options)]);
@@ -78,6 +81,23 @@ forEachStore((kind) => {
 });
 
 describe("a renamed step", () => {
+  test("is told with what each way leads to, and what lies behind it is not called gone", async () => {
+    const { run, deploy } = await begun(original);
+    await deploy(renamed);
+    expect(await reasonOf(run)).toBe(
+      `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for so far, and the code asks for "charge", which the log lacks; some of what is on record may simply come behind "charge", and not have been reached yet. ` +
+        "Nothing that is new was run. What you can do: deploy code that makes these calls again, and resume(); " +
+        'if "charge" is "bill" under another name, define the workflow with aliases: { charge: ["bill"] } and resume(), or resume({ renamed: { bill: "charge" } }); ' +
+        'if "charge" was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: ["charge"] }): then "charge" is run; ' +
+        "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps; " +
+        'if "bill" was taken out on purpose, resume({ accept: ["bill", "nap"] }): then "charge" is run.',
+    );
+    await run.resume({ accept: ["bill", "nap"] });
+    await deploy(renamed);
+    expect(await run.status()).toBe("completed");
+    expect(effects).toEqual(["bill", "charge", "ship"]);
+  });
+
   test("is known by its older name through the aliases of the definition, which the message says", async () => {
     const { run, deploy } = await begun(original);
     await deploy(renamed);
@@ -107,6 +127,44 @@ describe("a renamed step", () => {
     expect(await run.status()).toBe("failed");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
     expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
+  });
+
+  test("that has to be undone, and whose undoing is not in the code any more, holds a canceled run with a warning and every way on", async () => {
+    const booking =
+      (name: string): Handler =>
+      async (ctx) => {
+        await ctx.step(name, () => void effects.push(name), { compensate: () => void effects.push("undo") });
+        await ctx.waitForSignal("never");
+      };
+    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; undone: string[] }[] = [
+      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), undone: ["undo"] },
+      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), undone: ["undo"] },
+      { options: {}, act: (run) => run.cancel("enough", { force: true }), undone: [] },
+    ];
+    for (const { options, act, undone } of remedies) {
+      effects = [];
+      const warnings: unknown[][] = [];
+      const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args) });
+      const { run, deploy, stop } = await begun(booking("bill"), w);
+      await stop();
+      await run.cancel("too late");
+      await deploy(booking("charge"));
+      const reason = await reasonOf(run);
+      expect(reason).toBe(
+        'Step "bill" has to be undone (the run was canceled: too late), but the code does not say how any more. Nothing that is new was run. What you can do: ' +
+          "deploy code that has the step with its compensate again, and resume(); " +
+          'if the step has another name now, define the workflow with aliases: { newName: ["bill"] } and resume(), or resume({ renamed: { "bill": "newName" } }); ' +
+          "if nothing is to be undone, end the run with cancel(reason, { force: true }).",
+      );
+      expect(warnings).toEqual([
+        [`Run ${run.id} (shop) is paused: ${reason}`, expect.objectContaining({ code: "STEP_NOT_DEFINED" })],
+      ]);
+      await stop();
+      await act(run);
+      await deploy(booking("charge"), options);
+      expect(await run.status()).toBe("canceled");
+      expect(effects).toEqual(["bill", ...undone]);
+    }
   });
 
   test("of a new run has its new name", async () => {

@@ -177,6 +177,29 @@ test("a run that takes too long undoes what it did, and fails", async () => {
   expect(await t.pawl.verify()).toMatchObject({ differences: [] });
 });
 
+test("a run that is being undone waits for that alone, and not for what its handler had waited for", async () => {
+  let isDown = true;
+  const booking = workflow("booking", async (ctx) => {
+    await ctx.step("book", () => 1, {
+      compensate: () => {
+        if (isDown) throw new Error("down");
+      },
+    });
+    await ctx.waitForSignal("never", { timeout: "9 days" });
+  });
+  const t = await start(booking);
+  const run = await t.pawl.start(booking);
+  await t.settle();
+  expect((await run.get()).waitingFor).toEqual([{ kind: "signal", names: ["never"] }]);
+  await run.cancel("too late");
+  await t.settle();
+  expect((await run.get()).waitingFor).toEqual([{ kind: "retry", step: "book#compensate", attempt: 2 }]);
+  expect(await t.pawl.verify()).toMatchObject({ differences: [] });
+  isDown = false;
+  await t.advance("1 hour");
+  expect(await run.status()).toBe("canceled");
+});
+
 test("onFailure is the last word, after everything is undone", async () => {
   const told = workflow("told", { onFailure: () => void did.push("told") }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });

@@ -24,7 +24,8 @@ export const mistakes: readonly CommandMistake[] = [
   {
     what: "a run by something that is not an id",
     args: ["show", "order-42", "--url", "memory:"],
-    sentence: '"order-42" is not the id of a run; `pawl runs` shows them.',
+    sentence:
+      '"order-42" is not the id of a run; `pawl runs` shows them, `pawl runs --key order-42` those with this idempotency key.',
   },
   {
     what: "a workflow that is not registered",

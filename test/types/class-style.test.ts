@@ -56,6 +56,17 @@ class Onboarding extends Workflow<User, { ids: number[] }, string> {
 
 const user = { type: "User", id: "42" } as const;
 
+test("onFailure of a class gets the input that its runs have", () => {
+  onlyChecked(() => {
+    class Telling extends Workflow<unknown, { ids: number[] }> {
+      static {
+        this.options({ onFailure: ({ input }) => expectTypeOf(input).toEqualTypeOf<{ ids: number[] }>() });
+      }
+    }
+    return Telling;
+  });
+});
+
 describe("a step's method", () => {
   test("is one that the class has", () => {
     onlyChecked(() => {

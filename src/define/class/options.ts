@@ -52,10 +52,12 @@ export interface ClassOptions<W> extends ExceptionOptions {
   /** Told of every exception in its steps. */
   readonly onError?: ErrorReporter;
   /** Called as a last, recorded step when a run fails. */
-  readonly onFailure?: (info: FailureInfo<any>) => unknown;
+  readonly onFailure?: (info: FailureInfo<InputTo<W>>) => unknown;
   /** Carries the type only. */
   readonly __of?: (w: W) => void;
 }
+
+type InputTo<W> = W extends { readonly input: infer Input } ? Input : any;
 
 /** True only if the code of the class expects that its hero is null. */
 type MayProceed<W> = W extends { readonly hero: infer Hero }

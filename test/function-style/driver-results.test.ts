@@ -1,0 +1,96 @@
+/** Functions that return what a database driver answers with, which cannot be stored: `() => pool.query(…)`. */
+import { graph, PermanentError, step, Workflow, workflow } from "pawl";
+import { expect, test } from "vitest";
+import { errorOf, start } from "./support.js";
+
+/** As pg answers: with functions in it. */
+function pool() {
+  const asked: string[] = [];
+  const query = async (sql: string) => {
+    asked.push(sql);
+    return { rows: [], _types: { getTypeParser: () => null } };
+  };
+  return { asked, query };
+}
+
+const hasRun =
+  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "Return plain data from it, or nothing: async () => { await … }.";
+const refused = (of: string) =>
+  `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${hasRun}`;
+
+test("what the compensate of a step returns is dropped, in functions and graphs", async () => {
+  const db = pool();
+  const asFunction = workflow("as-function", async (ctx) => {
+    await ctx.step("charge", () => 1, { compensate: () => db.query("refund") });
+    throw new PermanentError("no stock");
+  });
+  const charge = step("charge", () => 1, { compensate: () => db.query("refund of the graph") });
+  const ship = step("ship", () => {
+    throw new PermanentError("no stock");
+  });
+  const asGraph = graph("as-graph", [charge, ship.after(charge)]);
+  const t = await start(asFunction, asGraph);
+  for (const run of [await t.pawl.start(asFunction), await t.pawl.start(asGraph)]) {
+    await t.speedrun(run);
+    expect(await run.status()).toBe("failed");
+    const undone = (await run.history()).find(({ node }) => node === "charge#compensate");
+    expect(undone).toMatchObject({ type: "step.completed", data: { output: undefined } });
+  }
+  expect(db.asked).toEqual(["refund", "refund of the graph"]);
+});
+
+test("what onFailure returns is dropped", async () => {
+  const db = pool();
+  const failing = workflow("failing", { onFailure: () => db.query("note") }, () => {
+    throw new PermanentError("no stock");
+  });
+  const t = await start(failing);
+  const run = await t.pawl.start(failing);
+  await t.speedrun(run);
+  const called = (await run.history()).filter(({ node }) => node === "on_failure").map(({ type }) => type);
+  expect({ called, asked: db.asked }).toEqual({ called: ["step.completed"], asked: ["note"] });
+});
+
+test("a step whose output cannot be stored fails with the news that it has run, and with what to write", async () => {
+  const db = pool();
+  const paying = workflow("paying", (ctx) => ctx.step("charge", () => db.query("charge")));
+  const t = await start(paying);
+  const run = await t.pawl.start(paying);
+  await t.speedrun(run);
+  expect((await errorOf(run.result())).cause.message).toBe(refused("charge"));
+  expect(db.asked).toEqual(["charge"]);
+});
+
+test("a run that is paused by an output that cannot be stored names the ways not to run the step again, and they work", async () => {
+  const db = pool();
+  class Paying extends Workflow {
+    static {
+      this.step("charge", () => db.query("charge"));
+      this.step("ship", () => {});
+    }
+  }
+  const t = await start(Paying);
+  for (const goOn of ["resume", "skip"] as const) {
+    const run = await t.pawl.start(Paying);
+    await t.settle();
+    expect((await run.get()).pauseReason).toBe(
+      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() goes on without that.`,
+    );
+    if (goOn === "resume") await run.resume({ output: null });
+    else await run.skip();
+    await t.settle();
+    expect(await run.status()).toBe("completed");
+  }
+  expect(db.asked).toEqual(["charge", "charge"]);
+});
+
+test("of a transactional step it is not said that its effect stands: it is rolled back", async () => {
+  const paying = workflow("paying", (ctx) => ctx.transaction("charge", async () => ({ parse: () => null })));
+  const t = await start(paying);
+  const run = await t.pawl.start(paying);
+  await t.speedrun(run);
+  expect((await errorOf(run.result())).cause.message).toBe(
+    'Cannot store the output of step "charge": $.parse is a function (parse); pass plain data instead.',
+  );
+});
