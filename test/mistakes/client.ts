@@ -10,7 +10,7 @@ export const mistakes: readonly Mistake[] = [
     what: "a misspelt scheme",
     code: 'await connect("postgre://localhost/app");',
     sentence:
-      '"postgre:…" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:',
+      '"postgre:…" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:',
   },
   {
     what: "a misspelt option of connect",
@@ -216,7 +216,7 @@ await run.retry();`,
     what: "a pool in place of a transaction",
     code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { tx: {} });',
     sentence:
-      "`tx` takes the one connection on which you have begun your transaction: a `pg` client, a `mysql2` connection, a `better-sqlite3` database, or { query(sql, params) }.",
+      "`tx` takes the one connection on which you have begun your transaction: a `pg` client, a `mysql2` connection, a `better-sqlite3` database, a transaction of `@libsql/client`, or { query(sql, params) }.",
   },
   {
     what: "a negative event",

@@ -54,7 +54,7 @@ export const mistakes: readonly CommandMistake[] = [
     what: "a misspelt scheme",
     args: ["runs", "--url", "postgre://localhost/app"],
     sentence:
-      '"postgre:…" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, memory:',
+      '"postgre:…" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:',
   },
   {
     what: "a duration in a unit that does not exist",
