@@ -57,6 +57,8 @@ export interface PossibleParents {
 
 export class Shapes {
   readonly #byWorkflow = new Map<string, KnownShape[]>();
+  /** By steps whose names the log has as they are: then they are the same ones each time. */
+  readonly #parents = new WeakMap<readonly ShapedNode[], ParentsOf>();
 
   static async read(store: Store): Promise<Shapes> {
     return new Shapes((await store.upkeep.workflows()).filter(isShape));
@@ -85,13 +87,19 @@ export class Shapes {
     }
   }
 
+  #parentsOf(nodes: readonly ShapedNode[]): ParentsOf {
+    let parentsOf = this.#parents.get(nodes);
+    if (parentsOf === undefined) this.#parents.set(nodes, (parentsOf = parentsOfNodes(nodes)));
+    return parentsOf;
+  }
+
   possibleParents(workflow: string, state: RunState): PossibleParents {
     const inForce: ParentsOf[] = [];
     const others: ParentsOf[] = [];
     const states = [state, ...withLost(state)];
     for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
       const list = signature === state.shape ? inForce : others;
-      const parentsBy = (one: RunState) => parentsOfNodes(nodesByKey(nodes, { state: one, definition: { aliases } }));
+      const parentsBy = (one: RunState) => this.#parentsOf(nodesByKey(nodes, { state: one, definition: { aliases } }));
       for (const one of states) list.push(parentsBy(one));
       if (state.redo !== null) for (const one of states) list.push(parentsBy(asBefore(one)));
     }

@@ -60,6 +60,7 @@ class Graphs {
   readonly #run: RunRecord;
   readonly #state: RunState;
   readonly #shapes: Shapes;
+  #frozen: { readonly imported: RunState["dag"]; readonly parentsOf: ParentsOf | null } | null = null;
 
   constructor(run: RunRecord, state: RunState, shapes: Shapes) {
     this.#run = run;
@@ -84,9 +85,19 @@ class Graphs {
 
   #possible(): { readonly inForce: readonly ParentsOf[]; readonly others: readonly ParentsOf[] } {
     const { inForce, others } = this.#shapes.possibleParents(this.#run.workflow, this.#state);
-    const dag = dagOf(this.#run, this.#state);
-    if (dag === null && this.#state.shape === undeclared) return { inForce: [() => null], others: inForce };
-    return dag === null ? { inForce, others } : { inForce: [parentsInDag(dag)], others: [...inForce, ...others] };
+    const frozen = this.#parentsInFrozen();
+    if (frozen === null && this.#state.shape === undeclared) return { inForce: [() => null], others: inForce };
+    return frozen === null ? { inForce, others } : { inForce: [frozen], others: [...inForce, ...others] };
+  }
+
+  /** Once for each graph that the run had: to read one of 10,000 nodes again for each of them took a minute and a half. */
+  #parentsInFrozen(): ParentsOf | null {
+    const imported = this.#state.dag;
+    if (this.#frozen === null || this.#frozen.imported !== imported) {
+      const dag = dagOf(this.#run, this.#state);
+      this.#frozen = { imported, parentsOf: dag === null ? null : parentsInDag(dag) };
+    }
+    return this.#frozen.parentsOf;
   }
 
   /** One, unless it was taken over from another run together with what the step had been built upon. */

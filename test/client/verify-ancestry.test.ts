@@ -6,6 +6,7 @@ import {
   type AnyNode,
   type AnyWorkflow,
   graph,
+  job,
   PermanentError,
   type RunHandle,
   type StepContext,
@@ -200,6 +201,24 @@ const forgeries = (one: StoredEvent): StoredEvent[] => [
   { ...one, data: one.data?.replace(/"hash":"\w+"/, `"hash":"${"0".repeat(64)}"`) ?? null },
   { ...one, data: one.data?.replace(/"hash":"\w+",/, "") ?? null },
 ];
+
+test("a frozen graph is read once, however many nodes it has", async () => {
+  const work = job("Work", () => 1);
+  const t = await testPawl({ workflows: [], jobs: [work], logger: silent });
+  onTestFinished(() => t.close());
+  const run = await t.pawl.build("wide", (g) => g.fanOut(Array(50).keys(), { name: (n) => `part_${n}`, job: work }));
+  await t.speedrun(run);
+  const { run: row, log, shapes } = await storedOf(t, run.id);
+  let reads = 0;
+  const counted = Object.defineProperty({ ...row }, "input", {
+    get: () => {
+      reads += 1;
+      return row.input;
+    },
+  });
+  expect(checkAncestry(counted, log, shapes)).toEqual({ wrong: [], unchecked: 0 });
+  expect(reads).toBe(1);
+});
 
 test("those lives had enough of everything in them", () => {
   expect(proved).toBeGreaterThan(500);
