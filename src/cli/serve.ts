@@ -33,7 +33,7 @@ export interface Serving {
   /** Awaited when the code is loaded, before anything is opened. */
   onLoaded?(): Promise<void>;
   onServing?(): void;
-  /** By whom it is asked to stop; default: whoever sends signals to the process. */
+  /** By whom it is asked to stop; default: the signals that the process gets. */
   readonly signaled?: Signaled;
 }
 

@@ -55,7 +55,7 @@ async function consequencesOf(run: RunHandle, store: Store): Promise<Consequence
   try {
     undo = openCompensations(fold(log));
   } catch {
-    // Told by whoever cancels it.
+    // The command that cancels it tells of it.
   }
   return { wasCanceled, undo, children: children.length };
 }

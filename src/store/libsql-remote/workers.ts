@@ -32,7 +32,7 @@ const freeTasksIfRetired = `${free} WHERE owner = ? AND changes() = 1`;
 const markSilentDead = `UPDATE pawl_workers SET live = 0 WHERE live = 1 AND beat_at + lease_ms < ${serverNow} RETURNING id`;
 const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ? AND epoch = ? AND live = 1";
 
-/** For a plan whose results somebody reads. */
+/** For a plan whose results the caller reads. */
 interface Read<T> {
   readonly plan: Plan<never>;
   resultOf(results: readonly Result[]): T;

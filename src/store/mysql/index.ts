@@ -104,7 +104,7 @@ class MysqlStore extends SqlReads implements Store {
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
     const result = await startIn(tx, starts, this.#now());
-    // Too early, since the caller has yet to commit; whoever looks now in vain finds them at the next poll.
+    // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
     this.#hints.emit(hintsOfStarts(starts));
     return result;
   }

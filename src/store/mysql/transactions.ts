@@ -35,7 +35,7 @@ export async function begin(
   };
 }
 
-/** Makes runs in a transaction that somebody else began and will end. */
+/** Makes runs in a transaction that the caller began and will end. */
 export async function startIn(
   tx: unknown,
   starts: readonly NewRun[],
@@ -58,7 +58,7 @@ export async function startIn(
   }
 }
 
-/** Sends messages in a transaction that somebody else began and will end. */
+/** Sends messages in a transaction that the caller began and will end. */
 export async function sendIn(tx: unknown, mail: readonly Mail[], now: string): Promise<SentInTransaction> {
   const session = sessionOf(tx);
   try {

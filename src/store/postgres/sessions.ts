@@ -5,7 +5,7 @@
  *
  * Behind a pooler a connection has no session of its own. There each statement begins with a mark of its connection, by
  * which the session that is at work on it can be found, and a transaction is known by its session and its beginning. A
- * session that is neither is at work for somebody else, and is left alone.
+ * session that is neither is at work for another client, and is left alone.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

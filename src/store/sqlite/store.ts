@@ -115,7 +115,7 @@ export class SqliteStore extends SqlReads implements Store {
     const sent = await (ours === undefined
       ? sendWithin(this.#access, tx, mail, at)
       : deliverBy(asQueryable(ours.db), mail, at));
-    // Too early, since the caller has yet to commit; whoever looks now in vain finds them at the next poll.
+    // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
     this.#hints.emit(hintsOfMail(mail));
     return sent;
   }
