@@ -65,7 +65,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     return runs;
   };
 
-  // 1 row is the statement that fences itself, 40 are the transaction of two packets.
+  // 1 row is the statement that checks itself, 40 are looked at first and inserted with their fence.
   describe.each([1, 40])("an append of %i rows", (count) => {
     test("waits for a reaper that has begun, and is fenced by it", async () => {
       const fence = await enlist();

@@ -77,6 +77,13 @@ export function insert(into: string, rows: readonly (readonly Value[])[], after 
   );
 }
 
+/** One INSERT whose first row is written out by the caller; null if the rows are too many or too large for one statement. */
+export function insertInOne(into: string, first: Sql, others: readonly (readonly Value[])[]): Sql | null {
+  if (split([first.values, ...others], sizeOf).length > 1) return null;
+  const rows = [first.text, ...others.map((row) => tuple(row.length))];
+  return sql(`INSERT INTO ${into} VALUES ${rows.join(",")}`, [...first.values, ...others.flat()]);
+}
+
 /**
  * One UPDATE of many rows, each with values of its own: `column = ELT(FIELD(id, …), …)`, or plainly `column = ?` where
  * all rows get the same. Measured on MariaDB 10.11 with 100 rows: this 1.5 ms, CASE 2.1 ms, a join with a derived table
