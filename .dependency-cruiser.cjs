@@ -12,11 +12,13 @@ const only = (folder, allowed, why) => ({
   to: { path: "^src/", pathNot: [`^src/${folder}/`, ...allowed] },
 });
 
+/** Clocks, timers, chance; batchers, semaphores: neither knows anything of workflows, so every room may use them. */
+const tools = "^src/(runtime|concurrency)/";
 const core = "^src/core/";
 const define = "^src/define/";
 /** What has become durable is told by whoever wrote it. */
 const telemetry = "^src/telemetry/";
-const storeInterface = "^src/store/(store|serving)[.]ts$";
+const storeInterface = "^src/store/contract/";
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {
@@ -28,19 +30,25 @@ module.exports = {
       from: { path: core, pathNot: test },
       to: { pathNot: core },
     },
-    only("define", [core], "An authoring style only makes definitions; it knows neither stores nor workers."),
-    only("store", [core], "A store keeps rows and has no opinion about workflows."),
+    only("runtime", [], "The one seam to clock, timers and chance knows nothing of Pawl."),
+    only("concurrency", ["^src/runtime/"], "Batchers, semaphores and backoffs know nothing of workflows."),
+    only("define", [core, tools], "An authoring style only makes definitions; it knows neither stores nor workers."),
+    only("store", [core, tools], "A store keeps rows and has no opinion about workflows."),
     only(
       "worker",
-      [core, define, storeInterface, telemetry],
+      [core, define, tools, storeInterface, telemetry],
       "A worker sees a store only through its interface, and no client.",
     ),
     only(
       "client",
-      [core, define, storeInterface, telemetry],
+      [core, define, tools, storeInterface, telemetry],
       "A client sees a store only through its interface, and no worker.",
     ),
-    only("telemetry", [core, define, storeInterface], "Telemetry listens; it knows neither workers nor clients."),
+    only(
+      "telemetry",
+      [core, define, tools, storeInterface],
+      "Telemetry listens; it knows neither workers nor clients.",
+    ),
     {
       name: "shells-are-leaves",
       comment: "cli and dashboard are shells around the library: nothing imports them (the cli starts the dashboard).",

@@ -2,20 +2,20 @@
 import * as crypto from "node:crypto";
 import { existsSync } from "node:fs";
 import { Client } from "./client/client.js";
-import { newId } from "./client/new-id.js";
-import { prune } from "./client/prune.js";
-import { type Duration, parseDuration } from "./core/duration.js";
-import { InvalidInputError, MigrationError } from "./core/errors.js";
-import { lendSha256 } from "./core/ids.js";
-import { checkOptions } from "./core/options.js";
+import { prune } from "./client/operate/prune.js";
+import { newId } from "./client/start/new-id.js";
+import { InvalidInputError, MigrationError } from "./core/errors/errors.js";
+import { checkOptions } from "./core/naming/check-options.js";
+import { type Duration, parseDuration } from "./core/naming/duration.js";
+import { lendSha256 } from "./core/naming/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
-import { checkConnectionOptions } from "./store/connection-options.js";
-import { checkPassword, withoutSecretsOf } from "./store/secrets.js";
-import type { Store, StoreOptions } from "./store/store.js";
+import type { Store, StoreOptions } from "./store/contract/store.js";
+import { checkConnectionOptions } from "./store/shared/connection-options.js";
+import { checkPassword, withoutSecretsOf } from "./store/shared/secrets.js";
 import { defaultLogger } from "./telemetry/logger.js";
 import { safeLogger } from "./telemetry/safe-logger.js";
-import type { StoreAddress } from "./worker/watchdog.js";
+import type { StoreAddress } from "./worker/watchdog/watchdog.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
 export interface ConnectOptions

@@ -1,28 +1,27 @@
 /** The public names of Pawl. */
-export type { StartOptions } from "./client/birth.js";
-export type { BuildOptions } from "./client/build.js";
+
 export type { RunsFilter } from "./client/client.js";
-export type { DamagedField } from "./client/damage.js";
-export type { Difference, DifferenceKind } from "./client/difference.js";
-export type { ExecutionInfo } from "./client/executions.js";
-export type { Explanation } from "./client/explain.js";
-export type { FindBy } from "./client/find.js";
-export type { RunHandle } from "./client/handle.js";
-export type { HistoryEvent } from "./client/history.js";
-export type { RunInfo } from "./client/info.js";
-export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/metrics.js";
-export type { NodeInfo } from "./client/nodes.js";
-export type { ProgressInfo } from "./client/progress.js";
-export type { Pruned, PruneOptions } from "./client/prune.js";
-export type { QueueInfo } from "./client/queues.js";
-export type { ResumeOptions } from "./client/resume.js";
-export type { RunSnapshot, StepSnapshot } from "./client/snapshot.js";
-export type { TimelineInterval } from "./client/timeline.js";
-export type { Verification } from "./client/verify.js";
-export type { WorkerHealth } from "./client/workers.js";
+export type { ResumeOptions } from "./client/command/resume.js";
+export type { DamagedField } from "./client/inspect/damage.js";
+export type { ExecutionInfo } from "./client/inspect/executions.js";
+export type { Explanation } from "./client/inspect/explain.js";
+export type { FindBy } from "./client/inspect/find.js";
+export type { HistoryEvent } from "./client/inspect/history.js";
+export type { NodeInfo } from "./client/inspect/nodes.js";
+export type { ProgressInfo } from "./client/inspect/progress.js";
+export type { RunInfo } from "./client/inspect/run-info.js";
+export type { RunSnapshot, StepSnapshot } from "./client/inspect/snapshot.js";
+export type { TimelineInterval } from "./client/inspect/timeline.js";
+export type { Difference, DifferenceKind } from "./client/operate/difference.js";
+export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/operate/metrics.js";
+export type { Pruned, PruneOptions } from "./client/operate/prune.js";
+export type { QueueInfo } from "./client/operate/queues.js";
+export type { Verification } from "./client/operate/verify.js";
+export type { WorkerHealth } from "./client/operate/workers.js";
+export type { RunHandle } from "./client/run-handle.js";
+export type { BuildOptions } from "./client/start/build.js";
+export type { StartOptions } from "./client/start/new-run.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
-export type { DagOptions, FrozenDag, FrozenNode } from "./core/dag.js";
-export type { Duration } from "./core/duration.js";
 export {
   AlreadyActiveError,
   CursorTooLargeError,
@@ -48,11 +47,12 @@ export {
   TransactionError,
   TransientError,
   WorkflowNotFoundError,
-} from "./core/errors.js";
-export type { RetryOptions } from "./core/retry.js";
-export type { Aliases } from "./core/step-name.js";
-export type { Waiting } from "./core/waiting.js";
-export { type AnyWorkflow, discoverWorkflows } from "./define/as-definition.js";
+} from "./core/errors/errors.js";
+export type { DagOptions, FrozenDag, FrozenNode } from "./core/graph/frozen-dag.js";
+export type { Duration } from "./core/naming/duration.js";
+export type { RetryOptions } from "./core/naming/retry-policy.js";
+export type { Aliases } from "./core/run/step-name.js";
+export type { Waiting } from "./core/run/waiting.js";
 export type { Condition, StepExecution } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";
@@ -69,7 +69,7 @@ export type {
 } from "./define/definition.js";
 export type { DependsOn, FanOutOptions, GraphBuilder, NodeOptions, NodeRef } from "./define/dynamic/builder.js";
 export { type JobDefinition, type JobOptions, type JobTools, job } from "./define/dynamic/job.js";
-export { signal, type WorkflowOptions, workflow } from "./define/function.js";
+export { signal, type WorkflowOptions, workflow } from "./define/function/function.js";
 export type { GraphJson } from "./define/graph/drawing.js";
 export { type GraphDefinition, type GraphOptions, graph } from "./define/graph/graph.js";
 export {
@@ -81,8 +81,9 @@ export {
   type StepHandle,
   step,
 } from "./define/graph/node.js";
+export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
+export type { HeroRef } from "./define/step-engine.js";
 export type { HookContext, StepHooks } from "./define/step-hooks.js";
-export type { HeroRef } from "./define/stepping.js";
-export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/store.js";
+export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

@@ -1,10 +1,10 @@
-/** The program of the watchdog's thread, see `worker/watchdog.ts`. It loads the database's driver only when it needs it. */
+/** The program of the watchdog's thread, see `worker/watchdog/watchdog.ts`. It loads the database's driver only when it needs it. */
 import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
-import { Frames } from "./worker/frames.js";
-import { LoopWatch } from "./worker/loop-watch.js";
-import { monotonicMs } from "./worker/monotonic.js";
-import type { WatchdogData, WatchdogMessage } from "./worker/watchdog.js";
+import { monotonicMs } from "./runtime/monotonic.js";
+import { Frames } from "./worker/watchdog/frames.js";
+import { LoopWatch } from "./worker/watchdog/loop-watch.js";
+import type { WatchdogData, WatchdogMessage } from "./worker/watchdog/watchdog.js";
 
 const { memory, url, options } = workerData as WatchdogData;
 

@@ -1,6 +1,6 @@
 /** Values that were typed: JSON, numbers, heroes, times. */
 import { readFileSync } from "node:fs";
-import { parseDuration } from "../core/duration.js";
+import { parseDuration } from "../core/naming/duration.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 
 /** @param text "-" reads it from standard input; undefined stays undefined */

@@ -1,12 +1,12 @@
 /** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
 import { isBuiltin } from "node:module";
-import { listQueues } from "../client/queues.js";
-import { titleOf } from "../client/workers.js";
+import { listQueues } from "../client/operate/queues.js";
+import { titleOf } from "../client/operate/workers.js";
 import { openStore } from "../connect.js";
+import { isHeardOf, serves } from "../store/contract/live-workers.js";
+import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/contract/store.js";
 import { isRemote } from "../store/libsql-remote/address.js";
-import { withoutSecrets } from "../store/secrets.js";
-import { isHeardOf, serves } from "../store/serving.js";
-import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/store.js";
+import { withoutSecrets } from "../store/shared/secrets.js";
 import { sentenceOf } from "./cli-error.js";
 import { type Settings, storeOptionsOf } from "./config.js";
 import { migrations, missingFile } from "./database.js";

@@ -1,10 +1,10 @@
 /** Where the settings of a call come from: options, then the environment, then the configuration file, then defaults. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { Duration } from "../core/duration.js";
-import { didYouMean } from "../core/nearest.js";
+import type { Duration } from "../core/naming/duration.js";
+import { didYouMean } from "../core/naming/nearest.js";
+import type { PoolSizes, StoreOptions } from "../store/contract/store.js";
 import { isRemote } from "../store/libsql-remote/address.js";
-import type { PoolSizes, StoreOptions } from "../store/store.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { loadModule } from "./load.js";

@@ -1,10 +1,10 @@
 /** One run for people: what it is, what its steps did when, what it waits for, what went wrong last. */
-import type { ExecutionInfo } from "../client/executions.js";
-import type { Explanation } from "../client/explain.js";
-import type { RunInfo } from "../client/info.js";
-import type { NodeInfo } from "../client/nodes.js";
-import type { ProgressInfo } from "../client/progress.js";
-import type { FrozenDag } from "../core/dag.js";
+import type { ExecutionInfo } from "../client/inspect/executions.js";
+import type { Explanation } from "../client/inspect/explain.js";
+import type { NodeInfo } from "../client/inspect/nodes.js";
+import type { ProgressInfo } from "../client/inspect/progress.js";
+import type { RunInfo } from "../client/inspect/run-info.js";
+import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { count } from "./counting.js";
 import { jsonOf } from "./json.js";
 import type { Output } from "./output.js";

@@ -2,9 +2,9 @@
  * Which run is meant: a full id, its end, or its beginning. Ids begin with the time at which they were made and end with
  * random digits: the first eight characters are the same for all runs of about a minute, the last eight are of one run.
  */
-import type { RunHandle } from "../client/handle.js";
+import type { RunHandle } from "../client/run-handle.js";
 import type { Pawl } from "../connect.js";
-import { isUuid } from "../core/ids.js";
+import { isUuid } from "../core/naming/ids.js";
 import { CliError } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { withPawl } from "./database.js";

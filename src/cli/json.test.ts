@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TimeoutError } from "../core/errors.js";
+import { TimeoutError } from "../core/errors/errors.js";
 import { jsonOf } from "./json.js";
 
 const roundTrip = (value: unknown) => JSON.parse(jsonOf(value));

@@ -1,6 +1,6 @@
 /** From what was typed to a command, its arguments and its options; whatever does not fit is refused in one sentence. */
 import { parseArgs } from "node:util";
-import { didYouMean } from "../core/nearest.js";
+import { didYouMean } from "../core/naming/nearest.js";
 import { CliError } from "./cli-error.js";
 import {
   type Command,

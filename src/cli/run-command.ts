@@ -1,6 +1,7 @@
 /** What the commands that tell one run something have in common: they say what became of it. */
-import type { RunHandle } from "../client/handle.js";
-import type { RunInfo } from "../client/info.js";
+
+import type { RunInfo } from "../client/inspect/run-info.js";
+import type { RunHandle } from "../client/run-handle.js";
 import type { Call } from "./command.js";
 import { withRun } from "./find-run.js";
 

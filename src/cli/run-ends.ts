@@ -1,6 +1,6 @@
 /** Hears of the runs that are brought to their end in this process. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { TerminalStatus } from "../store/store.js";
+import type { TerminalStatus } from "../store/contract/store.js";
 import type { ToldStatus } from "../telemetry/tell.js";
 
 export interface RunEnd {

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../store/store.js";
+import type { RunStatus } from "../store/contract/store.js";
 
 /** Every status a run can have, for options and their completion; the compiler sees to it that none is missing. */
 const order: Readonly<Record<RunStatus, number>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ExecutionInfo } from "../client/executions.js";
+import type { ExecutionInfo } from "../client/inspect/executions.js";
 import { bar, scaleOf } from "./timeline.js";
 
 const now = 1_000;

@@ -1,5 +1,5 @@
 /** The executions of a run as bars beside each other's time, in text. */
-import type { ExecutionInfo } from "../client/executions.js";
+import type { ExecutionInfo } from "../client/inspect/executions.js";
 
 const block = "█";
 const waiting = "░";

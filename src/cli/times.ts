@@ -1,5 +1,5 @@
 /** Times for people. Everything that prints one prints it through here, and is told what time it is. */
-import { formatDuration } from "../core/duration.js";
+import { formatDuration } from "../core/naming/duration.js";
 
 const secondMs = 1_000;
 const units = [

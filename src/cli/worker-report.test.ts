@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunRecord, Store } from "../store/store.js";
+import type { RunRecord, Store } from "../store/contract/store.js";
 import { Output } from "./output.js";
 import type { RunEnd } from "./run-ends.js";
 import { WorkerReport } from "./worker-report.js";

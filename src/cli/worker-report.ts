@@ -3,7 +3,7 @@
  * ends, for programs a line of JSON for each. Quiet, it says when it begins and ends.
  */
 import type { ErrorContext } from "../define/definition.js";
-import type { RunRecord, Store, TerminalStatus } from "../store/store.js";
+import type { RunRecord, Store, TerminalStatus } from "../store/contract/store.js";
 import { sentenceOf } from "./cli-error.js";
 import { LiveLine } from "./live-line.js";
 import type { Output } from "./output.js";

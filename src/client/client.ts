@@ -1,13 +1,17 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
 import { isDeepStrictEqual } from "node:util";
-import { decode } from "../core/codec.js";
-import { type FrozenDag, isSamePlan } from "../core/dag.js";
-import { AlreadyActiveError, InvalidInputError, RunNotFoundError, WorkflowNotFoundError } from "../core/errors.js";
-import { isUuid } from "../core/ids.js";
-import { checkName } from "../core/names.js";
-import { checkOptions } from "../core/options.js";
-import { frozenVersion } from "../core/route.js";
-import { type AnyWorkflow, asDefinition } from "../define/as-definition.js";
+import { decode } from "../core/encoding/codec.js";
+import {
+  AlreadyActiveError,
+  InvalidInputError,
+  RunNotFoundError,
+  WorkflowNotFoundError,
+} from "../core/errors/errors.js";
+import { type FrozenDag, isSamePlan } from "../core/graph/frozen-dag.js";
+import { checkOptions } from "../core/naming/check-options.js";
+import { isUuid } from "../core/naming/ids.js";
+import { checkName } from "../core/naming/names.js";
+import { frozenVersion } from "../core/naming/route.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import { nameWarning } from "../define/class/minified-name.js";
 import type { WorkflowClass } from "../define/class/workflow.js";
@@ -15,26 +19,28 @@ import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { heroId } from "../define/hero.js";
+import { type AnyWorkflow, asDefinition } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
-import type { HeroRef } from "../define/stepping.js";
-import type { NewRun, Refusal, RunStatus, Store } from "../store/store.js";
+import type { HeroRef } from "../define/step-engine.js";
+import type { NewRun, Refusal, RunStatus, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
-import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./birth.js";
-import { birthsInPages, runsPerPage } from "./births-in-pages.js";
-import { type BuildOptions, graphRun } from "./build.js";
-import { checkTransaction } from "./callers-transaction.js";
-import { RunCommands } from "./command.js";
-import { type FindBy, findRuns, theOneRun } from "./find.js";
-import { type HandleServices, RunHandle } from "./handle.js";
-import { type RunInfo, runInfo } from "./info.js";
-import { type Adopter, type Launched, Launcher } from "./launcher.js";
-import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./metrics.js";
-import { type Pruned, type PruneOptions, prune } from "./prune.js";
-import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./queues.js";
-import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
-import { Results } from "./results.js";
-import { retryRun } from "./retry.js";
-import { shapeRegistration } from "./shapes.js";
+import { RunCommands } from "./command/command.js";
+import { type FindBy, findRuns, theOneRun } from "./inspect/find.js";
+import { Results } from "./inspect/result-waiter.js";
+import { type RunInfo, runInfo } from "./inspect/run-info.js";
+import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
+import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
+import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
+import { shapeRegistration } from "./operate/shapes.js";
+import { type Verification, verify } from "./operate/verify.js";
+import { healthOf, type WorkerHealth } from "./operate/workers.js";
+import { type HandleServices, RunHandle } from "./run-handle.js";
+import { type BuildOptions, graphRun } from "./start/build.js";
+import { checkTransaction } from "./start/callers-transaction.js";
+import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
+import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
+import { queuesOfSteps, type Registration, registrationOf } from "./start/registration.js";
+import { retryRun } from "./start/retry.js";
 import {
   type HandleOf,
   type InputTo,
@@ -43,10 +49,9 @@ import {
   type StartArgsOf,
   type Startable,
   type StartableWithoutHero,
-} from "./start-args.js";
-import { type Verification, verify } from "./verify.js";
-import { healthOf, type WorkerHealth } from "./workers.js";
-import { WorkflowNames } from "./workflow-names.js";
+} from "./start/start-args.js";
+import { birthsInPages, runsPerPage } from "./start/starts-in-pages.js";
+import { WorkflowNames } from "./start/workflow-names.js";
 
 export interface RunsFilter {
   readonly workflow?: AnyWorkflow | string;

@@ -1,9 +1,9 @@
 /** What workflow code sees. The worker implements it; here is only its shape, so that definitions need no engine. */
-import type { Duration } from "../core/duration.js";
-import type { RetryOptions } from "../core/retry.js";
+import type { Duration } from "../core/naming/duration.js";
+import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { Workflow, WorkflowClass } from "./class/workflow.js";
 import type { WorkflowDefinition } from "./definition.js";
-import type { HeroRef } from "./stepping.js";
+import type { HeroRef } from "./step-engine.js";
 
 /** Anything with these methods: `console`, pino, winston. */
 export interface Logger {

@@ -1,7 +1,7 @@
 /** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
 
-import type { RetryPolicy } from "../core/retry.js";
-import type { Aliases } from "../core/step-name.js";
+import type { RetryPolicy } from "../core/naming/retry-policy.js";
+import type { Aliases } from "../core/run/step-name.js";
 import type { WorkflowContext } from "./context.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 import type { StepHooks } from "./step-hooks.js";

@@ -1,8 +1,8 @@
 /** Who a run is about: checked when it is started. */
-import { InvalidInputError } from "../core/errors.js";
-import { checkName } from "../core/names.js";
+import { InvalidInputError } from "../core/errors/errors.js";
+import { checkName } from "../core/naming/names.js";
 import type { HeroPolicy } from "./definition.js";
-import type { HeroRef } from "./stepping.js";
+import type { HeroRef } from "./step-engine.js";
 
 /** What the workflow says about its heroes holds for every run, also for children. */
 export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | undefined): HeroRef | null {

@@ -1,5 +1,5 @@
 /** What is said about a name that a class or a graph does not know: which one may have been meant, and which there are. */
-import { didYouMean } from "../core/nearest.js";
+import { didYouMean } from "../core/naming/nearest.js";
 
 const namesShown = 20;
 

@@ -1,5 +1,5 @@
 /** Recorded steps that the code of a graph does not have any more: which of them keep a run from going on. */
-import type { Stepping } from "./stepping.js";
+import type { Stepping } from "./step-engine.js";
 
 export interface MissingSteps {
   /** One that had begun: only its code could bring it to its end. */

@@ -1,6 +1,6 @@
 /** The part of Standard Schema (version 1) that Pawl uses: zod, valibot, arktype and others implement it. */
-import { InvalidInputError } from "../core/errors.js";
-import { promptAnswer } from "../core/prompt-answer.js";
+import { InvalidInputError } from "../core/errors/errors.js";
+import { promptAnswer } from "../core/naming/prompt-answer.js";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {

@@ -1,8 +1,9 @@
 /** Hooks around the executions of steps: what they are told, and in which order they are called. */
-import { InvalidInputError, InvalidStateError } from "../core/errors.js";
-import { FlowSignal } from "../core/flow-control.js";
-import { guarded } from "../core/guarded.js";
-import { presentable } from "../core/presentable.js";
+
+import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
+import { guarded } from "../core/errors/guarded-promise.js";
+import { presentable } from "../core/errors/safe-thrown.js";
+import { FlowSignal } from "../core/run/flow-control.js";
 import type { Awaitable, StepExecution } from "./class/class-types.js";
 import type { Logger, WorkflowContext } from "./context.js";
 

@@ -3,7 +3,7 @@
  * and notes with a new run what span it was started in. Where nothing listens, a call or a start costs one comparison.
  */
 import { channel } from "node:diagnostics_channel";
-import type { Birth } from "../store/store.js";
+import type { Birth } from "../store/contract/store.js";
 import { type ToldRun, toldRun } from "./tell.js";
 
 /** Code of a run is about to be called, on the channel `pawl:call`. */

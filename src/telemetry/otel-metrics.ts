@@ -1,6 +1,6 @@
 /** Figures about runs for OpenTelemetry. */
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
-import { checkOptions } from "../core/options.js";
+import { checkOptions } from "../core/naming/check-options.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";
 import { type Measurable, queueGauges } from "./queue-gauges.js";

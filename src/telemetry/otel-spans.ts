@@ -13,7 +13,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { Failure } from "../core/failure.js";
+import type { Failure } from "../core/encoding/error-record.js";
 import type { ActiveSpan } from "./otel-active-span.js";
 import { spanIdOf, traceIdOf, withIds } from "./span-ids.js";
 

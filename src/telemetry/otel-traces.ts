@@ -11,9 +11,9 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import { dataOf } from "../core/event.js";
-import { executionId } from "../core/ids.js";
-import { checkOptions } from "../core/options.js";
+import { checkOptions } from "../core/naming/check-options.js";
+import { executionId } from "../core/naming/ids.js";
+import { dataOf } from "../core/run/event.js";
 import type { ToldCall, ToldStart } from "./around.js";
 import { KnownRuns, type RunSource } from "./known-runs.js";
 import { Guard, type Listener, type Listening, type ListeningOptions, listen, takePart } from "./listen.js";

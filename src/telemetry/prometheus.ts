@@ -1,7 +1,7 @@
 /** `pawl/prometheus`: what happened to runs since the process began, for Prometheus to fetch. Needs nothing installed. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { checkOptions } from "../core/options.js";
+import { checkOptions } from "../core/naming/check-options.js";
 import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
 import { Guard, type Listening, type ListeningOptions } from "./listen.js";
 import { measure, secondsBuckets } from "./measure.js";

@@ -3,7 +3,7 @@
  * fit together, and nothing has to be stored or sent along.
  */
 import { randomBytes } from "node:crypto";
-import { sha256Hex } from "../core/ids.js";
+import { sha256Hex } from "../core/naming/ids.js";
 
 /** The trace of a run and of everything that descends from it. */
 export const traceIdOf = (rootRunId: string): string => rootRunId.replaceAll("-", "");

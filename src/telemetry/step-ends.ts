@@ -1,6 +1,7 @@
 /** The ends of step executions, as the log tells them. */
-import { dataOf } from "../core/event.js";
-import type { Failure } from "../core/failure.js";
+
+import type { Failure } from "../core/encoding/error-record.js";
+import { dataOf } from "../core/run/event.js";
 import type { ToldEvent } from "./tell.js";
 
 const ends = new Set(["step.completed", "step.failed", "step.reattempted", "step.skipped", "step.canceled"]);

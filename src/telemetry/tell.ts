@@ -3,15 +3,15 @@
  * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
  * Nobody listens as a rule; then a transition costs three comparisons.
  */
-import { decode } from "../core/codec.js";
-import { endingOf } from "../core/ending.js";
-import { dataOf, type NewEvent } from "../core/event.js";
-import { type Failure, reviveFailure } from "../core/failure.js";
-import { frozenVersion } from "../core/route.js";
-import type { RunState } from "../core/state.js";
-import { onFailureStep } from "../core/step-name.js";
+import { decode } from "../core/encoding/codec.js";
+import { type Failure, reviveFailure } from "../core/encoding/error-record.js";
+import { frozenVersion } from "../core/naming/route.js";
+import { dataOf, type NewEvent } from "../core/run/event.js";
+import type { RunState } from "../core/run/state.js";
+import { onFailureStep } from "../core/run/step-name.js";
+import { endingOf } from "../core/run/terminal-event.js";
 import type { Logger } from "../define/context.js";
-import type { Birth, Next, RunStatus } from "../store/store.js";
+import type { Birth, Next, RunStatus } from "../store/contract/store.js";
 import { quiet } from "./logger.js";
 import { safeChannel } from "./safe-channel.js";
 import { debugIsRead, logAbout } from "./safe-logger.js";

@@ -6,18 +6,18 @@
  * ended the way the reaper would, and a second worker carries on.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { RunHandle } from "../client/handle.js";
+import type { RunHandle } from "../client/run-handle.js";
 import { Pawl } from "../connect.js";
-import { InvalidStateError } from "../core/errors.js";
-import { seededRandom } from "../core/ids.js";
-import { checkOptions } from "../core/options.js";
-import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/as-definition.js";
+import { InvalidStateError } from "../core/errors/errors.js";
+import { checkOptions } from "../core/naming/check-options.js";
+import { seededRandom } from "../core/naming/ids.js";
 import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
-import type { HeroRef } from "../define/stepping.js";
-import type { Batch, Fence, Store, StoreTransaction } from "../store/store.js";
+import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
+import type { HeroRef } from "../define/step-engine.js";
+import type { Batch, Fence, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
 import { openTestStore } from "./open-test-store.js";

@@ -1,6 +1,6 @@
 /** The database of a test: any that `connect` takes, memory unless it says otherwise, on the test's clock. */
 import { openStore } from "../connect.js";
-import type { Store } from "../store/store.js";
+import type { Store } from "../store/contract/store.js";
 import type { VirtualClock } from "./clock.js";
 
 export interface TestDatabaseOptions {

@@ -2,7 +2,7 @@
 
 import { workflow } from "pawl";
 import { expect, test, vi } from "vitest";
-import type { StoredEvent } from "../../src/store/store.js";
+import type { StoredEvent } from "../../src/store/contract/store.js";
 import { logOf, silent, until, world } from "../function-style/support.js";
 
 const sleeper = workflow("sleeper", async (ctx, _value: unknown) => {

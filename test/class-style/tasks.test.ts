@@ -1,7 +1,7 @@
 /** Tasks beside steps, in one run: what runs side by side, what waits for whom, and what is left when workers die. */
 import { discoverWorkflows, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { seededRandom } from "../../src/core/ids.js";
+import { seededRandom } from "../../src/core/naming/ids.js";
 import { gate, type MortalWorker, start, until } from "../function-style/support.js";
 import { forEachStore } from "../stores/harness.js";
 import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded } from "./support.js";

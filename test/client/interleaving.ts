@@ -3,8 +3,8 @@
  * let through, one at a time. So a race is a number, and can be repeated.
  */
 import { Pawl } from "pawl";
-import { seededRandom } from "../../src/core/ids.js";
-import type { Store } from "../../src/store/store.js";
+import { seededRandom } from "../../src/core/naming/ids.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { silent } from "../function-style/support.js";
 
 export class Interleaving {

@@ -1,7 +1,7 @@
 /** What a logger is told of runs that need somebody's attention, and what workflow code logs with. */
 import { job, PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { asDefinition } from "../../src/define/as-definition.js";
+import { asDefinition } from "../../src/define/resolve.js";
 import { silent, world } from "../function-style/support.js";
 
 /** A logger that takes fields first and has children, as pino does. */

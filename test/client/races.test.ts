@@ -1,8 +1,8 @@
 /** Commands of several clients at the same instant: each is taken once, and no run is lost between them. */
 import { Pawl, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { seededRandom } from "../../src/core/ids.js";
-import type { Store } from "../../src/store/store.js";
+import { seededRandom } from "../../src/core/naming/ids.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { silent, until, type World, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 import { forEachInterleaving, Interleaving } from "./interleaving.js";

@@ -16,11 +16,11 @@ import {
 } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { isShape, Shapes } from "../../src/client/shapes.js";
-import { checkAncestry } from "../../src/client/verify-ancestry.js";
-import { hashIn } from "../../src/core/ancestry.js";
-import type { StoredEvent } from "../../src/core/event.js";
-import type { RunRecord, Store } from "../../src/store/store.js";
+import { isShape, Shapes } from "../../src/client/operate/shapes.js";
+import { checkAncestry } from "../../src/client/operate/verify-ancestry.js";
+import { hashIn } from "../../src/core/graph/ancestry-hash.js";
+import type { StoredEvent } from "../../src/core/run/event.js";
+import type { RunRecord, Store } from "../../src/store/contract/store.js";
 import { Random } from "../../src/testing/store-suite/random.js";
 import { silent, start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";

@@ -1,10 +1,10 @@
 /** Rows that were changed, deleted or added by hand: `verify` finds each, and calls it by its name. */
 
 import { expect, test } from "vitest";
-import { event } from "../../src/core/event.js";
-import { childRunId } from "../../src/core/ids.js";
-import { successorNode } from "../../src/core/lineage.js";
-import type { NewEvent, NewRun, Next, RunRecord } from "../../src/store/store.js";
+import { childRunId } from "../../src/core/naming/ids.js";
+import { event } from "../../src/core/run/event.js";
+import { successorNode } from "../../src/core/run/lineage.js";
+import type { NewEvent, NewRun, Next, RunRecord } from "../../src/store/contract/store.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { forEachStore } from "../stores/harness.js";
 import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";

@@ -3,7 +3,7 @@
  * meet in one commit is a matter of timing; what a commit of a hundred costs is not.
  */
 import { randomUUID } from "node:crypto";
-import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/store.js";
+import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/contract/store.js";
 import * as build from "../../src/testing/store-suite/builders.js";
 import type { Cost } from "./gate.js";
 import type { Meter } from "./meter.js";

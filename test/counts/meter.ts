@@ -2,7 +2,7 @@
 import { type AnyWorkflow, Pawl, type Worker } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { vi } from "vitest";
-import type { Store } from "../../src/store/store.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { silent } from "../function-style/support.js";
 import { openStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
 import type { Cost } from "./gate.js";

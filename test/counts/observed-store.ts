@@ -1,5 +1,5 @@
 /** A store as an engine sees it, with a count of what is asked of it, and with hints that wait until the test lets them. */
-import type { Hint, Store, StoreTransaction } from "../../src/store/store.js";
+import type { Hint, Store, StoreTransaction } from "../../src/store/contract/store.js";
 
 type Listener = (hint: Hint) => void;
 

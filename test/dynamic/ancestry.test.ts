@@ -1,7 +1,7 @@
 /** The proof of what was built upon what: anybody can compute it again, and finds what was changed. */
 import { job, Pawl, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import type { StoredEvent } from "../../src/store/store.js";
+import type { StoredEvent } from "../../src/store/contract/store.js";
 import { silent } from "../function-style/support.js";
 import { forEachStore, type StoreKind } from "../stores/harness.js";
 import { wrongHashes } from "./recompute-hashes.js";

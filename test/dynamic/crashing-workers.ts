@@ -3,7 +3,7 @@
  * graphs whose work is spread over several of them. Faults end at some time; then everything must finish.
  */
 import { type JobDefinition, Pawl, type Worker } from "pawl";
-import type { Batch, Fence, Store } from "../../src/store/store.js";
+import type { Batch, Fence, Store } from "../../src/store/contract/store.js";
 import { silent } from "../function-style/support.js";
 
 interface Doomed {

@@ -4,7 +4,7 @@
  */
 import { job, PermanentError } from "pawl";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { seededRandom } from "../../src/core/ids.js";
+import { seededRandom } from "../../src/core/naming/ids.js";
 import { world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 import { CrashingWorkers } from "./crashing-workers.js";

@@ -1,7 +1,7 @@
 /** What was acknowledged acts at the next boundary: a pause, a cancel, a signal, also while a run is about to end. */
 import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../src/store/store.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { forEachStore, openStore, testDatabase } from "../stores/harness.js";
 import { gate, logOf, silent, until, type World, world } from "./support.js";
 

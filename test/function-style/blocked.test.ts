@@ -1,9 +1,9 @@
 /** What becomes of the runs of a worker whose event loop stood still. (That it is noticed is test/processes/blocked.test.ts.) */
 import { type RunHandle, workflow } from "pawl";
 import { expect, test } from "vitest";
-import type { Store } from "../../src/store/store.js";
-import { Frames } from "../../src/worker/frames.js";
-import { LoopWatch } from "../../src/worker/loop-watch.js";
+import type { Store } from "../../src/store/contract/store.js";
+import { Frames } from "../../src/worker/watchdog/frames.js";
+import { LoopWatch } from "../../src/worker/watchdog/loop-watch.js";
 import { databaseFor } from "../class-style/support.js";
 import { forEachStore } from "../stores/harness.js";
 import { errorOf, logOf, type MortalWorker, until } from "./support.js";

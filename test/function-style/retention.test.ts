@@ -2,7 +2,7 @@
 import { connect, InvalidInputError, type Logger, Pawl, type WorkerOptions, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { workerInfo } from "../../src/testing/store-suite/builders.js";
-import { StuckRuns } from "../../src/worker/stuck-runs.js";
+import { StuckRuns } from "../../src/worker/session/stuck-runs.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 import { errorOf, silent, until, type World, world } from "./support.js";
 

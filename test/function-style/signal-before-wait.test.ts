@@ -1,8 +1,8 @@
 /** A signal that is in the log before the wait for it begins, with a look at the inbox under way at every possible moment. */
 import { Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
+import type { Batch, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import type { Batch, Store } from "../../src/store/store.js";
 import { gate, logOf, silent, until } from "./support.js";
 
 /** Answers of the store that are held back until the test lets them go. */

@@ -11,7 +11,7 @@ import {
 } from "pawl";
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
 import { onTestFinished } from "vitest";
-import type { Fence, Store, StoreTransaction } from "../../src/store/store.js";
+import type { Fence, Store, StoreTransaction } from "../../src/store/contract/store.js";
 import { type AnyStoreKind, chosenStore, openStore, testDatabase } from "../stores/harness.js";
 
 export type Workflows = readonly AnyWorkflow[];

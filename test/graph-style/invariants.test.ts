@@ -1,9 +1,9 @@
 /** What always holds of a run, each by its name. */
 import { branch, graph, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import { dataOf, event } from "../../src/core/event.js";
-import { fold } from "../../src/core/fold.js";
-import type { StepOp } from "../../src/core/state.js";
+import { dataOf, event } from "../../src/core/run/event.js";
+import { fold } from "../../src/core/run/fold.js";
+import type { StepOp } from "../../src/core/run/state.js";
 import { start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 

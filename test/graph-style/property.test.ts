@@ -1,7 +1,7 @@
 /** Generated graphs: whatever their shape, steps run when they may, all that may run does, and each is recorded once. */
 import { type AnyNode, branch, graph, PermanentError, step } from "pawl";
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../src/core/ids.js";
+import { seededRandom } from "../../src/core/naming/ids.js";
 import { gate, start, until } from "../function-style/support.js";
 
 interface Plan {

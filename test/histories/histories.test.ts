@@ -9,9 +9,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { executionsOf } from "../../src/client/executions.js";
-import { snapshotAt } from "../../src/client/snapshot.js";
-import type { StoredEvent } from "../../src/core/event.js";
+import { executionsOf } from "../../src/client/inspect/executions.js";
+import { snapshotAt } from "../../src/client/inspect/snapshot.js";
+import type { StoredEvent } from "../../src/core/run/event.js";
 import { type MortalWorker, type World, world } from "../function-style/support.js";
 
 const folder = import.meta.dirname;

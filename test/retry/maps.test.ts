@@ -1,7 +1,7 @@
 /** Children of a map that completed are taken over by a retry; only those that did not run again, each once. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../src/store/store.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 

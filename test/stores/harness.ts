@@ -9,8 +9,8 @@ import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { describe, test } from "vitest";
 import { ownSqld } from "../../scripts/servers.mjs";
+import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import type { Store, StoreOptions } from "../../src/store/store.js";
 
 const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
 /** Those that tests run on unless they say otherwise. */

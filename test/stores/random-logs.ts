@@ -1,6 +1,7 @@
 /** Logs as runs have them, and odder ones than any run will ever have; seeded, so that they are the same each time. */
-import { event, type NewEvent, type Outcome } from "../../src/core/event.js";
-import type { Failure } from "../../src/core/failure.js";
+
+import type { Failure } from "../../src/core/encoding/error-record.js";
+import { event, type NewEvent, type Outcome } from "../../src/core/run/event.js";
 import { Random } from "../../src/testing/store-suite/random.js";
 
 export interface RandomLog {

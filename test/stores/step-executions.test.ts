@@ -1,9 +1,9 @@
 /** The view pawl_step_executions shows what `run.executions()` tells, whatever is in the logs. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { NewEvent } from "../../src/core/event.js";
-import { event } from "../../src/core/event.js";
-import { toFailure } from "../../src/core/failure.js";
-import type { Fence, Next, Store } from "../../src/store/store.js";
+import { toFailure } from "../../src/core/encoding/error-record.js";
+import type { NewEvent } from "../../src/core/run/event.js";
+import { event } from "../../src/core/run/event.js";
+import type { Fence, Next, Store } from "../../src/store/contract/store.js";
 import { batch, finish, keep, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { Random } from "../../src/testing/store-suite/random.js";
 import { type RawSql, rawSql } from "../processes/raw-sql.js";

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Batch, Fence, NewRun, Store } from "../../src/store/contract/store.js";
 import { openMysql } from "../../src/store/mysql/index.js";
-import type { Batch, Fence, NewRun, Store } from "../../src/store/store.js";
 import { gate, silent, until } from "../function-style/support.js";
 import { isLeftOut, type TestDatabase, testDatabase } from "./harness.js";
 

@@ -1,7 +1,7 @@
-import type { RunHandle } from "../../client/handle.js";
-import { openCompensations } from "../../core/compensation.js";
-import { fold } from "../../core/fold.js";
-import type { Store } from "../../store/store.js";
+import type { RunHandle } from "../../client/run-handle.js";
+import { openCompensations } from "../../core/run/compensation.js";
+import { fold } from "../../core/run/fold.js";
+import type { Store } from "../../store/contract/store.js";
 import { command } from "../command.js";
 import { settingsOf } from "../config.js";
 import { count } from "../counting.js";

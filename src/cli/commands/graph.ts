@@ -1,4 +1,4 @@
-import { didYouMean } from "../../core/nearest.js";
+import { didYouMean } from "../../core/naming/nearest.js";
 import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.js";
 import { mermaidText } from "../../define/graph/drawing.js";
 import type { GraphDefinition } from "../../define/graph/graph.js";

@@ -1,4 +1,4 @@
-import type { HistoryEvent } from "../../client/history.js";
+import type { HistoryEvent } from "../../client/inspect/history.js";
 import { wholeNumber } from "../arguments.js";
 import { command } from "../command.js";
 import { withRun } from "../find-run.js";

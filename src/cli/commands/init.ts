@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { withoutSecrets } from "../../store/secrets.js";
+import { withoutSecrets } from "../../store/shared/secrets.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { count } from "../counting.js";

@@ -1,4 +1,4 @@
-import type { Distribution, WorkflowMetrics } from "../../client/metrics.js";
+import type { Distribution, WorkflowMetrics } from "../../client/operate/metrics.js";
 import type { Pawl } from "../../connect.js";
 import { timeArgument } from "../arguments.js";
 import { command } from "../command.js";

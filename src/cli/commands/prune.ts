@@ -1,5 +1,5 @@
 import type { Pawl } from "../../connect.js";
-import { didYouMean } from "../../core/nearest.js";
+import { didYouMean } from "../../core/naming/nearest.js";
 import { durationArgument, wholeNumber } from "../arguments.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";

@@ -1,4 +1,4 @@
-import type { QueueInfo } from "../../client/queues.js";
+import type { QueueInfo } from "../../client/operate/queues.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";

@@ -1,5 +1,5 @@
 import type { RunsFilter } from "../../client/client.js";
-import type { RunInfo } from "../../client/info.js";
+import type { RunInfo } from "../../client/inspect/run-info.js";
 import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";

@@ -1,4 +1,4 @@
-import { DamagedDataError } from "../../core/errors.js";
+import { DamagedDataError } from "../../core/errors/errors.js";
 import { command } from "../command.js";
 import { drawRun } from "../draw-run.js";
 import { withRun } from "../find-run.js";

@@ -1,4 +1,4 @@
-import type { RunInfo } from "../../client/info.js";
+import type { RunInfo } from "../../client/inspect/run-info.js";
 import { jsonArgument } from "../arguments.js";
 import { command } from "../command.js";
 import { withRun } from "../find-run.js";

@@ -1,6 +1,6 @@
-import type { StartOptions } from "../../client/birth.js";
-import type { RunHandle } from "../../client/handle.js";
-import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors.js";
+import type { RunHandle } from "../../client/run-handle.js";
+import type { StartOptions } from "../../client/start/new-run.js";
+import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { durationArgument, heroArgument, jsonArgument, wholeNumber } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { command } from "../command.js";

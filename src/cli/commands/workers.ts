@@ -1,5 +1,5 @@
-import { healthOf, servedInWords, type WorkerHealth } from "../../client/workers.js";
-import type { WorkerRecord } from "../../store/store.js";
+import { healthOf, servedInWords, type WorkerHealth } from "../../client/operate/workers.js";
+import type { WorkerRecord } from "../../store/contract/store.js";
 import { command } from "../command.js";
 import { settingsOf } from "../config.js";
 import { checkExists, loggerFor, openBareStore } from "../database.js";

@@ -1,5 +1,5 @@
 /** The chain of a class: its parents' steps and its own, each in its place. */
-import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
+import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { knownNames } from "../known-names.js";
 import type { Declarations, StepDeclaration } from "./declarations.js";
 

@@ -1,5 +1,5 @@
 /** What an instance of a workflow class has of its context: all of it. */
-import { InvalidStateError } from "../../core/errors.js";
+import { InvalidStateError } from "../../core/errors/errors.js";
 import type { WorkflowContext } from "../context.js";
 
 /** Everything of `ctx`: what a step asks for through it is recorded as a part of the step. */

@@ -1,7 +1,7 @@
 /** What one class says about itself. Each class has its own, so that a subclass never touches its parent. */
-import { InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { scopeMark } from "../../core/scope.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkName } from "../../core/naming/names.js";
+import { scopeMark } from "../../core/run/step-key.js";
 import {
   type AnyStepOptions,
   type ClassOptions,

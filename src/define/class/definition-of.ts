@@ -1,15 +1,16 @@
 /** Makes a definition of a class, when it is first used: only then everything it says is known, and can be checked. */
-import { parseDuration } from "../../core/duration.js";
-import { InvalidInputError, StepNotDefinedError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { resolveRetry } from "../../core/retry.js";
-import { shapeSignature } from "../../core/shape.js";
+
+import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
+import { shapeSignature } from "../../core/graph/signature.js";
+import { parseDuration } from "../../core/naming/duration.js";
+import { checkName } from "../../core/naming/names.js";
+import { resolveRetry } from "../../core/naming/retry-policy.js";
 import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import { type DeclaredNode, definitionBrand, type WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
 import { knownNames } from "../known-names.js";
-import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../stepping.js";
+import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../step-engine.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
 import { type AnyCondition, type Declarations, declarationsOf } from "./declarations.js";
@@ -18,8 +19,8 @@ import { type PolicyLevel, reactTo } from "./exceptions.js";
 import { type ClassCode, executeStep } from "./execute.js";
 import { noteName } from "./minified-name.js";
 import type { ClassOptions } from "./options.js";
-import { roam, type Web } from "./roam.js";
-import { type Chain, walk } from "./walk.js";
+import { type Chain, walk } from "./run-chain.js";
+import { roam, type Web } from "./run-class-graph.js";
 import { Workflow, type WorkflowClass } from "./workflow.js";
 
 const definitions = new WeakMap<WorkflowClass, WorkflowDefinition>();

@@ -1,6 +1,6 @@
 /** What each step and task of a class comes after: by its place in the chain, or as it says. */
-import { GraphError } from "../../core/errors.js";
-import { orderOf } from "../../core/order.js";
+import { GraphError } from "../../core/errors/errors.js";
+import { orderOf } from "../../core/graph/topological-sort.js";
 import { knownNames } from "../known-names.js";
 import type { ChainStep } from "./chain.js";
 

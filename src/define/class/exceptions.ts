@@ -1,11 +1,12 @@
 /** Exception policies: what an error in a step means, by the most specific rule that fits it. */
-import { type Duration, parseDuration } from "../../core/duration.js";
-import { InvalidInputError, PauseError, PermanentError } from "../../core/errors.js";
-import { checkOptions } from "../../core/options.js";
-import { promptAnswer } from "../../core/prompt-answer.js";
-import { nextDelay, type RetryPolicy } from "../../core/retry.js";
-import { isHopeless, isPassing } from "../retrying.js";
-import type { Reaction } from "../stepping.js";
+
+import { InvalidInputError, PauseError, PermanentError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { promptAnswer } from "../../core/naming/prompt-answer.js";
+import { nextDelay, type RetryPolicy } from "../../core/naming/retry-policy.js";
+import { isHopeless, isPassing } from "../retry-reaction.js";
+import type { Reaction } from "../step-engine.js";
 
 /** "pause" for somebody to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
 export type ExceptionAction = "pause" | "cancel" | "reattempt" | "skip" | "fail";

@@ -1,9 +1,10 @@
 /** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
-import { jobRunName } from "../../core/job-runs.js";
-import { jobWorkflow } from "../../core/route.js";
+
+import { jobWorkflow } from "../../core/naming/route.js";
+import { jobRunName } from "../../core/run/job-runs.js";
 import type { JobDefinition, JobInput } from "../dynamic/job.js";
+import type { StepScope } from "../step-engine.js";
 import { type BoundHooks, runWithHooks } from "../step-hooks.js";
-import type { StepScope } from "../stepping.js";
 import type { ChainStep } from "./chain.js";
 import { constructWith } from "./context-members.js";
 import type { AnyCondition } from "./declarations.js";

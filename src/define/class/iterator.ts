@@ -1,12 +1,12 @@
 /** What a resumable step goes through its items with. */
 
 import { isDeepStrictEqual } from "node:util";
-import { type Duration, parseDuration } from "../../core/duration.js";
-import { InvalidInputError } from "../../core/errors.js";
-import { guardMethods } from "../../core/guarded.js";
-import { checkOptions } from "../../core/options.js";
-import { promptAnswer } from "../../core/prompt-answer.js";
-import type { Checkpoints } from "../stepping.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { guardMethods } from "../../core/errors/guarded-promise.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { promptAnswer } from "../../core/naming/prompt-answer.js";
+import type { Checkpoints } from "../step-engine.js";
 
 export interface Pages<Item, Cursor> {
   /** The items after this cursor (null: from the beginning), in the order of their keys, at most `limit`. */

@@ -1,15 +1,16 @@
 /** What a class and its steps can be told, checked as soon as it is said. */
-import { type Duration, parseDuration } from "../../core/duration.js";
-import { InvalidInputError } from "../../core/errors.js";
-import { checkName, checkTags } from "../../core/names.js";
-import { checkOptions } from "../../core/options.js";
-import { type RetryOptions, resolveRetry } from "../../core/retry.js";
-import type { Aliases } from "../../core/step-name.js";
+
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { checkName, checkTags } from "../../core/naming/names.js";
+import { type RetryOptions, resolveRetry } from "../../core/naming/retry-policy.js";
+import type { Aliases } from "../../core/run/step-name.js";
 import { checkAliases } from "../aliases.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";
 import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
-import { checkPriority } from "../function.js";
+import { checkPriority } from "../function/function.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Awaitable, Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";

@@ -2,7 +2,7 @@
 
 import type { JobDefinition } from "../dynamic/job.js";
 import { type HeroId, heroReference } from "../hero.js";
-import type { HeroRef } from "../stepping.js";
+import type { HeroRef } from "../step-engine.js";
 import type { Awaitable, Condition, HeroOf, HeroTypeOf, MethodName, StepExecution } from "./class-types.js";
 import { WithContext } from "./context-members.js";
 import { declarationsOf } from "./declarations.js";

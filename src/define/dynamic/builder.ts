@@ -1,10 +1,16 @@
 /** Builds a graph at run time: plain code, run once, whose result is frozen. */
 import { randomBytes } from "node:crypto";
-import { checkDagOptions, type DagOptions, type FrozenDag, type FrozenNode, freeze } from "../../core/dag.js";
-import { GraphError, InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { checkOptions } from "../../core/options.js";
-import { scopeMark } from "../../core/scope.js";
+import { GraphError, InvalidInputError } from "../../core/errors/errors.js";
+import {
+  checkDagOptions,
+  type DagOptions,
+  type FrozenDag,
+  type FrozenNode,
+  freeze,
+} from "../../core/graph/frozen-dag.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { checkName } from "../../core/naming/names.js";
+import { scopeMark } from "../../core/run/step-key.js";
 import { knownNames } from "../known-names.js";
 import type { JobDefinition } from "./job.js";
 

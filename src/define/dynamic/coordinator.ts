@@ -1,13 +1,14 @@
 /** What runs of frozen graphs are executed by: one definition for all of them, for the graph is data. */
-import type { FrozenDag, FrozenNode } from "../../core/dag.js";
-import { GraphError } from "../../core/errors.js";
-import { toFailure } from "../../core/failure.js";
-import { resolveRetry } from "../../core/retry.js";
-import { frozenVersion, graphRoute } from "../../core/route.js";
+
+import { toFailure } from "../../core/encoding/error-record.js";
+import { GraphError } from "../../core/errors/errors.js";
+import type { FrozenDag, FrozenNode } from "../../core/graph/frozen-dag.js";
+import { resolveRetry } from "../../core/naming/retry-policy.js";
+import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import type { WorkflowContext } from "../context.js";
+import { type NodeFailure, type ScheduledNode, workOff } from "../dag-scheduler.js";
 import { anyHero, definitionBrand, type WorkflowDefinition } from "../definition.js";
-import { type NodeFailure, type ScheduledNode, workOff } from "../schedule.js";
-import { type Stepping, stepping } from "../stepping.js";
+import { type Stepping, stepping } from "../step-engine.js";
 
 interface Node extends ScheduledNode {
   readonly frozen: FrozenNode;

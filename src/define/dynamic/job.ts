@@ -1,14 +1,15 @@
 /** Jobs: named pieces of code that the nodes of graphs run, on whichever worker has them. */
-import type { Duration } from "../../core/duration.js";
-import { InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { checkOptions } from "../../core/options.js";
-import type { RetryOptions } from "../../core/retry.js";
-import { jobWorkflow } from "../../core/route.js";
+
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import type { Duration } from "../../core/naming/duration.js";
+import { checkName } from "../../core/naming/names.js";
+import type { RetryOptions } from "../../core/naming/retry-policy.js";
+import { jobWorkflow } from "../../core/naming/route.js";
 import type { Logger, StepTools, WorkflowContext } from "../context.js";
 import { isDefinition, type WorkflowDefinition } from "../definition.js";
-import { type WorkflowOptions, workflow } from "../function.js";
-import { byRetryPolicy } from "../retrying.js";
+import { type WorkflowOptions, workflow } from "../function/function.js";
+import { byRetryPolicy } from "../retry-reaction.js";
 
 /** What a job gets beside its arguments. */
 export interface JobTools {

@@ -1,5 +1,5 @@
 /** A graph as a picture, as data, and as a signature that changes when its shape does. */
-import { shapeSignature } from "../../core/shape.js";
+import { shapeSignature } from "../../core/graph/signature.js";
 import type { Shape, ShapeNode } from "./shape.js";
 
 export interface GraphJson {

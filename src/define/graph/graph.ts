@@ -1,14 +1,14 @@
 /** Graph style: a workflow whose shape is data, known before it runs. */
-import { InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { checkOptions } from "../../core/options.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { checkName } from "../../core/naming/names.js";
 import type { WorkflowDefinition } from "../definition.js";
-import { type WorkflowOptions, workflow, workflowOptions } from "../function.js";
-import { type Stepping, stepping } from "../stepping.js";
+import { type WorkflowOptions, workflow, workflowOptions } from "../function/function.js";
+import { type Stepping, stepping } from "../step-engine.js";
 import { type GraphJson, signatureOf, toJson, toMermaid } from "./drawing.js";
 import type { GraphInput, GraphOutput } from "./graph-types.js";
 import type { AnyNode } from "./node.js";
-import { planOf, runGraph } from "./run.js";
+import { planOf, runGraph } from "./run-graph.js";
 import { shapeOf } from "./shape.js";
 
 export interface GraphOptions extends WorkflowOptions {

@@ -1,10 +1,11 @@
 /** The handles that a graph is made of: steps, and branches between them. */
-import { type Duration, parseDuration } from "../../core/duration.js";
-import { InvalidInputError } from "../../core/errors.js";
-import { checkName } from "../../core/names.js";
-import { checkOptions } from "../../core/options.js";
-import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/retry.js";
-import { scopeMark } from "../../core/scope.js";
+
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { checkName } from "../../core/naming/names.js";
+import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/naming/retry-policy.js";
+import { scopeMark } from "../../core/run/step-key.js";
 import type { WorkflowContext } from "../context.js";
 
 /** What the function of a graph's step gets: all of `ctx`, and the outputs of the steps before it. */

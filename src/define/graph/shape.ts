@@ -1,6 +1,6 @@
 /** The shape of a graph: its nodes in an order in which they can run, checked before anything does. */
-import { GraphError } from "../../core/errors.js";
-import { orderOf } from "../../core/order.js";
+import { GraphError } from "../../core/errors/errors.js";
+import { orderOf } from "../../core/graph/topological-sort.js";
 import { type AnyNode, type BranchHandle, isNode, type StepHandle } from "./node.js";
 
 export interface ShapeNode {

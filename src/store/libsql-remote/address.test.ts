@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 import { isRemote, remoteAddress } from "./address.js";
 
 test.each([

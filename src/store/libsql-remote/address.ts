@@ -1,5 +1,5 @@
 /** The address of a libSQL server (sqld, Turso), as its users write it. */
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 
 export interface RemoteAddress {
   /** What the driver connects to: `ws`, `wss`, `http` or `https`, without parameters. */

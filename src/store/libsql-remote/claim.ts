@@ -1,8 +1,9 @@
 /** Taking due tasks: one batch, and before it, while nothing has been found, a look without the write lock. */
+
+import type { Claimed, ClaimRequest, ClaimResult, RunRecord } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
 import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
 import { lookForTasks } from "../sqlite/claim.js";
-import type { Claimed, ClaimRequest, ClaimResult, RunRecord } from "../store.js";
 import type { Result, Statement } from "./driver.js";
 import { guardOf, holdsFence, Plan } from "./plan.js";
 import { serverNow } from "./server-clock.js";

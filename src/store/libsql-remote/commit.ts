@@ -1,5 +1,7 @@
 /** A batch of transitions as one guarded batch of statements, and what its results say. The order of work is that of sqlite/commit.ts. */
-import { packEvents } from "../rows.js";
+
+import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
+import { packEvents } from "../shared/event-rows.js";
 import {
   cursorValues,
   deleteTask,
@@ -12,7 +14,6 @@ import {
   parkTask,
   writeCursor,
 } from "../sqlite/commit.js";
-import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { Result } from "./driver.js";
 import { planDrain, planMail, planRelease } from "./mail.js";
 import { guardOf, holdsFence, Plan } from "./plan.js";

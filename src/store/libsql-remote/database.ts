@@ -1,11 +1,11 @@
 /** The connection to the server: reads, batches and transactions, with the repetitions that are safe. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../core/errors.js";
-import { Places } from "../../core/places.js";
-import { closingPatienceMs, Reach } from "../reach.js";
+import { Places } from "../../concurrency/semaphore.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { StoreOptions } from "../contract/store.js";
+import { closingPatienceMs, Reach } from "../shared/reachability.js";
+import { StatementDeadline } from "../shared/statement-deadline.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
-import { StatementDeadline } from "../statement-deadline.js";
-import type { StoreOptions } from "../store.js";
 import type { RemoteAddress } from "./address.js";
 import type { OpenClient, RemoteClient, RemoteTransaction, Result, Statement, Value } from "./driver.js";
 import {

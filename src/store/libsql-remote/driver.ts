@@ -1,5 +1,5 @@
 /** What the store needs of `@libsql/client`. Its parts for servers are loaded, not the one for files: that is native code. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { RemoteAddress } from "./address.js";
 

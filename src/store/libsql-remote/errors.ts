@@ -1,7 +1,7 @@
 /** What the driver's and the server's errors mean for the store. */
-import { PawlError, StoreError } from "../../core/errors.js";
-import { causeInWords } from "../reach.js";
-import { NoAnswerError } from "../statement-deadline.js";
+import { PawlError, StoreError } from "../../core/errors/errors.js";
+import { causeInWords } from "../shared/reachability.js";
+import { NoAnswerError } from "../shared/statement-deadline.js";
 
 interface DriverError extends Error {
   readonly code?: string;

@@ -5,9 +5,9 @@
  * Its statements are sent one after the other, each when the one before has been answered: once the server has rolled the
  * transaction back, the next statement would commit by itself.
  */
-import { TransactionError } from "../../core/errors.js";
+import { TransactionError } from "../../core/errors/errors.js";
+import type { TransactionGuard } from "../shared/transaction-guard.js";
 import type { SqlRow } from "../sql/dialect.js";
-import type { TransactionGuard } from "../transaction-guard.js";
 import type { Begun } from "./database.js";
 import type { Result, Statement, Value } from "./driver.js";
 import { isConnectionLost, isTimedOut } from "./errors.js";

@@ -2,14 +2,7 @@
  * The store on a libSQL server (sqld, Turso), over the network: the tables and statements of SQLite, each commit and each
  * claim as one guarded batch. The server has no way to tell of other processes' commits: they poll.
  */
-import { StoreError } from "../../core/errors.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
-import type { Dialect } from "../sql/dialect.js";
-import { migrate, pendingMigrations } from "../sql/migrations.js";
-import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
-import { sqliteDialect } from "../sqlite/dialect.js";
-import { migrations } from "../sqlite/schema.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type {
   Batch,
   BeatResult,
@@ -26,7 +19,14 @@ import type {
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
-} from "../store.js";
+} from "../contract/store.js";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import type { Dialect } from "../sql/dialect.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep } from "../sql/upkeep.js";
+import { sqliteDialect } from "../sqlite/dialect.js";
+import { migrations } from "../sqlite/schema.js";
 import { type RemoteAddress, remoteAddress } from "./address.js";
 import { lookStatement, nothingToClaim, planClaim } from "./claim.js";
 import { planCommit } from "./commit.js";

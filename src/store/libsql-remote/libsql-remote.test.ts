@@ -7,10 +7,10 @@ import { type Client, createClient } from "@libsql/client/ws";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ownSqld } from "../../../scripts/servers.mjs";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import { StoreError, TransactionError } from "../../core/errors.js";
+import { StoreError, TransactionError } from "../../core/errors/errors.js";
 import { batch, event, finish, newRun, newRuns, transition, workerInfo } from "../../testing/store-suite/builders.js";
+import type { NewRun, Store } from "../contract/store.js";
 import { openLibsql } from "../libsql/index.js";
-import type { NewRun, Store } from "../store.js";
 import type { LibsqlTransactionHandle } from "./handle.js";
 
 const errorOf = (promise: Promise<unknown>) =>

@@ -1,6 +1,7 @@
 /** Messages to runs, in a batch. */
+
+import type { Mail } from "../contract/store.js";
 import { insertMailColumns, raiseMail, releaseTask } from "../sqlite/mail.js";
-import type { Mail } from "../store.js";
 import type { Plan } from "./plan.js";
 
 const insertMailIfRaised = `${insertMailColumns} SELECT ?, ?, ?, ? WHERE changes() = 1`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import { inMessages, sendable } from "./message.js";
 
 const insert = (data: string) => ({ sql: "INSERT INTO t VALUES (?)", args: [data] });

@@ -1,5 +1,5 @@
 /** How large a message to the server becomes, and values that it can be made of. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { Statement, Value } from "./driver.js";
 
 /**

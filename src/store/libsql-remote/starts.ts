@@ -1,8 +1,9 @@
 /** How runs are born in a batch. `changes()` is what the statement before has inserted: the rest follows from it. */
+
+import type { Fence, NewRun, Refusal } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
 import { decodeRun, runColumns } from "../sql/records.js";
 import { insertChild, insertRunUnlessTaken, insertTaskColumns, runValues, taskValues } from "../sqlite/starts.js";
-import type { Fence, NewRun, Refusal } from "../store.js";
 import type { Result } from "./driver.js";
 import type { Plan } from "./plan.js";
 

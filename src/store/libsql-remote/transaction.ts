@@ -1,11 +1,19 @@
 /** A transaction over user code, and runs that are started on a transaction of the user's own. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type {
+  Batch,
+  CommitResult,
+  Mail,
+  NewRun,
+  Refusal,
+  SentInTransaction,
+  StoreTransaction,
+} from "../contract/store.js";
+import { TransactionGuard } from "../shared/transaction-guard.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { sqliteSyntax } from "../sql/lex.js";
 import { deliverBy } from "../sqlite/mail.js";
 import { startRunsBy } from "../sqlite/starts.js";
-import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
-import { TransactionGuard } from "../transaction-guard.js";
 import { planCommit } from "./commit.js";
 import type { Begun, RemoteDatabase } from "./database.js";
 import type { Result, Statement } from "./driver.js";

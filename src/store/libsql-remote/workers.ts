@@ -1,6 +1,7 @@
 /** Which workers are live. Leases are on the server's real clock, whatever the store's clock says. */
+
+import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import type { Result } from "./driver.js";
 import { Plan } from "./plan.js";
 import { serverNow } from "./server-clock.js";

@@ -13,7 +13,7 @@
  *   the WAL is written to the file instead, so that it is complete for whoever copies it then.
  *   (github.com/tursodatabase/libsql-js/issues/228)
  */
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { SqliteDatabase, SqliteStatement } from "../sqlite/driver.js";
 

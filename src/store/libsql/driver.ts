@@ -1,5 +1,5 @@
 /** The library `libsql` as a driver of the SQLite store. */
-import { driverError } from "../missing-driver.js";
+import { driverError } from "../shared/missing-driver.js";
 import type { SqliteDriver } from "../sqlite/driver.js";
 import { LibsqlDatabase, type NativeDatabase } from "./database.js";
 

@@ -1,8 +1,8 @@
 /** libSQL, Turso's fork of SQLite: on files the SQLite store with another library, on servers a store of its own. */
 
+import type { Store, StoreOptions } from "../contract/store.js";
 import { isRemote } from "../libsql-remote/address.js";
 import { SqliteStore } from "../sqlite/store.js";
-import type { Store, StoreOptions } from "../store.js";
 import { loadLibsql } from "./driver.js";
 import { locateLibsql } from "./location.js";
 

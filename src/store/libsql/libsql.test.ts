@@ -6,9 +6,9 @@ import { pathToFileURL } from "node:url";
 import BetterSqlite from "better-sqlite3";
 import Libsql from "libsql";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
-import { InvalidInputError, StoreError } from "../../core/errors.js";
+import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
 import { batch, newRun } from "../../testing/store-suite/builders.js";
-import type { Store } from "../store.js";
+import type { Store } from "../contract/store.js";
 import { openLibsql, type SqliteHandle } from "./index.js";
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-libsql-"));

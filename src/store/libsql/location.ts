@@ -1,6 +1,6 @@
 /** From a URL to a file. */
 import { fileURLToPath } from "node:url";
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 import { type Location, locatePath } from "../sqlite/open.js";
 
 /** "libsql:./pawl.db", "libsql:///srv/pawl.db", "libsql::memory:", and the same with "file:". */

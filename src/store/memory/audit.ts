@@ -1,6 +1,6 @@
 /** The audit of the memory store, on the rows that it shares with it. */
-import type { Audit, AuditedRun, AuditPage, StrayTable } from "../audit.js";
-import type { InboxRow, StoredEvent } from "../store.js";
+import type { Audit, AuditedRun, AuditPage, StrayTable } from "../contract/audit.js";
+import type { InboxRow, StoredEvent } from "../contract/store.js";
 import type { Run, Task } from "./task.js";
 
 export interface AuditedRows {

@@ -1,5 +1,5 @@
 /** Which runs are asked for, and in which order they are listed. */
-import type { RunFilter, RunRecord } from "../store.js";
+import type { RunFilter, RunRecord } from "../contract/store.js";
 
 export function matches(run: RunRecord, filter: RunFilter): boolean {
   return (

@@ -4,8 +4,7 @@
  * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
  * refused is checked first, then everything is applied.
  */
-import { InvalidInputError, StoreError } from "../../core/errors.js";
-import { HintEmitter, hintsOf, hintsOfMail } from "../hints.js";
+import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
 import type {
   Batch,
   BeatResult,
@@ -33,11 +32,12 @@ import type {
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
-} from "../store.js";
+} from "../contract/store.js";
+import { HintEmitter, hintsOf, hintsOfMail } from "../shared/hint-emitter.js";
 import { matches, newestFirst } from "./filter.js";
 import { noSql } from "./no-sql.js";
-import { Shelves } from "./shelves.js";
 import type { Run, Task } from "./task.js";
+import { Shelves } from "./task-queues.js";
 import { MemoryUpkeep } from "./upkeep.js";
 
 export class MemoryStore implements Store {

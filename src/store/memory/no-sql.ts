@@ -1,5 +1,5 @@
 /** What transactional steps get as `tx` on the memory store, where there is no SQL: it says so to whoever uses it. */
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 
 class NoSql {}
 

@@ -1,5 +1,5 @@
 /** A run and its task, as the memory store keeps them. */
-import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../store.js";
+import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../contract/store.js";
 
 export interface Run extends Omit<RunRecord, "status"> {
   status: ActiveStatus | TerminalStatus;

@@ -1,6 +1,5 @@
 /** Upkeep of the memory store, on the rows that it shares with it. */
-import type { HintEmitter } from "../hints.js";
-import type { CursorRow, InboxRow, RunRecord, StoredEvent, WorkerRecord, WorkflowRecord } from "../store.js";
+
 import type {
   Age,
   Backlog,
@@ -14,7 +13,9 @@ import type {
   Upkeep,
   WaitingParent,
   WorkerRoutes,
-} from "../upkeep.js";
+} from "../contract/maintenance.js";
+import type { CursorRow, InboxRow, RunRecord, StoredEvent, WorkerRecord, WorkflowRecord } from "../contract/store.js";
+import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
 import type { Run, Task } from "./task.js";
 

@@ -16,7 +16,7 @@
  * long as it holds, no other worker can have taken a run or moved the end of its log. Compared with the same statements in
  * a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of it.
  */
-import type { Batch, CommitResult, Fence, Transition } from "../store.js";
+import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import type { Database } from "./database.js";
 import { look, refusalOf } from "./look.js";
 import { byKey, insertInOne, marks, type Sql, sql, type Value } from "./sql.js";

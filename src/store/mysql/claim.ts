@@ -5,8 +5,9 @@
  * worker does nothing else. Then, per route that has something, locked reads that skip what others hold; then the
  * chosen ones become ours, by primary key.
  */
+
+import type { Claimed, ClaimRequest, ClaimResult, Fence, Route } from "../contract/store.js";
 import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
-import type { Claimed, ClaimRequest, ClaimResult, Fence, Route } from "../store.js";
 import { type Clock, nowOf } from "./clock.js";
 import type { Database } from "./database.js";
 import { fenceStatement } from "./look.js";

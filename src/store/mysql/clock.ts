@@ -1,5 +1,5 @@
 /** The two clocks: the store's, which a test may replace, and the server's, which leases always use. */
-import { InvalidInputError } from "../../core/errors.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
 
 /**
  * Epoch milliseconds of the server, as of the statement's beginning. Not UNIX_TIMESTAMP(NOW(3)): that goes through the

@@ -1,6 +1,6 @@
 /** A batch in one transaction of two packets: look (look.ts), then write (writes.ts) and COMMIT. */
-import { StoreError } from "../../core/errors.js";
-import type { Batch, CommitResult, Refusal } from "../store.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { Batch, CommitResult, Refusal } from "../contract/store.js";
 import { savepoint, toSavepoint } from "./block.js";
 import { look, refusalOf } from "./look.js";
 import type { Session, Transaction } from "./session.js";

@@ -2,8 +2,8 @@
  * A small pool. mysql2 has one, but it hands out a connection before its settings are known to hold, and at the end it
  * cuts off what is still open; both matter more here than features.
  */
-import { StoreError } from "../../core/errors.js";
-import type { StatementDeadline } from "../statement-deadline.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { StatementDeadline } from "../shared/statement-deadline.js";
 import { type Capabilities, capabilitiesOf } from "./capabilities.js";
 import type { Driver, DriverConnection } from "./driver.js";
 import { listSessions, type ServerSessions } from "./server-sessions.js";

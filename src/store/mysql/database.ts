@@ -1,10 +1,10 @@
 /** Our own connections: reads and transactions, with the retries that are safe. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../core/errors.js";
-import { closingPatienceMs, Reach } from "../reach.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { StoreOptions } from "../contract/store.js";
+import { closingPatienceMs, Reach } from "../shared/reachability.js";
+import { NoAnswerError, StatementDeadline } from "../shared/statement-deadline.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
-import { NoAnswerError, StatementDeadline } from "../statement-deadline.js";
-import type { StoreOptions } from "../store.js";
 import { begin, commit, rollback } from "./block.js";
 import { type Connection, Connections } from "./connections.js";
 import type { Driver } from "./driver.js";

@@ -1,7 +1,7 @@
 /** The part of mysql2 that is used, and how it is found. */
 
-import { InvalidInputError } from "../../core/errors.js";
-import { driverError } from "../missing-driver.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { driverError } from "../shared/missing-driver.js";
 
 /** A connection of "mysql2/promise". */
 export interface DriverConnection {

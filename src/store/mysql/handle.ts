@@ -4,8 +4,8 @@
  * Its statements are sent one after the other, each when the one before has been answered and the transaction was seen to
  * be still open: once a deadlock or a procedure has ended it, the next statement would commit by itself.
  */
-import { TransactionError } from "../../core/errors.js";
-import type { TransactionGuard } from "../transaction-guard.js";
+import { TransactionError } from "../../core/errors/errors.js";
+import type { TransactionGuard } from "../shared/transaction-guard.js";
 import type { Connection } from "./connections.js";
 
 /** The calls of mysql2's promise connections that send SQL. */

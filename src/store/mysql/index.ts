@@ -1,8 +1,5 @@
 /** The store on MySQL 8.0+ and MariaDB 10.6+. Nothing wakes other processes here: they poll. */
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
-import { migrate, pendingMigrations } from "../sql/migrations.js";
-import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
+
 import type {
   Batch,
   BeatResult,
@@ -19,7 +16,11 @@ import type {
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
-} from "../store.js";
+} from "../contract/store.js";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep } from "../sql/upkeep.js";
 import { append, isAppend } from "./append.js";
 import { claim } from "./claim.js";
 import { type Clock, nowOf } from "./clock.js";

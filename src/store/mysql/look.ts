@@ -2,8 +2,9 @@
  * The first half of a commit: locks what the batch will touch and reads what it must know, all in one packet. The order
  * of locks is the same everywhere (the worker's row, then tasks by run id), so that batches cannot deadlock.
  */
+
+import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { Batch, CommitResult, Fence, Transition } from "../store.js";
 import type { Result, Session } from "./session.js";
 import { byKey, marks, type Sql, sql } from "./sql.js";
 

@@ -1,6 +1,7 @@
 /** Messages from outside a commit. */
+
+import type { Mail } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { Mail } from "../store.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
 import { byKey, marks, sql } from "./sql.js";

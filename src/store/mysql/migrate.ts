@@ -1,5 +1,5 @@
 /** How migrations are applied where DDL commits by itself: under a named lock, the record last. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";

@@ -4,8 +4,8 @@ import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import { InvalidInputError } from "../../core/errors.js";
-import type { Batch, Fence, NewRun, Store, Transition } from "../store.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import type { Batch, Fence, NewRun, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";
 
 const newRun = (overrides: Partial<NewRun> = {}): NewRun => ({

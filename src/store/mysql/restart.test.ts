@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OwnServer, ownMariadb } from "../../../scripts/servers.mjs";
 import { isLeftOut } from "../../../test/stores/harness.js";
-import { StoreError } from "../../core/errors.js";
-import type { Fence, NewEvent, Store, Transition } from "../store.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { Fence, NewEvent, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";
 
 describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {

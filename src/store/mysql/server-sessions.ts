@@ -4,8 +4,8 @@
  * else is sent until it has.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../core/errors.js";
-import type { StatementDeadline } from "../statement-deadline.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { StatementDeadline } from "../shared/statement-deadline.js";
 import type { Driver, DriverConnection } from "./driver.js";
 
 interface ServerSession {

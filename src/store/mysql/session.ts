@@ -1,5 +1,5 @@
 /** Running statements on a connection, and what they answer. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import { begin, blockBytes, blockOf, releaseProof, rollback, savepoint } from "./block.js";
 import type { Capabilities } from "./capabilities.js";

@@ -4,8 +4,8 @@ import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CuttingProxy } from "../../../test/processes/cutting-proxy.js";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import { StatementDeadline } from "../statement-deadline.js";
-import type { Batch, NewRun, Store, WorkerInfo } from "../store.js";
+import type { Batch, NewRun, Store, WorkerInfo } from "../contract/store.js";
+import { StatementDeadline } from "../shared/statement-deadline.js";
 import { openMysql } from "./index.js";
 import { listSessions, ServerSessions } from "./server-sessions.js";
 

@@ -6,7 +6,7 @@
  * Strings are escaped by the driver. That is safe because every connection of ours talks utf8mb4 and has set sql_mode
  * without NO_BACKSLASH_ESCAPES (connections.ts). No text of ours has a `?` that is not a placeholder.
  */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 
 export type Value = string | number | boolean | null;
 

@@ -1,7 +1,7 @@
 /** Births: rows for pawl_runs and pawl_tasks, and what happens when a key is taken. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type { Fence, NewRun, Refusal, RunRecord } from "../contract/store.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
-import type { Fence, NewRun, Refusal, RunRecord } from "../store.js";
 import { savepoint, toSavepoint } from "./block.js";
 import type { Session } from "./session.js";
 import { insert, marks, type Sql, sql, type Value } from "./sql.js";

@@ -1,6 +1,14 @@
 /** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
-import { InvalidInputError } from "../../core/errors.js";
-import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import type {
+  Batch,
+  CommitResult,
+  Mail,
+  NewRun,
+  Refusal,
+  SentInTransaction,
+  StoreTransaction,
+} from "../contract/store.js";
 import { savepoint, toSavepoint } from "./block.js";
 import { commitIn, conflictOf } from "./commit.js";
 import type { Database } from "./database.js";

@@ -1,6 +1,6 @@
 /** What the server's and the driver's errors mean for us. */
-import { PawlError, StoreError } from "../../core/errors.js";
-import { causeInWords } from "../reach.js";
+import { PawlError, StoreError } from "../../core/errors/errors.js";
+import { causeInWords } from "../shared/reachability.js";
 
 interface DriverError extends Error {
   readonly code?: string;

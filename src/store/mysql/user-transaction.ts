@@ -1,7 +1,7 @@
 /** A transaction on a connection of its own, for user code. Nothing is retried. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
+import { TransactionGuard } from "../shared/transaction-guard.js";
 import { mysqlSyntax } from "../sql/lex.js";
-import { TransactionGuard } from "../transaction-guard.js";
 import { begin, commit, proof, releaseProof, rollback } from "./block.js";
 import type { Connection } from "./connections.js";
 import { GuardedConnection } from "./handle.js";

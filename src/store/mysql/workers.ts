@@ -1,6 +1,7 @@
 /** Who lives: enlisting, heartbeats, reaping. Leases are on the server's real clock, whatever the store's clock says. */
+
+import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";

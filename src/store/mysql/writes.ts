@@ -1,7 +1,8 @@
 /** The second half of a commit: its statements, once what they depend on has been seen under lock. */
-import { packEvents } from "../rows.js";
+
+import type { Batch, CursorWrite, Mail, Next, Transition } from "../contract/store.js";
+import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
-import type { Batch, CursorWrite, Mail, Next, Transition } from "../store.js";
 import type { Seen } from "./look.js";
 import { byKey, forKeys, insert, marks, type Sql, sql, updateEach, type Value } from "./sql.js";
 

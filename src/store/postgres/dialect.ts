@@ -1,7 +1,7 @@
 /** PostgreSQL's side of the shared reads. */
 import type { Dialect } from "../sql/dialect.js";
-import { plainArray } from "./arrays.js";
 import { realNow } from "./clock.js";
+import { plainArray } from "./commit/arrays.js";
 import { isRunId } from "./ids.js";
 import type { Tables } from "./tables.js";
 

@@ -4,9 +4,9 @@
  * no connection survives such a change. Commits are acknowledged in the order of the log of the server, so the last one
  * speaks for all before it.
  */
-import { FencedError } from "../../core/errors.js";
-import type { Batch, CommitResult, Fence, Transition } from "../store.js";
-import type { PgQuery } from "./driver.js";
+import { FencedError } from "../../core/errors/errors.js";
+import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
+import type { PgQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
 
 const mostEnds = 100_000;

@@ -1,10 +1,10 @@
 /** Pawl on PostgreSQL. */
-import { InvalidInputError, StoreError } from "../../core/errors.js";
-import type { Store, StoreOptions } from "../store.js";
-import { Database } from "./database.js";
-import { loadPg, type PgModule } from "./driver.js";
-import { isRefusedParameter, messageOf } from "./errors.js";
-import { forPooler } from "./pooling.js";
+import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
+import type { Store, StoreOptions } from "../contract/store.js";
+import { Database } from "./connection/database.js";
+import { loadPg, type PgModule } from "./connection/driver.js";
+import { isRefusedParameter, messageOf } from "./connection/errors.js";
+import { forPooler } from "./connection/pooling.js";
 import { PostgresStore } from "./store.js";
 import { tablesIn } from "./tables.js";
 

@@ -2,7 +2,7 @@
 import type { SqlRow } from "../sql/dialect.js";
 import type { MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { realNow } from "./clock.js";
-import type { Database } from "./database.js";
+import type { Database } from "./connection/database.js";
 import { createMigrations } from "./schema.js";
 import { quoteName, type Tables } from "./tables.js";
 

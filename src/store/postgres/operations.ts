@@ -1,5 +1,5 @@
 /** What is in flight: closing waits for it and lets nothing new begin. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 
 export class Operations {
   #inFlight = 0;

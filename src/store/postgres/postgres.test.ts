@@ -15,9 +15,9 @@ import {
   transition,
   workerInfo,
 } from "../../testing/store-suite/builders.js";
-import type { Fence, Hint, Store, StoreOptions } from "../store.js";
-import { Claimer } from "./claim.js";
-import { ScanBounds } from "./claim-bounds.js";
+import type { Fence, Hint, Store, StoreOptions } from "../contract/store.js";
+import { Claimer } from "./claim/claim.js";
+import { ScanBounds } from "./claim/claim-bounds.js";
 import { sqlClock } from "./clock.js";
 import { openPostgres } from "./index.js";
 import { tablesIn } from "./tables.js";

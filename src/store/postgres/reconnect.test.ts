@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import { batch, event, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
-import type { Hint, Store } from "../store.js";
+import type { Hint, Store } from "../contract/store.js";
 import { openPostgres } from "./index.js";
 
 describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {

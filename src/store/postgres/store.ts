@@ -1,12 +1,6 @@
 /** The PostgreSQL store: its parts, put together. */
 import { randomUUID } from "node:crypto";
-import { FencedError, StoreError } from "../../core/errors.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
-import { closingPatienceMs } from "../reach.js";
-import { migrate, pendingMigrations } from "../sql/migrations.js";
-import { SqlReads } from "../sql/reads.js";
-import { taskState } from "../sql/records.js";
-import { SqlUpkeep, type UpkeepPort } from "../sql/upkeep.js";
+import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type {
   Batch,
   BeatResult,
@@ -32,19 +26,25 @@ import type {
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
-} from "../store.js";
-import { Claimer } from "./claim.js";
-import { ScanBounds } from "./claim-bounds.js";
+} from "../contract/store.js";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { closingPatienceMs } from "../shared/reachability.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import { taskState } from "../sql/records.js";
+import { SqlUpkeep, type UpkeepPort } from "../sql/upkeep.js";
+import { Claimer } from "./claim/claim.js";
+import { ScanBounds } from "./claim/claim-bounds.js";
 import { type SqlClock, sqlClock } from "./clock.js";
-import { Committer, needsTransaction, type Run } from "./commit.js";
-import type { Database } from "./database.js";
+import { Committer, needsTransaction, type Run } from "./commit/commit.js";
+import type { Database } from "./connection/database.js";
+import type { PgModule } from "./connection/driver.js";
+import { isTooOptimistic, runOfDuplicateEvent } from "./connection/errors.js";
+import { Listener } from "./connection/listener.js";
+import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { postgresDialect } from "./dialect.js";
-import type { PgModule } from "./driver.js";
-import { isTooOptimistic, runOfDuplicateEvent } from "./errors.js";
 import { History } from "./history.js";
-import { Listener } from "./listener.js";
 import { migrationPort } from "./migrate.js";
-import { channelOf, encodeHints, Notifier } from "./notifier.js";
 import { Operations } from "./operations.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";

@@ -1,13 +1,13 @@
 /** Transactions for steps whose writes commit with their record. */
-import { FencedError, StoreError } from "../../core/errors.js";
+import { FencedError, StoreError } from "../../core/errors/errors.js";
+import type { Batch, CommitResult, StoreTransaction } from "../contract/store.js";
+import { TransactionGuard } from "../shared/transaction-guard.js";
 import { postgresSyntax } from "../sql/lex.js";
-import type { Batch, CommitResult, StoreTransaction } from "../store.js";
-import { TransactionGuard } from "../transaction-guard.js";
-import type { Committer } from "./commit.js";
-import type { Database } from "./database.js";
-import type { PgPoolClient, PgQuery, PgResult } from "./driver.js";
-import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./errors.js";
-import { guardedClient } from "./handle.js";
+import type { Committer } from "./commit/commit.js";
+import type { Database } from "./connection/database.js";
+import type { PgPoolClient, PgQuery, PgResult } from "./connection/driver.js";
+import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./connection/errors.js";
+import { guardedClient } from "./connection/handle.js";
 import type { History } from "./history.js";
 import type { Operations } from "./operations.js";
 

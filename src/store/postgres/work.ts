@@ -2,8 +2,9 @@
  * A batch, sorted into what the sections of the commit's statement need: by table instead of by run, coalesced, and in
  * the order in which rows are locked.
  */
-import { type EventRow, packEvents } from "../rows.js";
-import type { Batch, CursorWrite, Fence, Mail, NewRun, Transition } from "../store.js";
+
+import type { Batch, CursorWrite, Fence, Mail, NewRun, Transition } from "../contract/store.js";
+import { type EventRow, packEvents } from "../shared/event-rows.js";
 import { isRunId } from "./ids.js";
 
 /** What happens to a task's row; from `mail` on it need not be the writer's own. */

@@ -1,8 +1,9 @@
 /** Workers: their rows are the fence, so everything that ends one locks its row first, and against its commits. */
+
+import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import { realNow, type SqlClock } from "./clock.js";
-import type { Run } from "./commit.js";
+import type { Run } from "./commit/commit.js";
 import type { Tables } from "./tables.js";
 
 type InTransaction = <T>(work: (run: Run) => Promise<T>) => Promise<T>;

@@ -1,5 +1,5 @@
 /** The audit of every SQL store, written once. Each page is one statement, so that what it says is of one instant. */
-import type { Audit, AuditedRun, AuditedTask, AuditPage, StrayTable } from "../audit.js";
+import type { Audit, AuditedRun, AuditedTask, AuditPage, StrayTable } from "../contract/audit.js";
 import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
 import { numberOrNull, stateNames } from "./records.js";
 

@@ -2,7 +2,7 @@
  * Numbered migrations, for every SQL store. The runner decides what is to be done and in which order; the store's port
  * knows how to lock, what is applied, and how to apply one so that being killed in the middle does no harm.
  */
-import { MigrationError, StoreError } from "../../core/errors.js";
+import { MigrationError, StoreError } from "../../core/errors/errors.js";
 
 export interface Migration {
   /** 1, 2, 3…; never changed once released. */

@@ -2,7 +2,7 @@
  * The read side of every SQL store, written once. A store hands in a way to query and its dialect; statements whose
  * text does not depend on the arguments are always the same text, so that drivers can keep them prepared.
  */
-import { unpackRow } from "../rows.js";
+
 import type {
   CursorRow,
   Fence,
@@ -16,7 +16,8 @@ import type {
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
-} from "../store.js";
+} from "../contract/store.js";
+import { unpackRow } from "../shared/event-rows.js";
 import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
 import {
   decodeEventRow,

@@ -1,5 +1,5 @@
 /** Rows of the SQL tables, decoded. Drivers differ in what they make of BIGINT and booleans; here that ends. */
-import type { EventRow } from "../rows.js";
+
 import type {
   Damage,
   InboxRow,
@@ -9,7 +9,8 @@ import type {
   TaskRecord,
   WorkerRecord,
   WorkflowRecord,
-} from "../store.js";
+} from "../contract/store.js";
+import type { EventRow } from "../shared/event-rows.js";
 import type { SqlRow } from "./dialect.js";
 
 /** `pawl_tasks.state`. */

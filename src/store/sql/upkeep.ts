@@ -1,5 +1,5 @@
 /** Upkeep of every SQL store, written once: a store hands in a way to query, a way to do several things at once, its dialect. */
-import type { Hint, RunStatus, WorkflowRecord } from "../store.js";
+
 import type {
   Age,
   Backlog,
@@ -13,7 +13,8 @@ import type {
   Upkeep,
   WaitingParent,
   WorkerRoutes,
-} from "../upkeep.js";
+} from "../contract/maintenance.js";
+import type { Hint, RunStatus, WorkflowRecord } from "../contract/store.js";
 import { SqlAudit } from "./audit.js";
 import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
 import { decodeWorkflow, isOwned, numberOrNull, taskState, taskStateOf, workflowColumns } from "./records.js";

@@ -6,7 +6,7 @@
  * the one), and as SQLite has a single write lock, all other writes of this process wait for it here, in order, rather
  * than asking the database again and again.
  */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";

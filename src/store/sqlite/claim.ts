@@ -1,7 +1,8 @@
 /** Taking due tasks. */
+
+import type { Claimed, ClaimRequest, ClaimResult, Route } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
 import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
-import type { Claimed, ClaimRequest, ClaimResult, Route } from "../store.js";
 import type { Connection } from "./connection.js";
 import { holds } from "./workers.js";
 

@@ -3,9 +3,10 @@
  *
  * Prepared statements in a loop: SQLite is a function call away, and passing rows as JSON (json_each) was slower.
  */
-import { packEvents } from "../rows.js";
+
+import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../contract/store.js";
+import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
-import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../store.js";
 import type { Connection } from "./connection.js";
 import { deliver, drain, release } from "./mail.js";
 import { startChildren, startRuns } from "./starts.js";

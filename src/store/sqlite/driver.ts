@@ -2,8 +2,8 @@
  * What the store needs of a SQLite library, and the two that have it as they are: `node:sqlite` where Node brings it
  * (22.13 and later), otherwise `better-sqlite3`. A third is made to fit in store/libsql. All are synchronous.
  */
-import { StoreError } from "../../core/errors.js";
-import { driverError } from "../missing-driver.js";
+import { StoreError } from "../../core/errors/errors.js";
+import { driverError } from "../shared/missing-driver.js";
 import type { SqlRow } from "../sql/dialect.js";
 
 export type DriverName = "node:sqlite" | "better-sqlite3";

@@ -1,5 +1,5 @@
 /** The drivers' errors as Pawl's. */
-import { PawlError, StoreError } from "../../core/errors.js";
+import { PawlError, StoreError } from "../../core/errors/errors.js";
 
 /** SQLite's primary result codes that are told apart. */
 const codes = {

@@ -2,8 +2,9 @@
  * What a transactional step gets as `tx`: the driver's own `prepare` and `exec`, and an asynchronous `query`, under the
  * guard of its transaction. So are the statements that it prepares: they would outlive the transaction, too.
  */
+
+import type { TransactionGuard } from "../shared/transaction-guard.js";
 import type { SqlRow } from "../sql/dialect.js";
-import type { TransactionGuard } from "../transaction-guard.js";
 import type { Connection } from "./connection.js";
 import { isInTransaction, type SqliteStatement } from "./driver.js";
 

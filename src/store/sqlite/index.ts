@@ -1,5 +1,5 @@
 /** SQLite: the default store. One file, any number of processes on one machine. */
-import type { Store, StoreOptions } from "../store.js";
+import type { Store, StoreOptions } from "../contract/store.js";
 import { type DriverName, loadDriver } from "./driver.js";
 import { locate } from "./open.js";
 import { SqliteStore } from "./store.js";

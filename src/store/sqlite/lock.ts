@@ -1,5 +1,5 @@
 /** Waiting without blocking the event loop: for this process' turn to write, and for other processes' locks. */
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import { isBusy } from "./errors.js";
 
 /** First come, first served. Taken when free without a tick in between. */

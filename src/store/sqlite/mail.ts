@@ -1,7 +1,8 @@
 /** Messages to runs. */
+
+import type { Mail, SentInTransaction } from "../contract/store.js";
 import type { Queryable } from "../sql/dialect.js";
 import { taskState } from "../sql/records.js";
-import type { Mail, SentInTransaction } from "../store.js";
 import type { Connection } from "./connection.js";
 
 /** A parked addressee is ready at once; one that is owned stays where it is, its owner will look. */

@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";

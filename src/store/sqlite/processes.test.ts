@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Store } from "../contract/store.js";
 import { loadLibsql } from "../libsql/driver.js";
 import { openLibsql } from "../libsql/index.js";
-import type { Store } from "../store.js";
 import { loadDriver } from "./driver.js";
 import { openSqlite } from "./index.js";
 

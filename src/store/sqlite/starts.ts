@@ -1,7 +1,8 @@
 /** How runs are born: a row in pawl_runs and one in pawl_tasks. */
+
+import type { Fence, NewRun, Refusal } from "../contract/store.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
-import type { Fence, NewRun, Refusal } from "../store.js";
 import type { Connection } from "./connection.js";
 
 const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,

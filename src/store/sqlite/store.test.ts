@@ -1,7 +1,7 @@
 /** Beyond the suite: what only a mistake in this store's statements could break. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { batch, event, letter, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
-import type { Store } from "../store.js";
+import type { Store } from "../contract/store.js";
 import { openSqlite } from "./index.js";
 
 let store: Store;

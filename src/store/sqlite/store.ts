@@ -1,8 +1,5 @@
 /** The SQLite store: each method is a transaction (or a read) of the files beside this one. */
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../hints.js";
-import { migrate, pendingMigrations } from "../sql/migrations.js";
-import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
+
 import type {
   Batch,
   BeatResult,
@@ -20,7 +17,11 @@ import type {
   StoreTransaction,
   WorkerInfo,
   WorkflowRegistration,
-} from "../store.js";
+} from "../contract/store.js";
+import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { migrate, pendingMigrations } from "../sql/migrations.js";
+import { SqlReads } from "../sql/reads.js";
+import { SqlUpkeep } from "../sql/upkeep.js";
 import { Access } from "./access.js";
 import { claim, claimNothing } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";

@@ -1,10 +1,18 @@
 /** A transaction over user code, and runs that are started on a transaction of the user's own. */
 import { realpathSync } from "node:fs";
-import { StoreError } from "../../core/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
+import type {
+  Batch,
+  CommitResult,
+  Mail,
+  NewRun,
+  Refusal,
+  SentInTransaction,
+  StoreTransaction,
+} from "../contract/store.js";
+import { TransactionGuard } from "../shared/transaction-guard.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { sqliteSyntax } from "../sql/lex.js";
-import type { Batch, CommitResult, Mail, NewRun, Refusal, SentInTransaction, StoreTransaction } from "../store.js";
-import { TransactionGuard } from "../transaction-guard.js";
 import type { Access, BegunTransaction } from "./access.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { Connection } from "./connection.js";

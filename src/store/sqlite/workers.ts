@@ -1,6 +1,7 @@
 /** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always. */
+
+import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
-import type { BeatResult, Fence, WorkerInfo } from "../store.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";

@@ -13,7 +13,7 @@ import type {
   TerminalStatus,
   Transition,
   WorkerInfo,
-} from "../../store/store.js";
+} from "../../store/contract/store.js";
 
 let count = 0;
 

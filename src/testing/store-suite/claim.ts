@@ -1,5 +1,5 @@
 /** Claims: who gets which of the due tasks, in what order, and that nobody gets what another has. */
-import type { Fence, NewRun, Store } from "../../store/store.js";
+import type { Fence, NewRun, Store } from "../../store/contract/store.js";
 import { batch, delay, event, finish, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

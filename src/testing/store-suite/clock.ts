@@ -1,5 +1,5 @@
 /** Time: the store's own clock stamps everything, a virtual one replaces it, and leases stay on real time. */
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/contract/store.js";
 import {
   batch,
   delay,

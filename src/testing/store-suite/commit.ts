@@ -1,5 +1,5 @@
 /** Commits: one batch is one transaction; what becomes of a run, its task, its cursors and the runs that it releases. */
-import type { NewRun, Transition } from "../../store/store.js";
+import type { NewRun, Transition } from "../../store/contract/store.js";
 import {
   batch,
   delay,

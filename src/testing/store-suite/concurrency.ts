@@ -1,5 +1,5 @@
 /** Many writers at once: no deadlock, no lost message, no lost or doubled event. */
-import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/store.js";
+import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/contract/store.js";
 import { batch, delay, event, finish, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

@@ -15,7 +15,7 @@ import type {
   TaskRecord,
   Transition,
   WorkerInfo,
-} from "../../store/store.js";
+} from "../../store/contract/store.js";
 import { batch, delay, newRun, newRuns, workerInfo } from "./builders.js";
 import type { StoreHarness, TestRunner } from "./harness.js";
 

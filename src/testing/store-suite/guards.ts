@@ -1,5 +1,5 @@
 /** What refuses a commit: a fence that is gone, a log that has moved on, a run that a client may not move. */
-import type { Fence, NewRun, TaskRecord, Transition } from "../../store/store.js";
+import type { Fence, NewRun, TaskRecord, Transition } from "../../store/contract/store.js";
 import {
   batch,
   event,

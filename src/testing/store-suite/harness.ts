@@ -4,7 +4,7 @@
  * The runner's functions come with the harness, typed by the shape that is used: the suite is part of the published
  * library and imports no test runner. What a store cannot do is a flag here, and the tests of it are then not defined.
  */
-import type { Store, StoreOptions } from "../../store/store.js";
+import type { Store, StoreOptions } from "../../store/contract/store.js";
 
 /** The assertions the suite uses; those of vitest and jest have this shape. */
 export interface Assertions {

@@ -1,5 +1,5 @@
 /** Messages: they arrive in order, wake who is parked, and are never lost between a sender and a run that parks. */
-import type { InboxRow, NewRun, Transition } from "../../store/store.js";
+import type { InboxRow, NewRun, Transition } from "../../store/contract/store.js";
 import {
   batch,
   delay,

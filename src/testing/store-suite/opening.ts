@@ -1,5 +1,5 @@
 /** Opening, migrating (many processes at once, again and again) and closing. */
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/contract/store.js";
 import { batch, event, finish, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

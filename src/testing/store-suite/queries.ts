@@ -1,5 +1,5 @@
 /** Lists of runs: filters, the order, pages, and names that a careless collation or pattern would mix up. */
-import type { NewRun, RunFilter } from "../../store/store.js";
+import type { NewRun, RunFilter } from "../../store/contract/store.js";
 import { batch, delay, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

@@ -1,5 +1,5 @@
 /** The registry of workflows: what is null stays, the rest overwrites. */
-import type { WorkflowRegistration } from "../../store/store.js";
+import type { WorkflowRegistration } from "../../store/contract/store.js";
 import { unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

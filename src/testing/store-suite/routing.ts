@@ -1,5 +1,5 @@
 /** Routes and priorities: a park may change who is asked for a task, and what it goes before. Its run stays as born. */
-import type { Fence, NewRun, Next, Route, Transition } from "../../store/store.js";
+import type { Fence, NewRun, Next, Route, Transition } from "../../store/contract/store.js";
 import { batch, event, letter, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

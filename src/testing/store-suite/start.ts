@@ -1,5 +1,5 @@
 /** Births: what a start writes, when its task becomes due, and children. */
-import type { RunRecord } from "../../store/store.js";
+import type { RunRecord } from "../../store/contract/store.js";
 import { batch, event, finish, newId, newRun, newRuns, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

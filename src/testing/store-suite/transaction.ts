@@ -1,5 +1,5 @@
 /** Transactions: user writes commit with the batch or not at all, on the store's connection and on the caller's own. */
-import type { NewRun } from "../../store/store.js";
+import type { NewRun } from "../../store/contract/store.js";
 import {
   batch,
   event,

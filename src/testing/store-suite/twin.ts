@@ -1,6 +1,7 @@
 /** A store beside the memory store, on one virtual clock: the same is done to both, then both are read and compared. */
+
+import type { Batch, Fence, Mail, NewRun, Route, Store, TaskRecord } from "../../store/contract/store.js";
 import { MemoryStore } from "../../store/memory/index.js";
-import type { Batch, Fence, Mail, NewRun, Route, Store, TaskRecord } from "../../store/store.js";
 import { byId, unique, workerInfo } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

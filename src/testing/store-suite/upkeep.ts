@@ -1,5 +1,5 @@
 /** Upkeep: what is old is found and removed, what waits is counted, queues are paused. */
-import type { Age, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/store.js";
+import type { Age, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/contract/store.js";
 import {
   batch,
   byId,

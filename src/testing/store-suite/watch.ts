@@ -1,5 +1,5 @@
 /** Hints: reasons to look, in this process and, where the store can, in others. They may say too much, not too little. */
-import type { Hint, Store } from "../../store/store.js";
+import type { Hint, Store } from "../../store/contract/store.js";
 import { batch, delay, event, finish, letter, newRun, park, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

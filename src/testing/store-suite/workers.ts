@@ -1,5 +1,5 @@
 /** Workers: epochs, leases, and what becomes of the tasks of one that is gone. Leases run on real time. */
-import type { Fence, Store, WorkerRecord } from "../../store/store.js";
+import type { Fence, Store, WorkerRecord } from "../../store/contract/store.js";
 import {
   batch,
   delay,

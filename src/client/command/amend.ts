@@ -1,0 +1,190 @@
+/**
+ * Commands on a run that no worker owns: decided here, from its log, and written by the client.
+ *
+ * The log is read first. The commit is refused unless the log still ends where it did, so the rows that are read after it
+ * belong to the same state of the run: every commit that changes what they say about a run that has begun also appends.
+ * When a run that has not begun is to begin changes without an event (its parent releases it), and so a client never
+ * writes that.
+ */
+
+import { encode } from "../../core/encoding/codec.js";
+import type { Failure } from "../../core/encoding/error-record.js";
+import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
+import { withHashes } from "../../core/graph/ancestry-hash.js";
+import { dismissChildren, dismissedBy } from "../../core/run/cancel-children.js";
+import { openCompensations } from "../../core/run/compensation.js";
+import { type Command, decide, hasOpenChildren, type Received } from "../../core/run/decide.js";
+import { dataOf, event, type NewEvent } from "../../core/run/event.js";
+import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
+import { mailToParent } from "../../core/run/message.js";
+import { type RunState, statusOf } from "../../core/run/state.js";
+import { isEnding } from "../../core/run/terminal-event.js";
+import { nextDueAt, parkingNote } from "../../core/run/waiting.js";
+import type { Logger } from "../../define/context.js";
+import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
+import { readParents } from "../inspect/run-graph.js";
+import { readWaiting } from "../inspect/run-info.js";
+
+export interface CommandServices {
+  readonly store: Store;
+  readonly log: Logger;
+}
+
+/** Only a worker may write to the log of such a run: it owns the run, or has to take the messages in its inbox first. */
+export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.mail > 0;
+
+/** "lost race": the run was claimed, or written to, between the reads and the commit. Nothing was written. */
+export type Amended = "done" | "lost race" | "lost race before it began";
+
+export async function amendRun(
+  { store, log }: CommandServices,
+  runId: string,
+  commands: readonly Command[],
+): Promise<Amended> {
+  const [command] = commands as [Command];
+  const { state, isDamaged } = await readState(store, runId, command);
+  const isForced = command.type === "cancel" && (command.force === true || isDamaged);
+  const [run, [task], now] = await Promise.all([store.run(runId), store.tasks([runId]), store.now()]);
+  const lost: Amended = state.startedAt === null ? "lost race before it began" : "lost race";
+  if (run === null || task === undefined || isBusy(task)) return lost;
+  const { seq: after, paused: pausedBefore } = state;
+  const mustUndo = openCompensations(state).length > 0;
+  const received = commands.map((one): Received => ({ command: one, at: now, strict: true, idle: true }));
+  // A run that is overdue and has something to undo does not end here: a worker has to undo it first.
+  const decided = decide(state, received, now).filter((one) => !mustUndo || one.type !== "run.failed");
+  const events = await withAncestry(store, run, state, decided);
+  if (command.type === "start" && task.dueAt !== null)
+    throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });
+  if (events.length === 0 && command.type !== "start") return "done";
+  const dismissed = isForced ? dismissChildren(run.id, state) : dismissedBy(run.id, state, events);
+  const isCanceled = events.some((one) => one.type === "run.cancel_requested");
+  if (isCanceled && (isForced || (!hasOpenChildren(state) && !mustUndo))) events.push(canceled(command));
+  for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
+  const { next, toParent } = consequences(run, state, events, command.type === "start");
+  const written = events.filter((one) => !isEnding(one));
+  const none: readonly never[] = [];
+  const transition = {
+    runId: run.id,
+    after,
+    events: written,
+    next,
+    drained: none,
+    starts: none,
+    mail: [...toParent, ...dismissed],
+    release: none,
+    cursors: state.steps !== null ? forgottenCursors(written) : none,
+  };
+  try {
+    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
+    if (result.kind !== "committed") return lost;
+    tellOfCommit(log, run, { ...transition, at: result.at });
+    if (state.paused !== null && state.paused !== pausedBefore) tellOfPause(log, run, state.paused);
+    return "done";
+  } catch (error) {
+    if (await wasWritten(store, run.id, after, written)) return "done";
+    throw error;
+  }
+}
+
+/**
+ * An operator can end a run even when its log is damaged: nothing is undone then, because what there is to undo is not known for
+ * sure. Its children are told as far as the log still names them.
+ */
+async function readState(
+  store: Store,
+  runId: string,
+  command: Command,
+): Promise<{ readonly state: RunState; readonly isDamaged: boolean }> {
+  const log = (await store.logs([runId])).get(runId) ?? [];
+  try {
+    return { state: fold(log), isDamaged: false };
+  } catch (error) {
+    if (command.type !== "cancel") throw error instanceof DamagedDataError ? error.ofRun(runId, repairOrCancel) : error;
+    const [row] = await store.upkeep.audit.runsById([runId]);
+    return { state: foldBeforeDamage(log, row?.lastEvent ?? 0), isDamaged: true };
+  }
+}
+
+const repairOrCancel = "Restore what is missing and resume(), or end the run with cancel().";
+
+/** An output that an operator gave is a link of the ancestry like any other. */
+async function withAncestry(store: Store, run: RunRecord, state: RunState, events: NewEvent[]): Promise<NewEvent[]> {
+  if (state.steps === null || !events.some(({ type }) => type === "step.completed")) return events;
+  return withHashes(events, state, await readParents(store, run, state));
+}
+
+/** When the run comes back to a step that was passed over, the step begins at its beginning. */
+function forgottenCursors(events: readonly NewEvent[]): CursorWrite[] {
+  return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
+}
+
+function canceled(command: Command): NewEvent {
+  const reason = command.type === "cancel" ? command.reason : null;
+  return event("run.canceled", {}, reason === null ? {} : { reason });
+}
+
+/** The answer was lost, not the commit: the log has the very events that were to be written. */
+async function wasWritten(store: Store, runId: string, after: number, events: readonly NewEvent[]): Promise<boolean> {
+  const written = await store.log(runId, { after, limit: events.length });
+  return (
+    written.length === events.length &&
+    events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data)
+  );
+}
+
+function consequences(
+  run: RunRecord,
+  state: RunState,
+  events: readonly NewEvent[],
+  starts: boolean,
+): { next: Next; toParent: Mail[] } {
+  if (state.ending !== null) {
+    const { status } = state.ending;
+    const failure = failureOf(status, events);
+    const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
+    const message = mailToParent(run, status, null, failure);
+    const next: Next = { kind: "finish", status, output: null, error, startedAt: state.startedAt };
+    return { next, toParent: message === null ? [] : [message] };
+  }
+  return { next: state.startedAt === null ? parkUnbegun(state, starts) : park(run, state), toParent: [] };
+}
+
+function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
+  const last = events.at(-1) as NewEvent;
+  if (status === "failed") return dataOf(last, "run.failed").error;
+  const { reason } = dataOf(last, "run.canceled");
+  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
+}
+
+/** With news for its code the run is ready now; otherwise it goes on waiting as it did. */
+function park(run: RunRecord, state: RunState): Next {
+  const seen = readWaiting(run.waiting).news;
+  const hasNews = state.paused === null && (seen < 0 || state.news > seen);
+  return {
+    kind: "park",
+    status: statusOf(state) as "waiting" | "paused",
+    waiting: parkingNote(state, seen),
+    startedAt: null,
+    wakeAt: hasNews ? null : nextDueAt(state),
+    wakeIn: hasNews ? 0 : null,
+  };
+}
+
+/**
+ * A run that has not begun stays due as it is, also while it is paused. When a worker meets it then, the log says that
+ * its time has come (`run.became_due`), and the run begins as soon as it is resumed.
+ */
+function parkUnbegun(state: RunState, starts: boolean): Next {
+  const isPaused = state.paused !== null;
+  const beginsNow = starts || (!isPaused && state.becameDue);
+  return {
+    kind: "park",
+    status: isPaused ? "paused" : "pending",
+    waiting: isPaused ? parkingNote(state, -1) : null,
+    startedAt: null,
+    wakeAt: null,
+    wakeIn: beginsNow ? 0 : null,
+    ...(beginsNow ? {} : { keepsDue: true }),
+  };
+}

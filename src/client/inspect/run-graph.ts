@@ -1,0 +1,184 @@
+/** The graph that a run goes by, for people who inspect, repair and retry it. */
+
+import { GraphError, InvalidInputError, InvalidStateError } from "../../core/errors/errors.js";
+import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
+import {
+  dagAsJson,
+  dagOf,
+  edgesOf,
+  type FrozenDag,
+  type FrozenNode,
+  parentsInDag,
+  parseDag,
+  signDag,
+} from "../../core/graph/frozen-dag.js";
+import { descendantsIn } from "../../core/graph/topological-sort.js";
+import { frozenVersion, jobWorkflow } from "../../core/naming/route.js";
+import { fold } from "../../core/run/fold.js";
+import type { RunState } from "../../core/run/state.js";
+import type { DeclaredNode } from "../../define/definition.js";
+import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
+import { Shapes } from "../operate/shapes.js";
+import { registrationOf } from "../start/registration.js";
+import type { ExecutionInfo } from "./executions.js";
+import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
+
+/** A graph that is built at run time may have thousands of nodes. */
+const namesShown = 20;
+
+/** The frozen graph that a run goes by, if it has one: most have none, and then their logs need not be folded to know. */
+export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
+  const isFrozen = run.version === frozenVersion || log.some(({ type }) => type === "dag.imported");
+  return isFrozen ? dagOf(run, fold(log)) : null;
+}
+
+/** What a node is called: logs go by the ids of frozen graphs. Elsewhere its name is its id. */
+export function nodeName(dag: FrozenDag | null, id: string): string {
+  return dag !== null && Object.hasOwn(dag.nodes, id) ? (dag.nodes[id] as FrozenNode).name : id;
+}
+
+/** Reads what a run goes by: its own frozen graph, or what its code has declared. */
+export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {
+  const state = fold((await store.logs([run.id])).get(run.id) ?? []);
+  const known = await store.workflow(run.workflow);
+  return new RunGraph(run, state, dagOf(run, state), known === null ? null : registrationOf(known).nodes);
+}
+
+/** What each node of a run comes after, by the graph or the steps that it was last executed with. */
+export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<ParentsOf> {
+  const dag = dagOf(run, state);
+  if (dag !== null) return parentsInDag(dag);
+  const [inForce] = (await Shapes.read(store)).possibleParents(run.workflow, state).inForce;
+  return inForce ?? (() => null);
+}
+
+export class RunGraph {
+  readonly #run: RunRecord;
+  readonly #state: RunState;
+  readonly #dag: FrozenDag | null;
+  readonly #declared: readonly DeclaredNode[] | null;
+
+  constructor(run: RunRecord, state: RunState, dag: FrozenDag | null, declared: readonly DeclaredNode[] | null) {
+    this.#run = run;
+    this.#state = state;
+    this.#dag = dag;
+    this.#declared = declared;
+  }
+
+  /** All that is planned, and how far the run is with each. Of a function, whose plan nobody knows: what it has come to. */
+  nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
+    if (this.#dag === null) return nodesOf(this.#declared?.map(planned) ?? seenIn(executions), executions);
+    const { nodes } = this.#dag;
+    const frozen = Object.entries(nodes).map(
+      ([id, { name, job, depends_on }]): PlannedNode => ({
+        id,
+        name,
+        kind: job === undefined ? "step" : "job",
+        job: job ?? null,
+        after: depends_on.map((before) => nodes[before]?.name ?? before),
+      }),
+    );
+    return nodesOf(frozen, executions);
+  }
+
+  exported(): string {
+    return dagAsJson(this.#dag ?? this.#frozenNow());
+  }
+
+  /** As if what the code declares now had been frozen when the run was born. */
+  #frozenNow(): FrozenDag {
+    if (this.#declared === null)
+      throw new InvalidStateError(`Run ${this.#run.id} has no graph: its steps are found out as its code runs.`);
+    const nodes = Object.fromEntries(
+      this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
+        // Not the arguments: they may be a function, and without them the node stays a step of its class.
+        return [name, { name, ...(job === undefined ? {} : { job }), depends_on: after }];
+      }),
+    );
+    return signDag(nodes, new Date(this.#run.createdAt));
+  }
+
+  /** The id of a node that was given by its id or its name. */
+  idOf(node: string): string {
+    if (this.#dag === null) return node;
+    if (Object.hasOwn(this.#dag.nodes, node)) return node;
+    const found = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
+    if (found !== undefined) return found[0];
+    throw this.#noNode(
+      node,
+      Object.values(this.#dag.nodes).map(({ name }) => name),
+    );
+  }
+
+  /** A refusal in the words of whoever asked: nodes by their names. */
+  byNames(error: unknown): unknown {
+    if (!(error instanceof InvalidStateError) || this.#dag === null) return error;
+    const message = error.message.replace(/"(n_[0-9a-f]+)"/g, (quoted, id: string) => {
+      const name = this.#dag?.nodes[id]?.name;
+      return name === undefined ? quoted : `"${name}"`;
+    });
+    return new InvalidStateError(message, { runId: this.#run.id, status: this.#run.status });
+  }
+
+  descendantsOf(node: string): string[] {
+    if (this.#dag !== null) return descendantsIn(edgesOf(this.#dag.nodes), node);
+    const declared = this.#declared;
+    if (declared === null)
+      throw new InvalidStateError(
+        `Run ${this.#run.id} has no nodes that can be tried again: its steps are found out as its code runs. ` +
+          "If it is paused, resume it; if it has failed, retry it.",
+        { runId: this.#run.id, status: this.#run.status },
+      );
+    const names = declared.map(({ name }) => name);
+    if (!names.includes(node)) throw this.#noNode(node, names);
+    return descendantsIn(
+      declared.map(({ name, after }) => [name, after]),
+      node,
+    );
+  }
+
+  #noNode(node: string, names: readonly string[]): InvalidInputError {
+    const shown = names.slice(0, namesShown).map((name) => `"${name}"`);
+    const more = names.length > namesShown ? ` and ${names.length - namesShown} more` : "";
+    return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shown.join(", ")}${more}.`);
+  }
+
+  /** What may be put in the place of its graph: what is done stays as it was done. */
+  async imported(store: Store, json: unknown): Promise<FrozenDag> {
+    const dag = parseDag(this.#run.workflow, json);
+    const old = this.#dag ?? this.#frozenNow();
+    const declared = new Map(this.#declared?.map(({ name, job }) => [name, job]));
+    for (const [id, node] of Object.entries(old.nodes)) {
+      const op = this.#state.ops.get(id);
+      if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
+      const kept = dag.nodes[id];
+      const what = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "begun"}`;
+      if (kept === undefined) throw new GraphError(`${what}; it must stay in the graph.`, { nodes: [node.name] });
+      if (String([...kept.depends_on].sort()) !== String([...node.depends_on].sort()))
+        throw new GraphError(`${what}; what it depends on must stay as it was.`, { nodes: [node.name] });
+    }
+    const jobs = new Set<string>();
+    for (const [id, { name, job }] of Object.entries(dag.nodes)) {
+      const op = this.#state.ops.get(id);
+      if (op?.kind === "step" && op.phase === "completed") continue;
+      if (job !== undefined) {
+        if (declared.get(name) !== job) jobs.add(job);
+      } else if (!declared.has(name))
+        throw new GraphError(`Node "${name}" (${id}) names no job, and its workflow has no step of that name.`, {
+          nodes: [name],
+        });
+    }
+    for (const job of jobs) {
+      if ((await store.workflow(jobWorkflow(job))) === null)
+        throw new GraphError(`No worker has ever had the job "${job}".`, { nodes: nodesWith(dag, job) });
+    }
+    return dag;
+  }
+}
+
+function planned({ job, ...node }: DeclaredNode): PlannedNode {
+  return job === undefined ? node : { ...node, kind: "job", job };
+}
+
+const nodesWith = (dag: FrozenDag, job: string) =>
+  Object.values(dag.nodes).flatMap((node) => (node.job === job ? [node.name] : []));

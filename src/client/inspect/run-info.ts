@@ -1,0 +1,166 @@
+/** A run as its users see it: rows with their payloads decoded. */
+import { decode } from "../../core/encoding/codec.js";
+import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
+import { DamagedDataError } from "../../core/errors/errors.js";
+import { executionId } from "../../core/naming/ids.js";
+import { frozenVersion } from "../../core/naming/route.js";
+import type { Waiting } from "../../core/run/waiting.js";
+import type { RunRecord, RunStatus } from "../../store/contract/store.js";
+import { type DamagedField, damagedColumn, decodeColumn } from "./damage.js";
+
+export interface RunInfo<Input = unknown, Output = unknown> {
+  readonly id: string;
+  readonly workflow: string;
+  readonly version: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: RunStatus;
+  readonly hero: { readonly type: string; readonly id: string } | null;
+  readonly input: Input;
+  readonly output: Output | null;
+  /** Why it failed, or why it was canceled if a reason was given. */
+  readonly error: Error | null;
+  readonly tags: readonly string[];
+  readonly idempotencyKey: string | null;
+  readonly parentId: string | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly pausedAt: Date | null;
+  readonly canceledAt: Date | null;
+  /**
+   * Of a workflow class that is a chain of steps: the step that the run is at or comes to next, and the id of its execution.
+   * Lists do not know it of runs that have not begun, or are being executed.
+   */
+  readonly currentStep: string | null;
+  readonly currentExecution: string | null;
+  /** What a parked run waits for. */
+  readonly waitingFor: readonly Waiting[];
+  /** Why it is paused, while it is. */
+  readonly pauseReason: string | null;
+  /** Of a run that is due and that nobody executes: why, as far as `get()` could find out. */
+  readonly explanation: string | null;
+  /**
+   * In a list: what of its row could not be read, which is null or empty here. Empty for every sound run. Reading such a
+   * run alone throws the first of these errors.
+   */
+  readonly damaged: readonly DamagedField[];
+}
+
+type Position = { readonly name: string; readonly attempt: number } | null;
+
+/** @param at the step that the run is at, if its row does not know */
+export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> {
+  const damaged: DamagedField[] = [];
+  const read = <T>(field: string, work: () => T, instead: T): T => {
+    try {
+      return work();
+    } catch (error) {
+      damaged.push({ field, error: error as DamagedDataError });
+      return instead;
+    }
+  };
+  read("status", () => checkRow(run), undefined);
+  const note = read("waitingFor", () => noteOf(run), nothingNoted);
+  const isParked = run.status === "waiting" || run.status === "paused";
+  const step = (isParked ? note.step : undefined) ?? at;
+  return {
+    id: run.id,
+    workflow: run.workflow,
+    version: run.version === frozenVersion ? "" : run.version,
+    queue: run.queue,
+    priority: run.priority,
+    status: run.status,
+    hero: run.heroType === null || run.heroId === null ? null : { type: run.heroType, id: run.heroId },
+    input: read("input", () => decodeColumn(run, "input"), null),
+    output: read("output", () => decodeColumn(run, "output"), null),
+    error: read("error", () => errorOf(run), null),
+    tags: run.tags,
+    idempotencyKey: run.startKey,
+    parentId: run.parentId,
+    createdAt: new Date(run.createdAt),
+    startedAt: run.startedAt === null ? null : new Date(run.startedAt),
+    finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
+    pausedAt: run.status === "paused" && note.pausedAt !== undefined ? new Date(note.pausedAt) : null,
+    canceledAt: run.status === "canceled" && run.finishedAt !== null ? new Date(run.finishedAt) : null,
+    currentStep: step?.name ?? null,
+    currentExecution: step === null ? null : executionId(run.id, step.name, step.attempt),
+    waitingFor: note.for,
+    pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
+    explanation: null,
+    damaged: damaged.length === 0 ? undamaged : damaged.map((one) => ({ ...one, field: fieldOf(one) })),
+  };
+}
+
+const undamaged: readonly DamagedField[] = [];
+
+/** The row says which column the store could not read. */
+const fieldOf = ({ field, error }: DamagedField): string => (field === "status" ? error.column : field);
+
+function checkRow({ id, damage }: RunRecord): void {
+  if (damage !== undefined) throw new DamagedDataError({ runId: id, ...damage });
+}
+
+/** @throws DamagedDataError when something of the run's row could not be read */
+export function soundInfo<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
+  const [first] = info.damaged;
+  if (first !== undefined) throw first.error;
+  return info;
+}
+
+export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
+  if (run.error === null) return null;
+  try {
+    return reviveFailure(decode(run.error) as Failure);
+  } catch (error) {
+    throw damagedColumn(run.id, "error", error);
+  }
+}
+
+/** What the worker that parked the run noted about it. */
+export interface WaitingNote {
+  /** How much news its code had seen; -1 when it was interrupted in the middle. */
+  readonly news: number;
+  /** How many events its log had. */
+  readonly seq?: number;
+  readonly for: readonly Waiting[];
+  /** Why it is paused. */
+  readonly paused?: string;
+  readonly pausedAt?: number;
+  /** The declared step that it is at. */
+  readonly step?: { readonly name: string; readonly attempt: number };
+}
+
+const nothingNoted: WaitingNote = { news: -1, for: [] };
+
+/** What cannot be read counts as not noted: the code is run then, which is always right. */
+export function readWaiting(text: string | null): WaitingNote {
+  try {
+    return parseNote(text);
+  } catch {
+    return nothingNoted;
+  }
+}
+
+/** @throws DamagedDataError when it cannot be read */
+export function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
+  try {
+    return parseNote(run.waiting);
+  } catch (error) {
+    throw damagedColumn(run.id, "waiting", error);
+  }
+}
+
+function parseNote(text: string | null): WaitingNote {
+  if (text === null) return nothingNoted;
+  const note: unknown = JSON.parse(text);
+  // Of a run that has ended: how many events its log has.
+  if (typeof note === "number") return { ...nothingNoted, seq: note };
+  if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
+  const read = { ...nothingNoted, ...(note as Partial<WaitingNote>) };
+  const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);
+  if (!isSound) throw new TypeError("it does not say what the run waits for");
+  return read;
+}
+
+const isKnownWaiting = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;

@@ -1,0 +1,123 @@
+/** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
+import { WorkflowNotFoundError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { graphRoute } from "../../core/naming/route.js";
+import type { RunSample, RunStatus, Store } from "../../store/contract/store.js";
+import { instant } from "../start/new-run.js";
+import { routesOf } from "../start/registration.js";
+import { type Load, loadOf, pauseOf, type QueueInfo, workersOf } from "./queues.js";
+import { healthOf, type WorkerHealth } from "./workers.js";
+
+export interface MetricsOptions {
+  /** Of runs that were started since then; default: during the last day. */
+  readonly since?: Date | number;
+}
+
+const metricsOptions = new Set<string>(["since"] satisfies (keyof MetricsOptions)[]);
+
+/** In milliseconds; null if there is nothing to measure. A percentile is one of the values, the smallest that is enough. */
+export interface Distribution {
+  readonly mean: number | null;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+export interface WorkflowMetrics {
+  readonly workflow: string;
+  readonly since: Date;
+  /** There were more runs than are looked at: these are the newest 10,000, since the start of the oldest of them. */
+  readonly truncated: boolean;
+  readonly runs: Readonly<Record<RunStatus | "total" | "active", number>>;
+  /** Completed, of those that completed or failed; null if there are none. */
+  readonly successRate: number | null;
+  /** From beginning to end, of those that completed: whatever they waited for is in it. */
+  readonly durations: Distribution;
+  /** From start to beginning. Of a run that was planned for later, that includes the time until then. */
+  readonly waits: Distribution;
+  /** Its own runs in its queue and in those of its steps. */
+  readonly queue: Load & Pick<QueueInfo, "name" | "paused">;
+  /** The workers that have it, also those that are gone. */
+  readonly workers: readonly WorkerHealth[];
+}
+
+const mostSamples = 10_000;
+const dayMs = 86_400_000;
+
+export async function metricsOf(
+  store: Store,
+  workflow: string,
+  options: MetricsOptions = {},
+): Promise<WorkflowMetrics> {
+  checkOptions("metrics()", options, metricsOptions);
+  const now = await store.now();
+  const since = options.since === undefined ? now - dayMs : instant("since", options.since);
+  const [record, found] = await Promise.all([
+    store.workflow(workflow),
+    store.upkeep.samples(workflow, { since, limit: mostSamples + 1 }),
+  ]);
+  // Graphs that are built at run time have runs, but are not registered. All of them wait in one line.
+  if (record === null && found.length === 0) throw new WorkflowNotFoundError(workflow);
+  const routes = record === null ? [{ route: graphRoute, queue: workflow }] : routesOf(record);
+  const samples = found.slice(0, mostSamples);
+  const truncated = found.length > mostSamples;
+  return {
+    workflow,
+    since: new Date(truncated ? (samples.at(-1)?.createdAt ?? since) : since),
+    truncated,
+    ...summary(samples),
+    ...(await surroundings(store, routes, now)),
+  };
+}
+
+function summary(samples: readonly RunSample[]): Pick<WorkflowMetrics, "runs" | "successRate" | "durations" | "waits"> {
+  const runs = { total: samples.length, active: 0, pending: 0, running: 0, waiting: 0, paused: 0 };
+  const counts: Record<RunStatus | "total" | "active", number> = { ...runs, completed: 0, failed: 0, canceled: 0 };
+  const durations: number[] = [];
+  const waits: number[] = [];
+  for (const { status, createdAt, startedAt, finishedAt } of samples) {
+    // A damaged row may have a status that does not exist: it counts in the total alone.
+    if (Object.hasOwn(counts, status)) counts[status] += 1;
+    if (finishedAt === null) counts.active += 1;
+    if (startedAt !== null) waits.push(startedAt - createdAt);
+    if (status === "completed" && finishedAt !== null) durations.push(finishedAt - (startedAt ?? createdAt));
+  }
+  const decided = counts.completed + counts.failed;
+  return {
+    runs: counts,
+    successRate: decided === 0 ? null : counts.completed / decided,
+    durations: distributionOf(durations),
+    waits: distributionOf(waits),
+  };
+}
+
+function distributionOf(values: number[]): Distribution {
+  if (values.length === 0) return { mean: null, p50: null, p95: null, p99: null };
+  const sorted = values.sort((a, b) => a - b);
+  const percentile = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number;
+  const sum = sorted.reduce((total, value) => total + value, 0);
+  return { mean: sum / sorted.length, p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) };
+}
+
+async function surroundings(
+  store: Store,
+  routes: readonly { readonly route: string; readonly queue: string }[],
+  now: number,
+): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
+  const [backlog, executing, paused, workers] = await Promise.all([
+    store.upkeep.backlog(),
+    store.upkeep.executing(),
+    store.upkeep.pausedQueues(),
+    store.workers(),
+  ]);
+  const own = new Set(routes.map(({ route }) => route));
+  const name = routes[0]?.queue as string;
+  return {
+    queue: {
+      name,
+      ...loadOf(own, { backlog, executing, now }),
+      paused: pauseOf(paused.find((one) => one.name === name)),
+    },
+    workers: workersOf(own, workers).map((worker) => healthOf(worker, now)),
+  };
+}

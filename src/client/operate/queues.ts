@@ -1,0 +1,124 @@
+/** The queues: which workflows are in them, what waits there, who works for them, and whether somebody has paused them. */
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkName, checkReason } from "../../core/naming/names.js";
+import { heardOf } from "../../store/contract/live-workers.js";
+import type {
+  Backlog,
+  Executing,
+  PausedQueue,
+  Store,
+  WorkerRecord,
+  WorkflowRecord,
+} from "../../store/contract/store.js";
+import { routesOf } from "../start/registration.js";
+import { isShape } from "./shapes.js";
+
+export interface QueueInfo {
+  readonly name: string;
+  /** Workflows that are in it, or that have steps in it. */
+  readonly workflows: readonly string[];
+  /** Runs that are due and that nobody executes. */
+  readonly depth: number;
+  /** For how long the first of them has been due; null if there are none. */
+  readonly oldestAgeMs: number | null;
+  /** Runs that are being executed. */
+  readonly executing: number;
+  /** The names of the live workers that take runs from it, or would if it were not paused. */
+  readonly workers: readonly string[];
+  readonly paused: { readonly at: Date; readonly reason: string | null } | null;
+}
+
+export async function listQueues(store: Store): Promise<QueueInfo[]> {
+  const [workflows, paused, backlog, executing, workers, now] = await Promise.all([
+    store.upkeep.workflows(),
+    store.upkeep.pausedQueues(),
+    store.upkeep.backlog(),
+    store.upkeep.executing(),
+    heardOf(store),
+    store.now(),
+  ]);
+  const queues = queuesOf(workflows);
+  // One that is paused is shown even if nothing is in it any more: somebody may wonder.
+  for (const { name } of paused) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
+  return [...queues]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { workflows: names, routes }]) => ({
+      name,
+      workflows: [...new Set(names)].sort(),
+      ...loadOf(routes, { backlog, executing, now }),
+      workers: workersOf(routes, workers).map((worker) => worker.name),
+      paused: pauseOf(paused.find((one) => one.name === name)),
+    }));
+}
+
+interface Queue {
+  readonly workflows: string[];
+  readonly routes: Set<string>;
+}
+
+function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, Queue> {
+  const queues = new Map<string, Queue>();
+  for (const workflow of workflows) {
+    if (isShape(workflow)) continue;
+    for (const { queue, route } of routesOf(workflow)) {
+      const known = queues.get(queue) ?? { workflows: [], routes: new Set() };
+      known.workflows.push(workflow.name);
+      known.routes.add(route);
+      queues.set(queue, known);
+    }
+  }
+  return queues;
+}
+
+export interface Load {
+  readonly depth: number;
+  readonly oldestAgeMs: number | null;
+  readonly executing: number;
+}
+
+/** What waits and what is executed on these routes, of all versions. */
+export function loadOf(
+  routes: ReadonlySet<string>,
+  all: { readonly backlog: readonly Backlog[]; readonly executing: readonly Executing[]; readonly now: number },
+): Load {
+  const due = all.backlog.filter(({ route }) => routes.has(route));
+  const owned = all.executing.filter(({ route }) => routes.has(route));
+  const oldest = Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
+  return {
+    depth: due.reduce((sum, one) => sum + one.due, 0),
+    oldestAgeMs: due.length === 0 ? null : Math.max(0, all.now - oldest),
+    executing: owned.reduce((sum, one) => sum + one.owned, 0),
+  };
+}
+
+export const workersOf = (routes: ReadonlySet<string>, workers: readonly WorkerRecord[]): WorkerRecord[] =>
+  workers.filter((worker) => worker.routes.some(({ workflow }) => routes.has(workflow)));
+
+export const pauseOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
+  paused === undefined ? null : { at: new Date(paused.pausedAt), reason: paused.reason };
+
+/** A name that no workflow has is a slip of the pen: whoever pauses a queue wants something to stop. */
+export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
+  checkName("queue", name);
+  // PostgreSQL has no text with a NUL in it.
+  const checked = checkReason(reason)?.replaceAll("\u0000", "") ?? null;
+  const known = [...queuesOf(await store.upkeep.workflows()).keys()].sort();
+  if (!known.includes(name)) {
+    const list = known.length === 0 ? "there are none yet" : `there are ${known.map((one) => `"${one}"`).join(", ")}`;
+    throw new InvalidInputError(`There is no queue "${name}"; ${list}.`);
+  }
+  await store.upkeep.pauseQueue(name, checked);
+}
+
+export async function resumeQueue(store: Store, name: string): Promise<void> {
+  await store.upkeep.resumeQueue(checkName("queue", name));
+}
+
+/** The queue that a task of this route is in, if it is paused. */
+export async function pausedQueueOf(store: Store, workflow: string, route: string): Promise<PausedQueue | null> {
+  const paused = await store.upkeep.pausedQueues();
+  if (paused.length === 0) return null;
+  const record = await store.workflow(workflow);
+  const queue = record === null ? undefined : routesOf(record).find((one) => one.route === route)?.queue;
+  return paused.find(({ name }) => name === queue) ?? null;
+}

@@ -1,0 +1,189 @@
+/** Compares one run's row and task with its log. The log is the truth. */
+import { decode } from "../../core/encoding/codec.js";
+import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
+import { childRunId } from "../../core/naming/ids.js";
+import { dataOf } from "../../core/run/event.js";
+import { callerNode } from "../../core/run/lineage.js";
+import { readMail } from "../../core/run/message.js";
+import { type RunState, statusOf } from "../../core/run/state.js";
+import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../../store/contract/store.js";
+import { damagedColumn, foldLog, messageOf } from "../inspect/damage.js";
+import { noteOf, readWaiting } from "../inspect/run-info.js";
+import { Findings } from "./difference.js";
+import type { Shapes } from "./shapes.js";
+import { checkAncestry } from "./verify-ancestry.js";
+import { checkTask } from "./verify-task.js";
+
+/** All that is stored of a run, read while it did not move. */
+export interface StoredRun {
+  readonly row: AuditedRun;
+  readonly run: RunRecord;
+  /** With its end, if it has one. */
+  readonly log: readonly StoredEvent[];
+  readonly inbox: readonly InboxRow[];
+  /** Of the workers that are marked as live, by id. */
+  readonly epochs: ReadonlyMap<string, number>;
+  /** What the steps of workflows come after, or came after once. */
+  readonly shapes: Shapes;
+}
+
+export interface Examined {
+  readonly findings: Findings;
+  /** null when the log cannot be folded. */
+  readonly state: RunState | null;
+  /** Hashes that could not be computed again. */
+  readonly unchecked: number;
+}
+
+export function examineRun(stored: StoredRun): Examined {
+  const findings = new Findings(stored.row.id);
+  checkReadable(stored, findings);
+  const state = foldOf(stored, findings);
+  checkKeys(stored.row, findings);
+  if (stored.row.finishedAt === null) checkOpen(stored, state, findings);
+  else checkEnded(stored, findings);
+  const unchecked = state === null ? 0 : checkLog(stored, state, findings);
+  return { findings, state, unchecked };
+}
+
+/** Everything that was encoded must be decodable, whether or not anything has to look at it. */
+function checkReadable({ run, log, inbox }: StoredRun, findings: Findings): void {
+  const { id } = run;
+  const read = (what: string, work: () => unknown, says: object) => {
+    try {
+      work();
+    } catch (error) {
+      findings.add("row.unreadable", `has ${what} that cannot be read: ${messageOf(error)}`, says);
+    }
+  };
+  for (const column of ["input", "output", "error"] as const) {
+    const text = run[column];
+    if (text !== null) read(`an ${column}`, () => decode(text), { table: column });
+  }
+  read("a note about its waiting", () => noteOf(run), { table: "waiting" });
+  const { damage } = run;
+  if (damage !== undefined)
+    findings.add("row.unreadable", `has a column "${damage.column}" that cannot be read: ${damage.problem}.`, {
+      table: damage.column,
+    });
+  for (const row of inbox) read(`a message (${row.id})`, () => readMail(row), { table: `inbox ${row.id}` });
+  for (const { seq, data } of log) {
+    try {
+      if (data !== null) decode(data);
+    } catch (error) {
+      const { message } = damagedColumn(id, `event ${seq}`, error);
+      findings.add("log.unreadable", `has an event that cannot be read: ${message}`, { log: seq });
+      return;
+    }
+  }
+}
+
+function foldOf({ row, log }: StoredRun, findings: Findings): RunState | null {
+  try {
+    return foldLog(row.id, log);
+  } catch (error) {
+    const seq = error instanceof PawlError ? (error as DamagedDataError).event : undefined;
+    if (!findings.found.some(({ kind }) => kind === "log.unreadable"))
+      findings.add("log.unreadable", `has a log that cannot be folded: ${messageOf(error)}`, { log: seq ?? null });
+    return null;
+  }
+}
+
+function checkKeys(row: AuditedRun, findings: Findings): void {
+  const { id, workflow, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex, finishedAt } = row;
+  const key = heroType === null ? null : JSON.stringify([workflow, heroType, heroId]);
+  if (heroKey !== null && finishedAt !== null)
+    findings.add("run.hero_key", "has ended but keeps its hero's key: no other run may start.", { table: heroKey });
+  else if (heroKey !== null && heroKey !== key)
+    findings.add("run.hero_key", "keeps the key of another hero than its own.", { log: key, table: heroKey });
+  if (parentId === null) {
+    // A retry names only the run that it goes on for.
+    const isAlone = parentNode === null || callerNode(parentNode) === "";
+    if (!isAlone || parentIndex !== null)
+      findings.add("run.parent", "names the call of a parent that it does not have.", { table: parentNode });
+    return;
+  }
+  if (startKey !== null)
+    findings.add("run.start_key", "is a child and has an idempotency key, which no child has.", { table: startKey });
+  if (parentNode === null || id !== childRunId(parentId, callerNode(parentNode), parentIndex ?? 0))
+    findings.add("run.parent", `names run ${parentId} as its parent, but its id was made for another place.`, {
+      table: { parentId, parentNode, parentIndex },
+    });
+}
+
+const active = new Set(["pending", "waiting", "paused"]);
+
+function checkOpen(stored: StoredRun, state: RunState | null, findings: Findings): void {
+  const { row, run } = stored;
+  if (!active.has(row.status) && run.damage?.column !== "status")
+    findings.add("run.status", `is ${row.status} but has no time of its end.`, {
+      log: state === null ? null : statusOf(state),
+      table: row.status,
+    });
+  if (row.task === null) return findings.add("task.missing", "has not ended but has no task: no worker finds it.");
+  checkTask(stored, row.task, state, findings);
+}
+
+/** The end of a run is in its row alone. It must make sense in itself, and nothing may have happened after it. */
+function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
+  const { status, finishedAt } = row;
+  if (active.has(status)) findings.add("run.status", `is ${status} but has a time of its end.`, { table: status });
+  if (row.task !== null)
+    findings.add("task.left_over", `has ended (${status}) but still has a task.`, { log: status, table: row.task });
+  const { seq } = readWaiting(run.waiting);
+  // The last event is made from the row: it is not one of those that were counted.
+  const events = log.length - 1;
+  if (seq !== undefined && seq !== events)
+    findings.add("log.short", `had ${seq} events when it ended, and its log has ${events}.`, {
+      log: events,
+      table: seq,
+    });
+  const lastAt = log.at(-2)?.at;
+  if (lastAt !== undefined && lastAt > (finishedAt as number))
+    findings.add("run.finished_at", "ended before the last event of its log.", { log: lastAt, table: finishedAt });
+  if ((run.output !== null) !== (status === "completed") && !active.has(status))
+    findings.add("run.output", `is ${status} but has ${run.output === null ? "no" : "an"} output.`, { log: status });
+  checkError(run, status, findings);
+}
+
+function checkError(run: RunRecord, status: string, findings: Findings): void {
+  const name = errorName(run.error);
+  if (status === "completed" && run.error !== null)
+    findings.add("run.error", "is completed but has an error.", { log: status, table: name });
+  if (status === "failed" && run.error === null) findings.add("run.error", "has failed but has no error.");
+  if (status === "canceled" && run.error !== null && name !== "RunCanceledError")
+    findings.add("run.error", "is canceled but has the error of a run that failed.", { log: status, table: name });
+}
+
+function errorName(text: string | null): unknown {
+  try {
+    return text === null ? null : (decode(text) as { readonly name?: unknown }).name;
+  } catch {
+    return "RunCanceledError";
+  }
+}
+
+/** @returns how many hashes could not be computed again */
+function checkLog({ row, run, log, shapes }: StoredRun, state: RunState, findings: Findings): number {
+  if (row.finishedAt !== null) findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
+  const keys = new Set<string>();
+  for (const one of log) {
+    const { key } = one.type === "signal.received" ? dataOf(one, "signal.received") : { key: undefined };
+    if (key === undefined) continue;
+    if (keys.has(key))
+      findings.add("log.doubled_signal_key", `has received the signal with the key "${key}" twice.`, { log: one.seq });
+    keys.add(key);
+  }
+  try {
+    const { wrong, unchecked } = checkAncestry(run, log, shapes);
+    for (const { node, expected, actual } of wrong)
+      findings.add("log.ancestry", `has another ancestry hash for node "${node}" than its log gives.`, {
+        log: expected,
+        table: actual,
+      });
+    return unchecked;
+  } catch (error) {
+    findings.add("row.unreadable", `has a graph that cannot be read: ${messageOf(error)}`, { table: "input" });
+    return 0;
+  }
+}

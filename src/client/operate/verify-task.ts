@@ -1,0 +1,95 @@
+/**
+ * Compares a task with the log of its run, and holds it to the rule that nothing is lost: every open task is due, owned,
+ * or waits for something that its log names.
+ */
+import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { type RunState, statusOf } from "../../core/run/state.js";
+import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
+import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
+import { readWaiting, type WaitingNote } from "../inspect/run-info.js";
+import type { Findings } from "./difference.js";
+import type { StoredRun } from "./verify-run.js";
+
+export function checkTask(stored: StoredRun, task: AuditedTask, state: RunState | null, findings: Findings): void {
+  const { row } = stored;
+  checkRow(row, task, findings);
+  checkOwner(stored, task, findings);
+  if (task.mail !== row.inboxRows)
+    findings.add("task.mail", `counts ${task.mail} messages, and its inbox has ${row.inboxRows}.`, {
+      log: row.inboxRows,
+      table: task.mail,
+    });
+  if (row.inboxRows > 0 && task.state === "parked")
+    findings.add("task.stuck", "has messages in its inbox and is parked: no worker looks at them.", { table: task });
+  if (state !== null) checkProgress(stored, task, state, findings);
+}
+
+function checkRow(row: AuditedRun, task: AuditedTask, findings: Findings): void {
+  const wrong = (text: string) => findings.add("task.state", text, { table: task });
+  if (task.state === null) wrong("has a task in a state that does not exist.");
+  if (task.state === "ready" && task.dueAt === null) wrong("has a task that is ready but not due.");
+  if (task.state === "owned" && (task.owner === null || task.epoch === null)) wrong("is owned by no worker.");
+  if (task.state !== "owned" && task.owner !== null) wrong("names an owner but is not owned.");
+  const isOfWorkflow = task.route === row.workflow || task.route === graphRoute || task.route.includes("\t");
+  if (!isOfWorkflow || task.version !== row.version)
+    findings.add("task.route", "has a task of another workflow or version: only workers that lack it look for it.", {
+      log: { workflow: row.workflow, version: row.version },
+      table: { route: task.route, version: task.version },
+    });
+}
+
+function checkOwner({ epochs }: StoredRun, task: AuditedTask, findings: Findings): void {
+  if (task.state !== "owned" || task.owner === null) return;
+  const epoch = epochs.get(task.owner);
+  if (epoch === task.epoch) return;
+  const why = epoch === undefined ? "which is dead or unknown" : `whose epoch is ${epoch} by now`;
+  findings.add("task.owner", `belongs to worker ${task.owner} (epoch ${task.epoch}), ${why}: no worker takes it.`, {
+    log: epoch ?? null,
+    table: { owner: task.owner, epoch: task.epoch },
+  });
+}
+
+function checkProgress({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
+  const note = readWaiting(run.waiting);
+  // What an owner did since it was claimed is in the log alone until it parks the run, also if the owner died.
+  const isSettled = task.state !== "owned" && task.deliveries === 0;
+  if (note.seq !== undefined && (state.seq < note.seq || (isSettled && state.seq > note.seq)))
+    findings.add("log.short", `had ${note.seq} events when it was parked, and its log has ${state.seq}.`, {
+      log: state.seq,
+      table: note.seq,
+    });
+  if (!isSettled) return;
+  if (row.status !== statusOf(state)) findings.compare("run.status", "status", statusOf(state), row.status);
+  findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
+  if (task.mail > 0) return;
+  if (state.startedAt === null) checkUnbegun(row, task, state, findings);
+  else checkParked(run.waiting, note, task, state, findings);
+}
+
+/** One that has not begun keeps the time that it was planned for, also while it is paused; without one, something has to let it go. */
+function checkUnbegun(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
+  if (task.dueAt !== null || isHeld(row) || (state.paused !== null && state.becameDue)) return;
+  findings.add("task.stuck", "has not begun, is not due, and nothing will let it begin.", { table: task });
+}
+
+/** A graph is stored to be started later. A child of a map waits until its parent lets it go: see `verify-family.ts`. */
+const isHeld = ({ version, parentId, parentIndex }: AuditedRun) =>
+  parentId === null ? version === frozenVersion : parentIndex !== null && parentIndex >= 0;
+
+function checkParked(
+  waiting: string | null,
+  note: WaitingNote,
+  task: AuditedTask,
+  state: RunState,
+  findings: Findings,
+): void {
+  const hasNews = note.news < state.news;
+  const isWaiting = waitingFor(state);
+  if (waiting === null) findings.add("run.waiting", "is parked without a note of what it waits for.");
+  else findings.compare("run.waiting", "note of what it waits for", isWaiting, note.for);
+  if (task.state === "ready" && hasNews) return;
+  findings.compare("task.due", "due time", nextDueAt(state), task.dueAt);
+  if (state.paused !== null || task.state === "ready" || task.dueAt !== null) return;
+  if (isWaiting.length === 0)
+    findings.add("task.stuck", "is parked, not due, and waits for nothing that its log names.", { table: task });
+}

@@ -1,0 +1,76 @@
+/** Workers as people see them: where they are, whether they were heard of lately, what they can execute. */
+import { frozenVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
+import { isHeardOf } from "../../store/contract/live-workers.js";
+import type { Route, WorkerRecord } from "../../store/contract/store.js";
+
+export interface WorkerHealth {
+  readonly id: string;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  /** On which its process can be asked how it is, if it said so. */
+  readonly port: number | null;
+  /** It was heard of lately. */
+  readonly live: boolean;
+  readonly startedAt: Date;
+  /** When it was last heard of. */
+  readonly beatAt: Date;
+  /** How long it may be silent before others take its runs. */
+  readonly leaseMs: number;
+  /** Runs that it executes, of all its workflows. */
+  readonly executing: number;
+  readonly workflows: readonly { readonly name: string; readonly version: string }[];
+  readonly jobs: readonly string[];
+  /** It takes care of graphs that were built at run time. */
+  readonly graphs: boolean;
+}
+
+export function healthOf(worker: WorkerRecord, now: number): WorkerHealth {
+  const { id, name, host, pid, port, startedAt, beatAt, leaseMs, owned, routes } = worker;
+  return {
+    id,
+    name,
+    host,
+    pid,
+    port,
+    live: isHeardOf(worker, now),
+    startedAt: new Date(startedAt),
+    beatAt: new Date(beatAt),
+    leaseMs,
+    executing: owned,
+    ...servedBy(routes),
+  };
+}
+
+type Served = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
+
+const jobMark = jobWorkflow("");
+
+/** The routes that claims know are more than the workflows and jobs that somebody wrote. */
+export function servedBy(routes: readonly Route[]): Served {
+  const graphs = routes.some(({ workflow }) => workflow === graphRoute);
+  const isOfJob = ({ workflow }: Route) => graphs && workflow.startsWith(jobMark);
+  const workflows = new Map<string, { readonly name: string; readonly version: string }>();
+  for (const route of routes) {
+    // Behind a tab is the queue of a step; a route that would be too long is nothing but a number behind a tab.
+    const [name] = route.workflow.split("\t") as [string];
+    if (name !== "" && !isOfJob(route)) workflows.set(titleOf(name, route.version), { name, version: route.version });
+  }
+  const jobs = routes.filter(isOfJob).map(({ workflow }) => workflow.slice(jobMark.length));
+  return { workflows: [...workflows].sort(byTitle).map(([, one]) => one), jobs: jobs.sort(), graphs };
+}
+
+const byTitle = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1);
+
+/** What a run is a run of, in words. */
+export function titleOf(workflow: string, version: string): string {
+  if (version === frozenVersion) return `graph ${workflow}`;
+  return version === "" ? workflow : `${workflow} ${version}`;
+}
+
+/** "Onboarding, order 2; jobs: Double, Notify" */
+export function servedInWords({ workflows, jobs, graphs }: Served): string {
+  const names = workflows.map(({ name, version }) => titleOf(name, version)).join(", ");
+  const ofGraphs = jobs.length > 0 ? `jobs: ${jobs.join(", ")}` : graphs ? "graphs" : "";
+  return [names, ofGraphs].filter((part) => part !== "").join("; ");
+}

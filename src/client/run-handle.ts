@@ -1,0 +1,299 @@
+/** One run, from outside: look at it, wait for it, tell it something. */
+import { encode } from "../core/encoding/codec.js";
+import {
+  DamagedDataError,
+  InvalidInputError,
+  RunCanceledError,
+  RunFailedError,
+  RunNotFoundError,
+  TimeoutError,
+} from "../core/errors/errors.js";
+import type { FrozenDag } from "../core/graph/frozen-dag.js";
+import { checkOptions } from "../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../core/naming/duration.js";
+import { checkName, checkReason } from "../core/naming/names.js";
+import type { Command } from "../core/run/decide.js";
+import { currentStep } from "../core/run/waiting.js";
+import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
+import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
+import type { RunCommands } from "./command/command.js";
+import { type ResumeOptions, resumeCommand } from "./command/resume.js";
+import { checkRows, damageIn, decodeColumn, foldLog, readingLog } from "./inspect/damage.js";
+import { type ExecutionInfo, executionsOf } from "./inspect/executions.js";
+import { type Explanation, explainDue, explainRun } from "./inspect/explain.js";
+import { type HistoryEvent, readHistory } from "./inspect/history.js";
+import { readLog } from "./inspect/log.js";
+import { nodesAsMermaid } from "./inspect/mermaid.js";
+import type { NodeInfo } from "./inspect/nodes.js";
+import { readNextStep } from "./inspect/position.js";
+import { type ProgressInfo, progressOf } from "./inspect/progress.js";
+import type { Results } from "./inspect/result-waiter.js";
+import { frozenGraphOf, nodeName, readGraph } from "./inspect/run-graph.js";
+import { errorOf, type RunInfo, readWaiting, runInfo, soundInfo } from "./inspect/run-info.js";
+import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
+import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
+
+/** setTimeout overflows beyond 24.8 days. */
+const longestTimerMs = 2_147_483_647;
+
+const stepNoted = (run: RunRecord) => readWaiting(run.waiting).step ?? null;
+
+const resultOptions = new Set(["timeout"]);
+const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);
+const cancelOptions = new Set(["force"]);
+
+export interface HandleServices {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly results: Results;
+  readonly commands: RunCommands;
+  /** Starts a run that goes on where this one failed. */
+  retry(id: string): Promise<RunHandle<any, any>>;
+}
+
+export class RunHandle<Input = unknown, Output = unknown> {
+  readonly id: string;
+  /** From `start`: what whoever started it should know, such as that no live worker has its workflow. */
+  readonly warning: string | null;
+  /** From `start`: whether this call made the run; false: it existed, by its idempotency key. null: not from a start. */
+  readonly created: boolean | null;
+  readonly #services: HandleServices;
+  readonly #store: Store;
+
+  constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
+    this.id = id;
+    this.warning = born.warning ?? null;
+    this.created = born.created ?? null;
+    this.#services = services;
+    this.#store = services.store;
+  }
+
+  async get(): Promise<RunInfo<Input, Output>> {
+    const run = await this.#record();
+    const at = await this.#currentStep(run);
+    return { ...soundInfo(runInfo(run, at)), explanation: await this.#whyNotExecuted(run) };
+  }
+
+  async #whyNotExecuted(run: RunRecord): Promise<string | null> {
+    if (run.status !== "pending" && run.status !== "waiting") return null;
+    const [task] = await this.#store.tasks([run.id]);
+    return task === undefined ? null : ((await explainDue(this.#store, run, task))?.text ?? null);
+  }
+
+  /** Why the run is not moving: one plain answer. */
+  async explain(): Promise<Explanation> {
+    return readingLog(this.id, async () => explainRun(this.#store, await this.#record()));
+  }
+
+  /**
+   * The row of a run in execution is as it was when it was taken up: only its log knows where it is now. Of a run that is
+   * parked the row knows, unless the run is between two steps, which only one that is paused, or has not begun, can be.
+   */
+  async #currentStep(run: RunRecord) {
+    if (run.status === "running") {
+      const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
+      if (first !== undefined && foldLog(run.id, [first]).steps === null) return null;
+    } else if ((run.status !== "pending" && run.status !== "paused") || stepNoted(run) !== null) return null;
+    try {
+      const log = await readLog(this.#store, run);
+      return currentStep(foldLog(run.id, log)) ?? (await readNextStep(this.#store, run, log));
+    } catch (error) {
+      // A run that is paused because its log is damaged can still be looked at.
+      if (error instanceof DamagedDataError && run.status !== "running") return null;
+      throw error;
+    }
+  }
+
+  async status(): Promise<RunStatus> {
+    return (await this.#record()).status;
+  }
+
+  async #record(): Promise<RunRecord> {
+    const run = await this.#store.run(this.id);
+    if (run === null) throw new RunNotFoundError(this.id);
+    return run;
+  }
+
+  /**
+   * Waits for the run to end and returns its output. Throws RunFailedError or RunCanceledError when it ended otherwise,
+   * TimeoutError when it has not ended in time (the run goes on).
+   */
+  async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
+    checkOptions("result()", options, resultOptions);
+    const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
+    const run = await this.#ended(timeoutMs);
+    if (run.status === "completed") return decodeColumn(run, "output") as Output;
+    const error = errorOf(run);
+    if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
+    throw new RunFailedError(this.id, error ?? undefined);
+  }
+
+  #ended(timeoutMs: number | null): Promise<RunRecord> {
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const forget = this.#services.results.wait(this.id, (run) => {
+        clearTimeout(timer);
+        if (!(run instanceof Error)) resolve(run);
+        else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
+      });
+      if (timeoutMs === null || timeoutMs > longestTimerMs) return;
+      timer = setTimeout(() => {
+        forget();
+        reject(
+          new TimeoutError(
+            `Run ${this.id} did not end within ${timeoutMs} ms. That changes nothing for it: ask again later, or explain() why.`,
+          ),
+        );
+      }, timeoutMs);
+    });
+  }
+
+  /**
+   * Sends a signal, by its name or by what `signal<Payload>(name)` made, which knows the type of the payload. The same
+   * `key` a second time is not delivered again, and is no mistake either when the run has ended meanwhile. With `tx`, your
+   * own open transaction, it is sent if and when that commits.
+   */
+  async signal<Payload = unknown>(
+    signal: SignalName<Payload>,
+    ...payloadAndOptions: SignalArgs<Payload>
+  ): Promise<void> {
+    const [payload, options = {}] = payloadAndOptions;
+    checkOptions("signal()", options, signalOptions);
+    const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
+    const key = options.key === undefined ? null : checkName("signal key", options.key);
+    const encoded = encode(payload, { what: `the payload of signal "${name}"` });
+    const command = { type: "signal", name, payload: encoded, key } as const;
+    if (options.tx === undefined) return this.#command(command);
+    await this.#services.commands.sendInTransaction(options.tx, this.id, command);
+  }
+
+  #command(command: Command): Promise<void> {
+    return this.#services.commands.send(this.id, command).catch((error: unknown) => {
+      throw damageIn(this.id, error);
+    });
+  }
+
+  /** Begins nothing new; what runs finishes and is recorded. */
+  async pause(reason?: string): Promise<void> {
+    await this.#command({ type: "pause", reason: checkReason(reason) });
+  }
+
+  /**
+   * Goes on. With `output`, the step that the run is stuck at counts as done with that result. `accept` and `renamed` say
+   * how code that has changed belongs to the log of the run.
+   */
+  async resume(options: ResumeOptions = {}): Promise<void> {
+    await this.#command(resumeCommand(options));
+  }
+
+  /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
+  async resumeAt(step: string): Promise<void> {
+    await this.#command({ type: "resumeAt", step: checkName("step", step) });
+  }
+
+  /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
+  async skip(): Promise<void> {
+    await this.#command({ type: "skip" });
+  }
+
+  /**
+   * Ends the run: what it has done is compensated first, and its children are canceled. With `force` it ends at once,
+   * whatever its code says and without compensation, and its log says so: for a run that cannot end otherwise.
+   */
+  async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
+    checkOptions("cancel()", options, cancelOptions);
+    const force = options.force === true ? { force: true as const } : {};
+    await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
+  }
+
+  /**
+   * Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. What was unfinished keeps
+   * its idempotency key. Once per run: while the new one is open, it is returned again; after that, retry the new one.
+   */
+  retry(): Promise<RunHandle<Input, Output>> {
+    return this.#services.retry(this.id);
+  }
+
+  /** The log, a page at a time. */
+  async history(page: { readonly after?: number; readonly limit?: number } = {}): Promise<HistoryEvent[]> {
+    return readHistory(this.#store, await this.#record(), page);
+  }
+
+  /** Every attempt at every step, in the order in which they began to be known. */
+  async executions(): Promise<ExecutionInfo[]> {
+    const run = await this.#record();
+    const log = await readLog(this.#store, run);
+    checkRows(this.id, log);
+    return readingLog(this.id, async () => {
+      const dag = frozenGraphOf(run, log);
+      const next = await readNextStep(this.#store, run, log);
+      return executionsOf(this.id, log, next).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
+    });
+  }
+
+  /** When each execution began and ended, in that order, for drawing. */
+  async timeline(): Promise<TimelineInterval[]> {
+    return timelineOf(await this.executions());
+  }
+
+  /** The steps that a class or graph declares, and how far the run is with each. Of a function: those it has come to. */
+  async nodes(): Promise<NodeInfo[]> {
+    const run = await this.#record();
+    const executions = await this.executions();
+    return (await this.#graph(run)).nodes(executions);
+  }
+
+  /** The same as a picture, a flowchart for Mermaid: what has not begun is dashed. */
+  async toMermaid(): Promise<string> {
+    return nodesAsMermaid(await this.nodes());
+  }
+
+  async #graph(known?: RunRecord) {
+    const run = known ?? (await this.#record());
+    return readingLog(this.id, () => readGraph(this.#store, run));
+  }
+
+  /** Begins a run that was built with `{ start: false }`. */
+  async start(): Promise<void> {
+    await this.#command({ type: "start" });
+  }
+
+  /**
+   * Tries a node again, now. Refused if it has completed, or if anything that comes after it has: that was built upon
+   * what it had.
+   */
+  async reattempt(node: string): Promise<void> {
+    const graph = await this.#graph();
+    const id = graph.idOf(checkName("node", node));
+    try {
+      await this.#command({ type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+    } catch (error) {
+      throw graph.byNames(error);
+    }
+  }
+
+  /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
+  async exportDag(): Promise<string> {
+    return (await this.#graph()).exported();
+  }
+
+  /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
+  async importDag(json: string | FrozenDag): Promise<void> {
+    const dag = await (await this.#graph()).imported(this.#store, json);
+    await this.#command({ type: "import", dag });
+  }
+
+  /** The run as it was after this event: its state is rebuilt from the log. */
+  async stateAt(seq: number): Promise<RunSnapshot> {
+    if (!Number.isInteger(seq) || seq < 0)
+      throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
+    const log = await readLog(this.#store, await this.#record());
+    return readingLog(this.id, () => snapshotAt(log, seq));
+  }
+
+  /** How far the run and its steps say they are. */
+  async progress(): Promise<ProgressInfo[]> {
+    const cursors = await this.#store.cursors(this.id);
+    return readingLog(this.id, () => progressOf(cursors));
+  }
+}

@@ -1,0 +1,55 @@
+/** Graphs that are built at run time become runs: the frozen graph is their input. */
+import { encode } from "../../core/encoding/codec.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import type { DagOptions } from "../../core/graph/frozen-dag.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { checkName } from "../../core/naming/names.js";
+import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { anyHero } from "../../define/definition.js";
+import { GraphBuilder } from "../../define/dynamic/builder.js";
+import type { NewRun } from "../../store/contract/store.js";
+import { birthOf, type StartOptions, startOptions } from "./new-run.js";
+
+export interface BuildOptions extends StartOptions, DagOptions {
+  /** False: it is stored, and begins with `run.start()`. */
+  readonly start?: boolean;
+}
+
+const ofTheGraph = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
+const buildOptions = new Set([...startOptions, ...ofTheGraph]);
+
+/** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
+const graphLimitBytes = 15 * 1024 * 1024;
+
+/** @param now the store's time */
+export async function graphRun(
+  name: string,
+  build: (g: GraphBuilder) => unknown,
+  options: BuildOptions,
+  now: number,
+): Promise<NewRun> {
+  if (typeof build !== "function")
+    throw new InvalidInputError(`build("${String(name)}", …) takes a function that adds nodes.`);
+  checkOptions(`build("${String(name)}")`, options, buildOptions);
+  const { start = true, concurrency, onNodeFailure, ...rest } = options;
+  const builder = new GraphBuilder(checkName("workflow", name));
+  await build(builder);
+  const settings = {
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(onNodeFailure === undefined ? {} : { onNodeFailure }),
+  };
+  const input = encode(builder.frozen(new Date(now), settings), {
+    what: `graph "${name}"`,
+    limit: graphLimitBytes,
+  });
+  const origin = {
+    name,
+    version: frozenVersion,
+    queue: null,
+    priority: 0,
+    tags: [],
+    hero: anyHero,
+  };
+  const born = birthOf(origin, rest)(null);
+  return { ...born, input, route: graphRoute, due: start ? born.due : { kind: "held" } };
+}

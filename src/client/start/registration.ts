@@ -1,0 +1,61 @@
+/** What the registry knows of a workflow, for those who do not have its code. */
+import { DamagedDataError } from "../../core/errors/errors.js";
+import { routeOf } from "../../core/naming/route.js";
+import { anyHero, type DeclaredNode, type HeroPolicy } from "../../define/definition.js";
+import type { WorkflowRecord } from "../../store/contract/store.js";
+
+export interface Registration {
+  readonly queue: string;
+  readonly version: string;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  /** Queues that its steps have, or once had. */
+  readonly queues: readonly string[];
+  readonly hero: HeroPolicy;
+  /** The steps that it declares; null when they are found out as its code runs. */
+  readonly nodes: readonly DeclaredNode[] | null;
+  /** Whether runs go along them one by one. */
+  readonly isChain: boolean;
+}
+
+/** @throws DamagedDataError: to start a run without the rules that were registered would be worse than not to start it */
+export function registrationOf({ name, queue, version, graph }: WorkflowRecord): Registration {
+  const registered = readGraph(graph);
+  if (registered === null) {
+    const of = `The registration of workflow ${JSON.stringify(name)}`;
+    throw new DamagedDataError({
+      of,
+      column: "graph",
+      problem: "it is not a description; a worker that has the workflow writes it again when it starts",
+    });
+  }
+  const { priority = 0, tags = [], queues = [], hero = anyHero, nodes = null, isChain = false } = registered;
+  return { queue, version, priority, tags, queues, hero, nodes, isChain };
+}
+
+export const isReadable = ({ graph }: WorkflowRecord): boolean => readGraph(graph) !== null;
+
+/** null when it cannot be read. */
+function readGraph(graph: string | null): Partial<Registration> | null {
+  try {
+    const registered: unknown = JSON.parse(graph ?? "{}");
+    return typeof registered === "object" && !Array.isArray(registered) ? registered : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Queues that the steps of the workflow have, or once had; none when the row is damaged, so that others are still listed. */
+export const queuesOfSteps = ({ graph }: WorkflowRecord): readonly string[] => readGraph(graph)?.queues ?? [];
+
+export interface RouteOfQueue {
+  /** What its tasks are known by to claims. */
+  readonly route: string;
+  readonly queue: string;
+}
+
+/** All routes that tasks of a workflow may have: that of the workflow itself comes first, then those of its steps. */
+export function routesOf(workflow: WorkflowRecord): RouteOfQueue[] {
+  const ofSteps = queuesOfSteps(workflow).map((one) => ({ route: routeOf(workflow.name, one), queue: one }));
+  return [{ route: workflow.name, queue: workflow.queue }, ...ofSteps];
+}

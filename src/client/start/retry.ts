@@ -1,0 +1,70 @@
+/** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
+import { InvalidStateError } from "../../core/errors/errors.js";
+import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { retryIdOf, successorNode } from "../../core/run/lineage.js";
+import { anyHero, type HeroPolicy } from "../../define/definition.js";
+import type { NewRun, Refusal, RunRecord, Store } from "../../store/contract/store.js";
+
+export interface Retried {
+  readonly run: NewRun | RunRecord;
+  /** False: it was there already, and is open. */
+  readonly isNew: boolean;
+  /** Its hero has another active run by now. */
+  readonly refusal: Refusal | null;
+}
+
+/**
+ * Makes the new run durable, in one commit. Which run it goes on for is in its row; what it takes over is written into its
+ * log by the worker that begins it, which has the code and can wait for children that are still being canceled.
+ */
+export async function retryRun(store: Store, run: RunRecord, hero: HeroPolicy = anyHero): Promise<Retried> {
+  if (run.status !== "failed")
+    throw new InvalidStateError(`Run ${run.id} is ${run.status}; only a run that has failed can be retried.`, {
+      runId: run.id,
+      status: run.status,
+    });
+  let last = run;
+  let existing = await store.run(retryIdOf(last.id));
+  // A retry that was canceled is gone on for in its place: there is one line of runs, and no key is used by two of them.
+  for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
+  if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
+  const retry = successorOf(last, hero);
+  const born = await store.commit({ fence: null, transitions: [], starts: [retry] });
+  return { run: retry, isNew: true, refusal: born.kind === "committed" ? (born.refused[0] ?? null) : null };
+}
+
+/** Its key stays with the first run. A run that was a child is on its own: its parent has gone on without it. */
+function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
+  const {
+    status: _s,
+    output: _o,
+    error: _e,
+    waiting: _w,
+    createdAt: _c,
+    startedAt: _a,
+    finishedAt: _f,
+    ...birth
+  } = run;
+  const heroKey =
+    run.heroType === null || hero.allowMultiple ? null : JSON.stringify([run.workflow, run.heroType, run.heroId]);
+  return {
+    ...birth,
+    id: retryIdOf(run.id),
+    startKey: null,
+    parentId: null,
+    parentNode: successorNode(null, run.id),
+    parentIndex: null,
+    heroKey,
+    due: { kind: "now" },
+    ...(run.version === frozenVersion ? { route: graphRoute } : {}),
+  };
+}
+
+function checkOpen(run: RunRecord, retry: RunRecord): RunRecord {
+  if (retry.finishedAt === null) return retry;
+  const next = retry.status === "failed" ? "; retry that one" : "";
+  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${next}.`, {
+    runId: run.id,
+    status: run.status,
+  });
+}

@@ -1,0 +1,50 @@
+/** Many starts at once: what is encoded and not yet written is bounded, however many there are. */
+import type { NewRun } from "../../store/contract/store.js";
+
+export const runsPerPage = 1_000;
+const bytesPerPage = 8 * 1024 * 1024;
+/** As many as these are kept while the others are tried: a start of thousands is made once, and goes out as a whole. */
+const keptRuns = 20_000;
+const keptBytes = 32 * 1024 * 1024;
+
+type Make<Input> = (input: Input) => NewRun | Promise<NewRun>;
+
+/**
+ * One input that cannot be stored must not leave half of them started, so all are tried before the first page is given
+ * out. If they are too many to be kept meanwhile, they are made again, page by page.
+ */
+export async function* birthsInPages<Input>(
+  inputs: readonly Input[],
+  make: Make<Input>,
+): AsyncGenerator<readonly NewRun[]> {
+  const kept = await tryAll(inputs, make);
+  if (kept !== null) return yield kept;
+  let page: NewRun[] = [];
+  let bytes = 0;
+  for (const input of inputs) {
+    const run = await make(input);
+    page.push(run);
+    bytes += run.input.length;
+    if (page.length < runsPerPage && bytes < bytesPerPage) continue;
+    yield page;
+    page = [];
+    bytes = 0;
+  }
+  if (page.length > 0) yield page;
+}
+
+/** null: they are too many to be kept. After each page other things of this process get their turn. */
+async function tryAll<Input>(inputs: readonly Input[], make: Make<Input>): Promise<readonly NewRun[] | null> {
+  let kept: NewRun[] | null = [];
+  let bytes = 0;
+  for (let index = 0; index < inputs.length; index += 1) {
+    const made = make(inputs[index] as Input);
+    // Without a schema nothing has to be waited for, and a promise for each would cost more than the rest.
+    const run = made instanceof Promise ? await made : made;
+    bytes += run.input.length;
+    if (kept !== null && kept.length < keptRuns && bytes < keptBytes) kept.push(run);
+    else kept = null;
+    if (index % runsPerPage === runsPerPage - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return kept;
+}

@@ -1,0 +1,121 @@
+import { InvalidInputError, PauseError, PermanentError, TransientError } from "../errors/errors.js";
+import { retryAfterOf } from "../errors/thrown-terms.js";
+import { checkOptions } from "./check-options.js";
+import { type Duration, parseDuration } from "./duration.js";
+import { promptAnswer } from "./prompt-answer.js";
+
+/** How often, and how soon, a step that threw is tried again. */
+export interface RetryOptions {
+  /** How many times the step runs at most, the first time included; `Infinity` for no limit. Default 4. */
+  readonly attempts?: number;
+  /** The wait before the second attempt. Default 1 second. */
+  readonly initial?: Duration;
+  /** Each wait is this many times the one before; 1 for a fixed wait. Default 2. */
+  readonly factor?: number;
+  /** No wait is longer than this. Default 1 hour. */
+  readonly max?: Duration;
+  /** `true`: between 50% and 100% of the wait. A number such as 0.1: ±10%. Default true. */
+  readonly jitter?: boolean | number;
+  /** Whether this error is worth another attempt. Default: every error is. */
+  readonly retryIf?: (error: unknown) => boolean;
+  /** The wait after this attempt (1, 2, …), used as it is: `initial`, `factor`, `max` and `jitter` do not apply. */
+  readonly backoff?: (attempt: number, error: unknown) => Duration;
+}
+
+/** {@link RetryOptions}, checked and with nothing left out. */
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly initialMs: number;
+  readonly factor: number;
+  readonly maxMs: number;
+  readonly jitter: boolean | number;
+  readonly retryIf: ((error: unknown) => boolean) | undefined;
+  readonly backoff: ((attempt: number, error: unknown) => Duration) | undefined;
+}
+
+export const DEFAULT_RETRY: RetryPolicy = {
+  attempts: 4,
+  initialMs: 1_000,
+  factor: 2,
+  maxMs: 3_600_000,
+  jitter: true,
+  retryIf: undefined,
+  backoff: undefined,
+};
+
+const retryOptions = new Set<string>([
+  "attempts",
+  "initial",
+  "factor",
+  "max",
+  "jitter",
+  "retryIf",
+  "backoff",
+] satisfies (keyof RetryOptions)[]);
+
+/** Check options when a definition is made, so that a bad one is not found out at its first failure. */
+export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy = DEFAULT_RETRY): RetryPolicy {
+  checkOptions("retry", options, retryOptions);
+  const { attempts = defaults.attempts, factor = defaults.factor, jitter = defaults.jitter } = options;
+  const { retryIf = defaults.retryIf, backoff = defaults.backoff } = options;
+  const isCount = attempts === Number.POSITIVE_INFINITY || (Number.isInteger(attempts) && attempts >= 1);
+  const isFraction = typeof jitter === "number" && jitter >= 0 && jitter <= 1;
+  check(isCount, "attempts", attempts, "1, 2, 3… or Infinity");
+  check(Number.isFinite(factor) && factor >= 1, "factor", factor, "a number from 1 up");
+  check(isFraction || typeof jitter === "boolean", "jitter", jitter, "true, false or a fraction from 0 to 1");
+  check(retryIf === undefined || typeof retryIf === "function", "retryIf", retryIf, "a function");
+  check(backoff === undefined || typeof backoff === "function", "backoff", backoff, "a function");
+  return {
+    attempts,
+    initialMs: options.initial === undefined ? defaults.initialMs : parseDuration(options.initial, "retry initial"),
+    factor,
+    maxMs: options.max === undefined ? defaults.maxMs : parseDuration(options.max, "retry max"),
+    jitter,
+    retryIf,
+    backoff,
+  };
+}
+
+function check(ok: boolean, name: string, value: unknown, expected: string): void {
+  if (ok) return;
+  const shown = typeof value === "object" && value !== null ? "an object" : String(value);
+  throw new InvalidInputError(`The retry option ${name} cannot be ${shown}; it must be ${expected}.`);
+}
+
+/**
+ * Whether the step runs again after this attempt (1, 2, …) threw this error. `PermanentError` and `PauseError` say no,
+ * `TransientError` says yes whatever the limit; anything else follows the policy.
+ */
+export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown): boolean {
+  if (error instanceof PermanentError || error instanceof PauseError) return false;
+  if (error instanceof TransientError) return true;
+  if (attempt >= policy.attempts) return false;
+  return policy.retryIf === undefined || promptAnswer("retryIf", policy.retryIf(error));
+}
+
+/**
+ * The milliseconds between this attempt (1, 2, …) and the next. A `TransientError` may say so itself; if what it says is
+ * not a duration, the policy decides.
+ *
+ * @param random from 0 to 1, for the jitter: a thousand runs that failed together do not come back together
+ */
+export function nextDelay(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
+  const asked = retryAfterOf(error);
+  if (asked !== undefined) return asked;
+  if (policy.backoff !== undefined)
+    return parseDuration(promptAnswer("backoff", policy.backoff(attempt, error)), "backoff");
+  const delay = exponential(policy, attempt);
+  return Math.min(policy.maxMs, Math.round(delay * jitterFactor(policy.jitter, random)));
+}
+
+function exponential({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
+  if (initialMs === 0) return 0; // 0 × Infinity would be NaN
+  return Math.min(maxMs, initialMs * factor ** Math.max(0, attempt - 1));
+}
+
+function jitterFactor(jitter: boolean | number, random: number): number {
+  const position = random >= 0 && random <= 1 ? random : 1;
+  if (jitter === true) return 0.5 + position / 2;
+  if (jitter === false) return 1;
+  return 1 + jitter * (2 * position - 1);
+}

@@ -1,0 +1,162 @@
+/** Messages to runs: a command as a row of an inbox, and back. */
+import { decode, encode } from "../encoding/codec.js";
+import type { Failure } from "../encoding/error-record.js";
+import type { Command, NodeResult } from "./decide.js";
+import { callerNode } from "./lineage.js";
+import { rangesOf } from "./ranges.js";
+
+export interface Message {
+  readonly to: string;
+  readonly kind: string;
+  readonly data: string;
+}
+
+export function writeMail(to: string, command: Command): Message {
+  const { type, ...rest } = command;
+  return { to, kind: type, data: encode(rest, { what: "message", limit: Number.POSITIVE_INFINITY }) };
+}
+
+/** null for what this version does not understand: a newer one may have sent it. */
+export function readMail(row: { readonly kind: string; readonly data: string }): Command | null {
+  if (!known.has(row.kind)) return null;
+  return { type: row.kind, ...(decode(row.data) as object) } as Command;
+}
+
+const known = new Set<string>([
+  "signal",
+  "pause",
+  "resume",
+  "resumeAt",
+  "skip",
+  "cancel",
+  "child",
+  "children",
+  "start",
+  "reattempt",
+  "import",
+  "nodes",
+  "jobGone",
+  "blocked",
+] satisfies Command["type"][]);
+
+export interface Kin {
+  readonly parentId: string | null;
+  readonly parentNode: string | null;
+  readonly parentIndex: number | null;
+}
+
+/** Tells the parent how a run ended. A map's children keep their results to themselves: there may be thousands. */
+export function mailToParent(
+  run: Kin,
+  status: "completed" | "failed" | "canceled",
+  output: string | null,
+  failure: Failure | null,
+  attempted: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
+): Message | null {
+  const { parentId, parentIndex } = run;
+  if (parentId === null || run.parentNode === null) return null;
+  const parentNode = callerNode(run.parentNode);
+  if (parentIndex !== null && parentIndex < 0) {
+    const error =
+      status === "completed" ? null : (failure ?? { name: "RunCanceledError", message: "It was canceled." });
+    return new NodesMail(parentId, [{ node: parentNode, attempt: -parentIndex, output, error, ...attempted }]);
+  }
+  if (parentIndex !== null) {
+    const [completed, failed] = status === "completed" ? [[parentIndex], []] : [[], [parentIndex]];
+    return new ChildrenMail(parentId, parentNode, completed, failed);
+  }
+  return writeMail(parentId, {
+    type: "child",
+    node: parentNode,
+    status,
+    output,
+    error: status === "failed" ? failure : null,
+    reason: status === "canceled" ? (failure?.message ?? null) : null,
+  });
+}
+
+/** News of a map's children. It is not written out before it is stored, so that several can become one. */
+class ChildrenMail implements Message {
+  readonly kind = "children";
+  readonly to: string;
+  readonly node: string;
+  readonly completed: number[];
+  readonly failed: number[];
+
+  constructor(to: string, node: string, completed: number[], failed: number[]) {
+    this.to = to;
+    this.node = node;
+    this.completed = completed;
+    this.failed = failed;
+  }
+
+  copy(): ChildrenMail {
+    return new ChildrenMail(this.to, this.node, [...this.completed], [...this.failed]);
+  }
+
+  add({ completed, failed }: ChildrenMail): void {
+    this.completed.push(...completed);
+    this.failed.push(...failed);
+  }
+
+  get data(): string {
+    const { node, completed, failed } = this;
+    return writeMail(this.to, {
+      type: "children",
+      node,
+      completed: rangesOf(completed),
+      failed: rangesOf(failed),
+    }).data;
+  }
+}
+
+/** News of nodes that were handed to others. */
+class NodesMail implements Message {
+  readonly kind = "nodes";
+  readonly to: string;
+  readonly results: NodeResult[];
+
+  constructor(to: string, results: NodeResult[]) {
+    this.to = to;
+    this.results = results;
+  }
+
+  copy(): NodesMail {
+    return new NodesMail(this.to, [...this.results]);
+  }
+
+  add({ results }: NodesMail): void {
+    this.results.push(...results);
+  }
+
+  get data(): string {
+    return writeMail(this.to, { type: "nodes", results: this.results }).data;
+  }
+}
+
+/** Children of one map that end in the same commit tell their parent in one message: the first one's. */
+export function gatherMail<T extends { readonly mail: readonly Message[] }>(transitions: readonly T[]): readonly T[] {
+  const gathered = new Map<string, ChildrenMail | NodesMail>();
+  const result: T[] = [];
+  for (const transition of transitions) {
+    const [mail] = transition.mail;
+    if (transition.mail.length !== 1 || !(mail instanceof ChildrenMail || mail instanceof NodesMail)) {
+      result.push(transition);
+      continue;
+    }
+    const key = mail instanceof ChildrenMail ? `${mail.to}/${mail.node}` : mail.to;
+    const first = gathered.get(key);
+    if (first === undefined) {
+      // A copy: when the commit has to be split, each is on its own again.
+      const own = mail.copy();
+      gathered.set(key, own);
+      result.push({ ...transition, mail: [own] });
+    } else {
+      first.add(mail as never);
+      result.push({ ...transition, mail: none });
+    }
+  }
+  return gathered.size === 0 ? transitions : result;
+}
+
+const none: readonly never[] = [];

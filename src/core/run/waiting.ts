@@ -1,0 +1,138 @@
+/** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
+import { compensationOf, isCompensation } from "./compensation.js";
+import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
+import { outerStep, scopeMark } from "./step-key.js";
+import { onFailureStep } from "./step-name.js";
+
+/** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
+export type Waiting =
+  | { readonly kind: "sleep"; readonly name: string }
+  | { readonly kind: "signal"; readonly names: readonly string[] }
+  /** A step whose time has not come yet. */
+  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
+  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
+  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
+  | {
+      readonly kind: "map";
+      readonly name: string;
+      readonly workflow: string;
+      readonly settled: number;
+      readonly count: number;
+    }
+  /** Nodes that were handed to others: how many, and which jobs they run. */
+  | { readonly kind: "jobs"; readonly open: number; readonly jobs: readonly string[] }
+  | { readonly kind: "reattempt" };
+
+export function waitingFor(state: RunState): Waiting[] {
+  const waiting: Waiting[] = [];
+  if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
+  const isUndone = isBeingUndone(state);
+  for (const [name, op] of state.ops) {
+    // Its handler has ended: what that had waited for does not move the run any more.
+    if (isUndone && !isOfUndoing(name)) continue;
+    if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
+    else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
+    // A step that is held waits for an operator, and that is said of the run when it is paused.
+    else if (op.kind === "step" && op.phase === "again" && (op.held === null || state.paused !== null))
+      waiting.push({ kind: op.planned ? "step" : "retry", step: name, attempt: op.attempt + 1 });
+    else if (op.kind === "child" && op.phase === "open")
+      waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
+    else if (op.kind === "map" && op.phase === "open") {
+      waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
+    }
+  }
+  const dispatched = [...state.ops.values()].filter(isDispatched);
+  const jobs = [...new Set(dispatched.map((op) => op.job as string))];
+  if (dispatched.length > 0) waiting.push({ kind: "jobs", open: dispatched.length, jobs });
+  return waiting;
+}
+
+function isBeingUndone({ undoable, cancel, ops }: RunState): boolean {
+  if (undoable.length === 0) return false;
+  return cancel !== null || undoable.some((step) => ops.has(compensationOf(step)));
+}
+
+/** What undoes a step, what its body waits for, and `onFailure`. */
+function isOfUndoing(key: string): boolean {
+  const step = outerStep(key);
+  return isCompensation(step) || step === onFailureStep;
+}
+
+/** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
+export function parkingNote(state: RunState, newsSeen: number): string {
+  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
+  const step = currentStep(state);
+  // The number of events tells `verify` that the end of the log is missing, which nothing else would.
+  return JSON.stringify({
+    news: newsSeen,
+    seq: state.seq,
+    for: waitingFor(state),
+    ...paused,
+    ...(step === null ? {} : { step }),
+  });
+}
+
+/** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
+export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
+  if (state.steps !== "chain") return null;
+  for (const [name, op] of state.ops) {
+    if (op.kind !== "step" || hasEnded(op) || name.includes(scopeMark)) continue;
+    return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
+  }
+  return null;
+}
+
+/** A step of a chain, as the code declares it. */
+export interface ChainStep {
+  readonly name: string;
+  readonly waitMs?: number;
+}
+
+/** A step of which the log has nothing yet, and when it is due, if that is known. */
+export interface NextStep {
+  readonly name: string;
+  readonly attempt: number;
+  readonly dueAt: number | null;
+}
+
+/**
+ * The step that a run of a chain comes to next, when none has begun or waits for its time: behind the last one that has
+ * ended, or the first one.
+ *
+ * @param beginsAt when a run that has not begun is to begin
+ */
+export function nextStep(state: RunState, chain: readonly ChainStep[], beginsAt: number | null): NextStep | null {
+  if (state.steps === "graph" || state.dag !== null || state.ending !== null || currentStep(state) !== null)
+    return null;
+  const placeOf = (name: string) => chain.findIndex((step) => step.name === name);
+  const isOver = ([name, op]: [string, Op]) =>
+    op.kind === "step" && hasEnded(op) && !name.includes(scopeMark) && placeOf(name) >= 0;
+  const last = [...state.ops].findLast(isOver)?.[0];
+  const step = chain[last === undefined ? Math.max(0, placeOf(state.position ?? "")) : placeOf(last) + 1];
+  if (step === undefined) return null;
+  const after = last === undefined ? state.startedAt : state.answered.findLast(({ key }) => key === last)?.at;
+  const from = after ?? beginsAt;
+  const attempt = (state.rewound?.get(step.name) ?? 0) + 1;
+  return { name: step.name, attempt, dueAt: from === null ? null : from + (step.waitMs ?? 0) };
+}
+
+/**
+ * When time alone gives the run something to do; null when only a message can. `awaited` leaves out what the code does
+ * not ask for any more: it must not wake the run again and again.
+ */
+export function nextDueAt(state: RunState, awaited: (key: string) => boolean = () => true): number | null {
+  if (state.paused !== null) return state.paused.recheckAt;
+  let due = state.deadlineAt;
+  const consider = (instant: number | null) => {
+    if (instant !== null && (due === null || instant < due)) due = instant;
+  };
+  consider(state.reattemptAt);
+  for (const [key, op] of state.ops) {
+    const open =
+      ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
+      (op.kind === "step" && op.phase === "again" && op.held === null);
+    if (open && awaited(key)) consider(op.dueAt);
+    if (op.kind === "step" && op.phase === "started" && awaited(key)) consider(op.deadlineAt);
+  }
+  return due;
+}

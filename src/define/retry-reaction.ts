@@ -1,0 +1,29 @@
+/** What an exception means where a retry policy decides: again for as long as it says, then the step has failed. */
+import {
+  GraphError,
+  PauseError,
+  PayloadTooLargeError,
+  PermanentError,
+  SerializationError,
+  StoreError,
+  TransientError,
+} from "../core/errors/errors.js";
+import { nextDelay, type RetryPolicy, shouldRetry } from "../core/naming/retry-policy.js";
+import type { Reaction, StepHistory } from "./step-engine.js";
+
+export function byRetryPolicy(policy: RetryPolicy, error: unknown, { failures, setbacks }: StepHistory): Reaction {
+  if (error instanceof PauseError) return { kind: "pause" };
+  if (error instanceof PermanentError || isHopeless(error)) return { kind: "fail" };
+  const passing = isPassing(error);
+  if (!passing && !shouldRetry(policy, failures + 1, error)) return { kind: "fail" };
+  return { kind: "reattempt", waitMs: nextDelay(policy, setbacks + 1, Math.random(), error), counts: !passing };
+}
+
+/** Another attempt would end the same way: a value that cannot be stored, code that asks its graph for what it does not have. */
+export const isHopeless = (error: unknown): boolean =>
+  error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof GraphError;
+
+/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof TransientError || (error instanceof StoreError && error.transient);
+}

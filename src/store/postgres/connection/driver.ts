@@ -1,0 +1,66 @@
+/** The part of `pg` that is used, by its shape, and how it is found. */
+import { driverError } from "../../shared/missing-driver.js";
+import type { SqlRow } from "../../sql/dialect.js";
+
+/** A query as `pg` takes it. With a name it is prepared once per connection and planned once. */
+export interface PgQuery {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  readonly name?: string;
+}
+
+export interface PgResult {
+  readonly rows: readonly SqlRow[];
+  /** The first word of what was done: the answer to COMMIT is "ROLLBACK" when the transaction had failed. */
+  readonly command?: string;
+}
+
+export interface PgClient {
+  query(query: PgQuery): Promise<PgResult>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  /** Of the session, as the server said when the connection was opened. A pooler says a number of its own. */
+  readonly processID?: number | null;
+  /** The socket, to be dropped when the other side has stopped answering. */
+  readonly connection?: { readonly stream?: { destroy(): void } };
+}
+
+/** A connection of its own, outside of any pool. */
+export interface PgLoneClient extends PgClient {
+  connect(): Promise<unknown>;
+  end(): Promise<void>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
+}
+
+export interface PgPoolClient extends PgClient {
+  readonly host?: string;
+  readonly port?: number;
+  readonly database?: string;
+  /** "I": no transaction is open. */
+  getTransactionStatus?(): unknown;
+  /** With true the connection is closed, not kept. */
+  release(destroy?: boolean): void;
+}
+
+export interface PgPool {
+  connect(): Promise<PgPoolClient>;
+  end(): Promise<void>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "connect", listener: (client: PgPoolClient) => void): unknown;
+}
+
+export interface PgModule {
+  readonly Pool: new (config: Record<string, unknown>) => PgPool;
+  readonly Client: new (config: Record<string, unknown>) => PgLoneClient;
+}
+
+/** `pg` is an optional peer dependency: asked for only when a PostgreSQL store is opened. */
+export async function loadPg(): Promise<PgModule> {
+  try {
+    const module: unknown = await import("pg");
+    return (module as { default: PgModule }).default;
+  } catch (cause) {
+    throw driverError("pg", "PostgreSQL needs the driver `pg`, which is not installed; run: npm install pg", cause);
+  }
+}

@@ -1,0 +1,48 @@
+/** The options of `connect` that say how connections are made, for the databases that have connections. */
+import { InvalidInputError } from "../../core/errors/errors.js";
+import type { StoreOptions } from "../contract/store.js";
+import { checkPassword } from "./secrets.js";
+
+type ConnectionOptions = Pick<StoreOptions, "pooled" | "listenUrl" | "pool">;
+
+/** Of a URL, in small letters. */
+type Scheme = string | undefined;
+
+const isPostgres = (scheme: Scheme) => scheme === "postgres" || scheme === "postgresql";
+const isMysql = (scheme: Scheme) => scheme === "mysql" || scheme === "mariadb";
+
+/** @throws InvalidInputError for one that this database does not have, which would be ignored otherwise */
+export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool }: ConnectionOptions): void {
+  const given = { pooled, listenUrl, pool };
+  const has = {
+    pooled: isPostgres(scheme),
+    listenUrl: isPostgres(scheme),
+    pool: isPostgres(scheme) || isMysql(scheme),
+  };
+  for (const name of ["pooled", "listenUrl", "pool"] as const) {
+    if (given[name] === undefined || has[name]) continue;
+    const where = name === "pool" ? "PostgreSQL and MySQL" : "PostgreSQL";
+    throw new InvalidInputError(`\`${name}\` is for ${where}; a database of kind "${scheme}" has no such thing.`);
+  }
+  if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
+    throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);
+  if (listenUrl !== undefined) checkListenUrl(listenUrl);
+  if (pool !== undefined) checkPool(pool);
+}
+
+function checkListenUrl(url: unknown): void {
+  if (typeof url !== "string" || !/^postgres(ql)?:/i.test(url))
+    throw new InvalidInputError("`listenUrl` is the URL of the PostgreSQL server itself: postgres://….");
+  checkPassword(url);
+}
+
+function checkPool(pool: unknown): void {
+  if (typeof pool !== "object" || pool === null)
+    throw new InvalidInputError(`\`pool\` is { max, transactions }, not ${String(pool)}.`);
+  for (const [name, size] of Object.entries(pool)) {
+    if (name !== "max" && name !== "transactions")
+      throw new InvalidInputError(`\`pool\` has no option "${name}": it has max and transactions.`);
+    if (size === undefined || (Number.isInteger(size) && (size as number) >= 1)) continue;
+    throw new InvalidInputError(`\`pool.${name}\` is a whole number of connections, at least 1, not ${String(size)}.`);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Children of a run that goes on for another one. Those that the other run had and that completed are taken over as they
+ * are; a child that did not goes on where it ended. Both only with the same input: with another, it is another child.
+ */
+
+import { insist } from "../../concurrency/retry-until-reachable.js";
+import { childRunId } from "../../core/naming/ids.js";
+import type { Adopted, Place } from "../../core/run/event.js";
+import { successorNode } from "../../core/run/lineage.js";
+import { indexes, rangesOf } from "../../core/run/ranges.js";
+import type { MapOp } from "../../core/run/state.js";
+import type { NewRun, RunRecord } from "../../store/contract/store.js";
+import type { Turn } from "../turn/turn.js";
+
+export type ChildBirth = Omit<NewRun, "id" | "due">;
+
+/** Rows are read with their outputs, so not too many at a time. */
+const readsPerPage = 500;
+
+/** The child that an earlier run had for this call; null: none, or one with another input. */
+export async function predecessorOfChild(turn: Turn, key: string, born: ChildBirth): Promise<RunRecord | null> {
+  const places = turn.state.lineage?.children.get(key);
+  if (places === undefined) return null;
+  const rows = await readRows(turn, idsOf(places, 0));
+  return theSame(born, places, 0, rows);
+}
+
+export const asSuccessor = (born: ChildBirth, of: RunRecord): ChildBirth => ({
+  ...born,
+  parentNode: successorNode(born.parentNode, of.id),
+});
+
+/** The births of a map's children from this index on; the map itself, if the log has it already. */
+export interface Brood {
+  readonly key: string;
+  readonly first: number;
+  readonly births: ChildBirth[];
+  readonly map: MapOp | undefined;
+}
+
+export interface Adoption {
+  /** Whose children they are that need not run. Once the map is in the log, that is settled. */
+  readonly adopted: readonly Adopted[];
+  readonly isAdopted: (index: number) => boolean;
+}
+
+/** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
+export async function adoptChildren(turn: Turn, { key, first, births, map }: Brood): Promise<Adoption> {
+  const places = turn.state.lineage?.children.get(key) ?? [];
+  const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...indexes(one.indexes)]));
+  const found = places.map((place) => ({ place, indexes: [] as number[] }));
+  const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, places.length)));
+  for (let from = 0; places.length > 0 && from < births.length; from += perPage) {
+    const page = births.slice(from, from + perPage).map((born, offset) => ({ born, index: first + from + offset }));
+    const rows = await readRows(
+      turn,
+      page.flatMap(({ index }) => idsOf(places, index)),
+    );
+    for (const { born, index } of page) {
+      const earlier = theSame(born, places, index, rows);
+      if (earlier === null || adopted.has(index)) continue;
+      const isWhole = earlier.status === "completed" && map === undefined;
+      if (!isWhole) births[index - first] = asSuccessor(born, earlier);
+      else {
+        adopted.add(index);
+        found[idsOf(places, index).indexOf(earlier.id)]?.indexes.push(index);
+      }
+    }
+  }
+  const taken = found.filter((one) => one.indexes.length > 0);
+  return {
+    adopted: taken.map(({ place, indexes: of }) => ({ ...place, indexes: rangesOf(of) })),
+    isAdopted: (index) => adopted.has(index),
+  };
+}
+
+const idsOf = (places: readonly Place[], index: number): string[] =>
+  places.map(({ run, node }) => childRunId(run, node, index));
+
+async function readRows(turn: Turn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
+  const rows = await insist(
+    () => turn.host.store.runsById(ids),
+    () => turn.over,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The newest that there is. */
+function theSame(
+  born: ChildBirth,
+  places: readonly Place[],
+  index: number,
+  rows: ReadonlyMap<string, RunRecord>,
+): RunRecord | null {
+  for (const id of idsOf(places, index)) {
+    const row = rows.get(id);
+    if (row !== undefined) return row.workflow === born.workflow && row.input === born.input ? row : null;
+  }
+  return null;
+}

@@ -1,0 +1,335 @@
+/** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
+
+import { insist } from "../../concurrency/retry-until-reachable.js";
+import { decode, encode } from "../../core/encoding/codec.js";
+import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
+import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
+import { guarded } from "../../core/errors/guarded-promise.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { childRunId } from "../../core/naming/ids.js";
+import { checkName, checkTags } from "../../core/naming/names.js";
+import { dismissMap } from "../../core/run/cancel-children.js";
+import { dataOf, event, type NewEvent } from "../../core/run/event.js";
+import { indexes } from "../../core/run/ranges.js";
+import { releasable, release } from "../../core/run/release-children.js";
+import type { MapOp } from "../../core/run/state.js";
+import { childNode } from "../../core/run/step-key.js";
+import type {
+  ChildHandle,
+  ChildOptions,
+  ChildWorkflow,
+  MapFailure,
+  MapOptions,
+  MapResult,
+} from "../../define/context.js";
+import { anyHero } from "../../define/definition.js";
+import { checkPriority } from "../../define/function/function.js";
+import { checkHero } from "../../define/hero.js";
+import { asDefinition } from "../../define/resolve.js";
+import { validate } from "../../define/standard-schema.js";
+import type { RunRecord } from "../../store/contract/store.js";
+import type { Scope } from "../replay/call-scope.js";
+import type { Deferred } from "../replay/result-delivery.js";
+import type { Turn } from "../turn/turn.js";
+import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
+
+/** More children than this are born in several commits. */
+const birthsPerCommit = 500;
+const readsPerPage = 500;
+/** A map of so many took 216 MB and 65 s on SQLite; all its results are one array in one process. */
+const mostItems = 100_000;
+
+const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added"] satisfies (keyof ChildOptions)[]);
+const mapOptions = new Set<string>(["name", "concurrency", "tolerate", "added"] satisfies (keyof MapOptions)[]);
+
+export async function startChild<I, O>(
+  scope: Scope,
+  child: ChildWorkflow<I, O>,
+  input: I,
+  options: ChildOptions = {},
+): Promise<ChildHandle<O>> {
+  const { turn } = scope;
+  checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
+  const chosen = checkChosen(options);
+  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
+  const op = turn.recorded(key, "child");
+  // One that was taken over from another run has the id that it has there.
+  const runId = op?.runId ?? childId(turn, key, 0);
+  // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
+  const isAdded = options.added === true;
+  const answer = guarded(scope.ask(key, isAdded) as Promise<O>);
+  const handle: ChildHandle<O> = { runId, result: () => answer };
+  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  if (live !== undefined) await live;
+  if (op !== undefined || turn.halted) {
+    turn.stir();
+    return handle;
+  }
+  const [born, earlier] = await turn.begins(key, async () => {
+    const make = await birth(turn, child, key, { ...options, ...chosen });
+    const fresh = await make(input, null);
+    const known = await predecessorOfChild(turn, key, fresh);
+    if (known?.status === "completed") await turn.submit(wholeChild(key, known));
+    return [fresh, known] as const;
+  });
+  if (earlier?.status === "completed") return { ...handle, runId: earlier.id };
+  const own = earlier === null ? born : asSuccessor(born, earlier);
+  turn.outbox.starts.push({ ...own, id: runId, due: { kind: "now" } });
+  turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
+  turn.stir();
+  return handle;
+}
+
+/** A child of an earlier run that has completed is this one's: its result is there already. */
+const wholeChild = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
+  event("child.started", { node }, { runId: id, workflow }),
+  event("child.completed", { node }, {}, { output: output as string }),
+];
+
+export async function mapChildren<I, O>(
+  scope: Scope,
+  child: ChildWorkflow<I, O>,
+  items: readonly I[],
+  options: MapOptions = {},
+): Promise<MapResult<O>> {
+  checkItems(items);
+  checkOptions(`ctx.map("${nameOf(child)}")`, options, mapOptions);
+  const { turn } = scope;
+  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
+  const count = items.length;
+  const concurrency = checkCount("concurrency", options.concurrency ?? Math.max(1, count), 1);
+  const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
+  const op = turn.recorded(key, "map");
+  if (op !== undefined && op.count !== count) {
+    turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
+  }
+  const isAdded = options.added === true;
+  const answer = scope.ask(key, isAdded) as Promise<MapResult<O>>;
+  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  if (live !== undefined) await live;
+  if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
+    await turn.begins(key, () =>
+      spawn(turn, child, items, {
+        key,
+        count,
+        concurrency,
+        tolerate,
+        spawned: op?.spawned ?? 0,
+        settled: op?.settled ?? 0,
+        isNew: op === undefined,
+      }),
+    );
+  }
+  turn.stir();
+  return answer;
+}
+
+interface Spawning {
+  readonly key: string;
+  readonly count: number;
+  readonly concurrency: number;
+  readonly tolerate: number;
+  readonly spawned: number;
+  readonly settled: number;
+  readonly isNew: boolean;
+}
+
+function checkItems(items: unknown): asserts items is readonly unknown[] {
+  if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
+  if (items.length > mostItems)
+    throw new InvalidInputError(
+      `ctx.map takes at most ${mostItems.toLocaleString("en")} items, not ${items.length.toLocaleString("en")}: map over ` +
+        "parts of them with a child workflow that maps over its part, or use a resumable step.",
+    );
+}
+
+/** What a caller says about a child beside its input; refused before anything is recorded. */
+function checkChosen({ tags, priority }: ChildOptions): ChildOptions {
+  return {
+    ...(tags === undefined ? {} : { tags: checkTags(tags) }),
+    ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
+  };
+}
+
+/**
+ * Children are born in pages, each in a commit of its own; those beyond the concurrency are held until others have ended.
+ * One item that cannot be stored must not leave half a map behind, so all are tried before the first page is written. They
+ * are not kept meanwhile: encoded, 100,000 items would be in memory twice.
+ */
+async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], map: Spawning): Promise<void> {
+  const { key, count, concurrency, tolerate } = map;
+  const make = await birth(turn, child, key, {});
+  let spawned = map.spawned;
+  let isNew = map.isNew;
+  // Items of a map that has begun were all tried then.
+  if (isNew && count > birthsPerCommit) await tryAll(items, make);
+  const makeAll = async (first: number, end: number) => {
+    const births: ChildBirth[] = [];
+    for (let index = first; index < end; index += 1) births.push(await make(items[index] as I, index));
+    return births;
+  };
+  // A retry has to know of all children whether the failed run has them, before it says which of them it takes over.
+  const all = turn.state.lineage?.children.has(key) ? await makeAll(spawned, count) : null;
+  const known = turn.state.ops.get(key) as MapOp | undefined;
+  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, births: all ?? [], map: known });
+  const from = adopted.length === 0 ? {} : { from: [...adopted] };
+  do {
+    const upTo = Math.min(count, spawned + birthsPerCommit);
+    const births = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await makeAll(spawned, upTo));
+    // Children that ended meanwhile have made room already.
+    const op = turn.state.ops.get(key) as MapOp | undefined;
+    const released = releasable(op ?? { ...nothingYet, concurrency, ended: { has: isAdopted } }, upTo);
+    for (let index = spawned; index < upTo; index += 1) {
+      if (isAdopted(index)) continue;
+      const born = births[index - spawned] as ChildBirth;
+      turn.outbox.starts.push({
+        ...born,
+        id: childId(turn, key, index),
+        due: { kind: index < released ? "now" : "held" },
+      });
+    }
+    const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
+    turn.outbox.events.push(
+      isNew
+        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
+        : event("map.spawned", { node: key }, { spawned: upTo, released }),
+    );
+    isNew = false;
+    spawned = upTo;
+    if (!(await turn.submit([]))) return;
+    if (turn.takingMessages !== null) await turn.takingMessages;
+    // A run that was paused or canceled meanwhile goes on with the rest when it is resumed, or never.
+    if (turn.halted) return;
+  } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
+}
+
+/** After each page other things of this process get their turn. */
+async function tryAll(
+  items: readonly unknown[],
+  make: (input: unknown, index: number) => Promise<unknown>,
+): Promise<void> {
+  for (let index = 0; index < items.length; index += 1) {
+    await make(items[index], index);
+    if (index % birthsPerCommit === birthsPerCommit - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Everything about a child but its input and id, looked up once. */
+async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
+  const definition = typeof child === "string" ? null : asDefinition(child);
+  const name = nameOf(child);
+  const registered =
+    definition === null
+      ? await insist(
+          () => turn.host.registration(name),
+          () => turn.over,
+        )
+      : null;
+  const schema = definition?.inputSchema ?? null;
+  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? anyHero, options.hero);
+  const fixed = {
+    workflow: name,
+    version: definition?.version ?? registered?.version ?? "",
+    queue: definition?.queue ?? registered?.queue ?? name,
+    priority: options.priority ?? definition?.priority ?? 0,
+    heroType: hero?.type ?? null,
+    heroId: hero?.id ?? null,
+    heroKey: null,
+    tags: options.tags ?? definition?.tags ?? [],
+    startKey: null,
+    parentId: turn.runId,
+    parentNode: childNode(turn.state, key),
+  };
+  return async (input: unknown, parentIndex: number | null): Promise<ChildBirth> => {
+    if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
+    return { ...fixed, parentIndex, input: encode(input, { what: `the input of child workflow "${name}"` }) };
+  };
+}
+
+const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
+
+/** Those that were taken over have the ids that they have where they come from. */
+function childIds(turn: Turn, key: string, { adopted }: MapOp): (index: number) => string {
+  const others = new Map<number, string>();
+  for (const { run, node, indexes: of } of adopted ?? [])
+    for (const index of indexes(of)) others.set(index, childRunId(run, node, index));
+  return (index) => others.get(index) ?? childId(turn, key, index);
+}
+
+/** Of a map that is not in the log. */
+const nothingYet = { released: 0, settled: 0, ahead: 0 };
+
+const nameOf = (child: ChildWorkflow<any, any>): string =>
+  typeof child === "string" ? child : asDefinition(child).name;
+
+function checkCount(name: string, value: number, least: number): number {
+  if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;
+  if (value === Number.POSITIVE_INFINITY) return Number.MAX_SAFE_INTEGER;
+  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${least}, not ${value}.`);
+}
+
+/** Lets held children run now that others have ended. Looked at after every commit, so that nothing is missed. */
+export function releaseChildren(turn: Turn): void {
+  for (const [key, op] of turn.state.ops) {
+    if (op.kind !== "map" || op.phase !== "open") continue;
+    const allowed = releasable(op, op.spawned);
+    if (allowed <= op.released) continue;
+    for (let index = op.released; index < allowed; index += 1)
+      if (!op.ended.has(index)) turn.outbox.release.push(childId(turn, key, index));
+    turn.outbox.events.push(event("map.released", { node: key }, { released: allowed }));
+    // Noted here already: it must not be said twice while it is on its way into the log.
+    release(op, allowed);
+  }
+}
+
+/** A map that has failed sends its children home. */
+export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void {
+  for (const settled of events) {
+    const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
+    if (op?.kind !== "map" || settled.node === null) continue;
+    const { completed, failed } = dataOf(settled, "map.settled");
+    const failures = [...indexes(failed)];
+    if (op.failed.length + failures.length <= op.tolerate) continue;
+    const ended = new Set([...indexes(completed), ...failures]);
+    for (const mail of dismissMap(turn.runId, turn.state, settled.node, op, ended)) turn.outbox.mail.push(mail);
+  }
+}
+
+/** Reads the children's results in pages, when the map as a whole has an answer. */
+export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
+  try {
+    const idOf = childIds(turn, key, op);
+    const ids =
+      op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failed.map(idOf);
+    const outputs: unknown[] = new Array(op.count);
+    const failures: MapFailure[] = [];
+    let found = 0;
+    for (let from = 0; from < ids.length; from += readsPerPage) {
+      for (const run of await insist(
+        () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)),
+        () => turn.over,
+      )) {
+        const index = run.parentIndex as number;
+        found += 1;
+        if (run.status === "completed") outputs[index] = decode(run.output as string);
+        else failures.push({ index, runId: run.id, error: errorOf(run) });
+      }
+    }
+    if (found < ids.length) {
+      const problem = `${ids.length - found} of the children of map "${key}" do not exist any more, and their results with them.`;
+      return turn.hold(problem, null);
+    }
+    failures.sort((a, b) => a.index - b.index);
+    if (op.phase === "settled") return call.resolve(Object.assign(outputs, { failures }));
+    const problem = `${failures.length} of the ${op.count} children of map "${key}" failed, ${op.tolerate} were tolerated.`;
+    call.reject(new PermanentError(problem, { cause: failures[0]?.error }));
+  } catch (error) {
+    call.reject(error);
+  }
+}
+
+function errorOf(run: RunRecord): Error {
+  const failure = run.error === null ? null : (decode(run.error) as Failure);
+  if (run.status === "canceled") return new RunCanceledError(run.id, failure?.message);
+  return new RunFailedError(run.id, failure === null ? undefined : reviveFailure(failure));
+}

@@ -1,0 +1,211 @@
+/**
+ * When a worker asks for runs that are due, and for how many: when it is told of some, when one that it knows of becomes
+ * due, when it has room again, and now and then without any reason.
+ */
+import { nextLookIn } from "../../concurrency/poll-interval.js";
+import type { Logger } from "../../define/context.js";
+import type { Route, Store } from "../../store/contract/store.js";
+import { warnOf } from "../../telemetry/warn-of-retry.js";
+import type { Session } from "../session/session.js";
+import { maxTimerMs } from "../step/attempt.js";
+
+/** Of one claim. */
+const mostAtOnce = 256;
+const fillAfterMs = 5;
+const afterTroubleMs = 200;
+
+export interface ClaimingOptions {
+  readonly workerName: string;
+  readonly store: Store;
+  readonly log: Logger;
+  readonly concurrency: number;
+  readonly pollMs: number;
+  /** Who takes what is claimed; null: nothing may be claimed now. */
+  readonly session: () => Session | null;
+  /** How many runs it has. */
+  readonly active: () => number;
+  readonly routes: () => readonly Route[];
+  readonly onLost: (session: Session) => void;
+}
+
+export class Claiming {
+  readonly #options: ClaimingOptions;
+  #running = false;
+  /** When there last was something to do; our own monotonic clock. */
+  #busyAt = Number.NEGATIVE_INFINITY;
+  #pollTimer: NodeJS.Timeout | null = null;
+  #dueTimer: NodeJS.Timeout | null = null;
+  #fillTimer: NodeJS.Timeout | null = null;
+  #underWay: Promise<void> | null = null;
+  #again = false;
+  /** When the earliest parked run that we know of becomes due. */
+  #nextDueAt: number | null = null;
+  /** The earliest due time of runs that were parked while a claim was under way: its answer does not know of them. */
+  #parkedMeanwhile: number | null = null;
+  /** How many of our workflows the last claim found runs of. */
+  #busyRoutes = 1;
+  #claimed = 0;
+  /** The answer to a claim or commit was lost: there may be runs that are ours without our knowing. */
+  #uncertain = false;
+  /** The last claim came back full: there is probably more. */
+  #backlog = false;
+  /** Places that a claim under way may fill. */
+  #reserved = 0;
+
+  constructor(options: ClaimingOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#schedulePoll();
+    this.soon();
+  }
+
+  /** Comes back when no claim is under way any more. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    for (const timer of [this.#pollTimer, this.#dueTimer, this.#fillTimer]) if (timer !== null) clearTimeout(timer);
+    await this.#underWay;
+  }
+
+  get free(): number {
+    return this.#options.concurrency - this.#options.active() - this.#reserved;
+  }
+
+  /** Whether other runs wait for a place. */
+  get crowded(): boolean {
+    return this.#backlog || this.free <= 0;
+  }
+
+  get nextDueAt(): number | null {
+    return this.#nextDueAt;
+  }
+
+  /** How many runs it has claimed so far. */
+  get claimed(): number {
+    return this.#claimed;
+  }
+
+  /** The claim that is under way, and what it takes to open what it has found. */
+  get underWay(): Promise<void> | null {
+    return this.#underWay;
+  }
+
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** An answer was lost: the next claim first asks which runs are ours. */
+  doubt(): void {
+    this.#uncertain = true;
+    this.soon();
+  }
+
+  soon(): void {
+    const session = this.#running ? this.#options.session() : null;
+    if (session === null) return;
+    if (this.#underWay !== null) {
+      // It may have looked before what we are told of was there.
+      this.#again = true;
+      return;
+    }
+    if (this.free <= 0) {
+      // Whatever we were told of is still there when there is room.
+      this.#backlog = true;
+      return;
+    }
+    this.#underWay = this.#claim(session).finally(() => {
+      this.#underWay = null;
+      if (!this.#again) return;
+      this.#again = false;
+      this.soon();
+    });
+  }
+
+  async #claim(session: Session): Promise<void> {
+    const { store, log, workerName } = this.#options;
+    const limit = Math.min(this.free, mostAtOnce);
+    this.#reserved += limit;
+    this.#parkedMeanwhile = null;
+    try {
+      if (this.#uncertain) {
+        this.#uncertain = false;
+        await session.reconcile();
+      }
+      // A share for each workflow that had something lately. What is found beyond the limit was locked for nothing.
+      const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRoutes), Math.min(limit, 20));
+      const { fence } = session.committer;
+      const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });
+      if (claim.kind === "fenced") return this.#options.onLost(session);
+      this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
+      if (this.#backlog) this.#again = true;
+      const dueAt = this.#backlog ? this.#nextDueAt : claim.nextDueAt;
+      const meanwhile = this.#parkedMeanwhile;
+      this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
+      this.#claimed += claim.tasks.length;
+      if (claim.tasks.length > 0) {
+        this.#busyRoutes = new Set(claim.tasks.map(({ run }) => `${run.workflow}\u0000${run.version}`)).size;
+        this.#noteBusy();
+      }
+      await session.open(claim.tasks, claim.at);
+    } catch (error) {
+      warnOf(log, `Worker "${workerName}" could not claim runs.`, error);
+      this.#uncertain = true;
+      if (!session.dead) setTimeout(() => this.soon(), afterTroubleMs).unref();
+    } finally {
+      this.#reserved -= limit;
+    }
+  }
+
+  /** A run was let go of: there is room, and, if it was parked, something that becomes due. */
+  onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void {
+    if (this.#backlog) this.#fillUp();
+    if (parking === null) return;
+    this.#parkedMeanwhile = Math.min(parking.dueAt, this.#parkedMeanwhile ?? parking.dueAt);
+    if (this.#nextDueAt === null || parking.dueAt < this.#nextDueAt) this.#wakeAt(parking.dueAt, parking.now);
+  }
+
+  /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
+  #fillUp(): void {
+    if (this.free >= this.#options.concurrency >> 1) return this.soon();
+    this.#fillTimer ??= setTimeout(() => {
+      this.#fillTimer = null;
+      this.soon();
+    }, fillAfterMs);
+  }
+
+  #wakeAt(dueAt: number | null, now: number): void {
+    if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
+    this.#dueTimer = null;
+    this.#nextDueAt = dueAt;
+    if (dueAt === null || !this.#running) return;
+    this.#dueTimer = setTimeout(
+      () => {
+        this.#nextDueAt = null;
+        this.soon();
+      },
+      Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs),
+    );
+    this.#dueTimer.unref();
+  }
+
+  #schedulePoll(): void {
+    const { store, pollMs } = this.#options;
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    if (pollMs > maxTimerMs || !this.#running) return;
+    const delay = store.hearsOthers ? pollMs : nextLookIn(performance.now() - this.#busyAt, pollMs);
+    this.#pollTimer = setTimeout(() => {
+      this.soon();
+      this.#schedulePoll();
+    }, delay);
+  }
+
+  /** There was something to do: more may come soon. */
+  #noteBusy(): void {
+    const now = performance.now();
+    const wasQuiet = now - this.#busyAt > 1_000;
+    this.#busyAt = now;
+    if (wasQuiet && !this.#options.store.hearsOthers) this.#schedulePoll();
+  }
+}

@@ -1,0 +1,26 @@
+/** What a worker may be asked for: the routes of its workflows, as far as their queues are its business. */
+import { routeOf } from "../../core/naming/route.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { Route } from "../../store/contract/store.js";
+
+export interface QueuedRoute extends Route {
+  /** null: of no queue, so that nobody can pause it. */
+  readonly queue: string | null;
+}
+
+/** @param queues null: all. `remembered`: queues that steps of a workflow had in earlier versions of its code. */
+export function routesOf(
+  definitions: Iterable<WorkflowDefinition>,
+  queues: ReadonlySet<string> | null,
+  remembered: ReadonlyMap<string, readonly string[]>,
+): QueuedRoute[] {
+  const serves = (queue: string) => queues === null || queues.has(queue);
+  const routes: QueuedRoute[] = [];
+  for (const { name, version, queue, declared } of definitions) {
+    const main = queue ?? name;
+    if (serves(main)) routes.push({ workflow: name, version, queue: main });
+    const own = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
+    for (const one of own) if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
+  }
+  return routes;
+}

@@ -1,0 +1,312 @@
+import { describe, expect, test } from "vitest";
+import { StoreError } from "../../core/errors/errors.js";
+import type { Batch, CommitResult, Store, StoredEvent } from "../../store/contract/store.js";
+import { event, newRun, transition } from "../../testing/store-suite/builders.js";
+import { Committer } from "./group-committer.js";
+
+const fence = { workerId: "w", epoch: 1 };
+const lost = () => new StoreError("the connection is gone", { transient: true });
+const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): CommitResult => ({
+  kind: "committed",
+  at: 7,
+  kept: [],
+  mailed: [],
+  refused: [],
+  ...more,
+});
+
+/** A store that does what it is told, batch by batch; then it commits whatever comes. */
+function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
+  const batches: Batch[] = [];
+  const written = new Map<string, StoredEvent[]>();
+  const world = { alive: true, fenced: 0, uncertain: 0, troubles: 0 };
+  const store = {
+    commit: async (batch: Batch) => {
+      batches.push(batch);
+      const act = script.shift();
+      return act === undefined ? committed() : act(batch);
+    },
+    beat: async () => ({ alive: world.alive, mail: [], reaped: [], pausedQueues: [] }),
+    log: async (runId: string, { after }: { after: number }) => (written.get(runId) ?? []).slice(after),
+  } as unknown as Store;
+  const committer = new Committer({
+    store,
+    fence,
+    onFenced: () => {
+      world.fenced += 1;
+    },
+    onUncertain: () => {
+      world.uncertain += 1;
+    },
+    onTrouble: () => {
+      world.troubles += 1;
+    },
+  });
+  const write = (batch: Batch) => {
+    for (const { runId, events } of batch.transitions) {
+      written.set(runId, [
+        ...(written.get(runId) ?? []),
+        ...events.map((one, index) => ({ ...one, seq: index + 1, at: 5 })),
+      ]);
+    }
+  };
+  return { committer, batches, world, write };
+}
+
+const one = (runId: string, ...types: string[]) => transition(runId, { events: types.map((type) => event(type)) });
+const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) => runId);
+
+describe("the committer", () => {
+  test("a second flush sets out beside one that is under way when it is worth it, never with a run of the first", async () => {
+    let land = (_: CommitResult) => {};
+    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    const first = committer.submit(one("a", "x"));
+    await Promise.resolve();
+    expect(batches.map(runsOf)).toEqual([["a"]]);
+    // Little: it waits for the first.
+    const again = committer.submit({ ...one("a", "y"), after: 1 });
+    const few = Array.from({ length: 100 }, (_, n) => committer.submit(one(`few${n}`, "x")));
+    await Promise.resolve();
+    expect(batches).toHaveLength(1);
+    const many = Array.from({ length: 100 }, (_, n) => committer.submit(one(`many${n}`, "x")));
+    await Promise.all([...few, ...many]);
+    expect(batches).toHaveLength(2);
+    expect(batches[1]?.transitions).toHaveLength(200);
+    expect(runsOf(batches[1])).not.toContain("a");
+    land(committed());
+    await Promise.all([first, again]);
+    expect(batches.map(runsOf)[2]).toEqual(["a"]);
+  });
+
+  test("nobody waits for a flush that makes many runs", async () => {
+    let land = (_: CommitResult) => {};
+    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    const children = Array.from({ length: 500 }, (_, n) => newRun({ id: `child${n}` }));
+    const first = committer.submit({ ...one("a", "x"), starts: children });
+    await Promise.resolve();
+    await committer.submit(one("b", "x"));
+    expect(batches.map(runsOf)).toEqual([["a"], ["b"]]);
+    land(committed());
+    await first;
+  });
+
+  test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
+    const { committer, batches } = open();
+    await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));
+    expect(batches).toHaveLength(1);
+    expect(batches[0]?.fence).toBe(fence);
+    expect(runsOf(batches[0])).toEqual(["a", "b", "c"]);
+  });
+
+  test("has one flush in flight; what comes meanwhile goes into the next", async () => {
+    let release = () => {};
+    const { committer, batches } = open(
+      () =>
+        new Promise((resolve) => {
+          release = () => resolve(committed());
+        }),
+    );
+    const first = committer.submit(one("a", "x"));
+    await new Promise((resolve) => setImmediate(resolve));
+    const rest = [committer.submit(one("b", "x")), committer.submit(one("a", "y")), committer.submit(one("c", "x"))];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(batches).toHaveLength(1);
+    release();
+    await Promise.all([first, ...rest]);
+    expect(batches.map(runsOf)).toEqual([["a"], ["b", "a", "c"]]);
+  });
+
+  test("makes one transition of everything that one run has to write, in order", async () => {
+    const { committer, batches } = open();
+    const kept = committer.submit({
+      ...one("a", "first"),
+      after: 4,
+      cursors: [{ node: "n", progress: "1" }],
+      drained: [1],
+    });
+    const parked = committer.submit({
+      ...one("a", "second", "third"),
+      after: 5,
+      cursors: [
+        { node: "n", cursor: "c" },
+        { node: "m", progress: "2" },
+      ],
+      drained: [2],
+      next: { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeIn: null },
+    });
+    await Promise.all([kept, parked]);
+    expect(batches).toHaveLength(1);
+    expect(batches[0]?.transitions).toMatchObject([
+      {
+        runId: "a",
+        after: 4,
+        drained: [1, 2],
+        next: { kind: "park" },
+        cursors: [
+          { node: "n", progress: "1", cursor: "c" },
+          { node: "m", progress: "2" },
+        ],
+      },
+    ]);
+    expect(batches[0]?.transitions[0]?.events.map(({ type }) => type)).toEqual(["first", "second", "third"]);
+  });
+
+  test("keeps a message out of the flush in which its addressee moves, whichever came first", async () => {
+    const finish = { kind: "finish", status: "completed", output: "1", error: null, startedAt: null } as const;
+    const mail = [{ to: "parent", kind: "child", data: "{}" }];
+    const { committer, batches } = open();
+    await Promise.all([
+      committer.submit({ ...one("parent", "x"), next: finish }),
+      committer.submit({ ...one("child", "y"), next: finish, mail }),
+    ]);
+    expect(batches.map(runsOf)).toEqual([["parent"], ["child"]]);
+    const other = open();
+    await Promise.all([
+      other.committer.submit({ ...one("child", "y"), next: finish, mail }),
+      other.committer.submit({ ...one("parent", "x"), next: finish }),
+    ]);
+    expect(other.batches.map(runsOf)).toEqual([["child"], ["parent"]]);
+  });
+
+  test("bounds a flush in transitions and in bytes", async () => {
+    const { committer, batches } = open();
+    await Promise.all(Array.from({ length: 600 }, (_, n) => committer.submit(one(`r${n}`, "x"))));
+    expect(batches.map(({ transitions }) => transitions.length)).toEqual([250, 250, 100]);
+    const big = open();
+    const data = "x".repeat(1_000_000);
+    await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        big.committer.submit(transition(`r${n}`, { events: [event("x", { data })] })),
+      ),
+    );
+    for (const { transitions } of big.batches) expect(transitions.length).toBeLessThanOrEqual(5);
+    expect(big.batches.flatMap(({ transitions }) => transitions)).toHaveLength(12);
+  });
+
+  test("bounds a flush of starts in bytes too", async () => {
+    const { committer, batches } = open();
+    const input = JSON.stringify("x".repeat(1_000_000));
+    await Promise.all(Array.from({ length: 12 }, () => committer.start(newRun({ input }))));
+    for (const { starts } of batches) expect(starts.length).toBeLessThanOrEqual(5);
+    expect(batches.flatMap(({ starts }) => starts)).toHaveLength(12);
+  });
+
+  test("evicts a run that somebody else has written to, and writes the others", async () => {
+    const { committer, batches } = open(() => ({ kind: "conflict", runId: "b" }));
+    const receipts = await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));
+    expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "evicted", "committed"]);
+    expect(batches.map(runsOf)).toEqual([
+      ["a", "b", "c"],
+      ["a", "c"],
+    ]);
+  });
+
+  test("finds the one run that cannot be written, and writes the others", async () => {
+    const refuse = (batch: Batch) => {
+      if (batch.transitions.some(({ runId }) => runId === "bad")) throw new Error("packet too large");
+      return committed();
+    };
+    const { committer } = open(...Array(20).fill(refuse));
+    const ids = ["a", "b", "bad", "c", "d"];
+    const receipts = await Promise.all(ids.map((id) => committer.submit(one(id, "x"))));
+    expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "committed", "evicted", "committed", "committed"]);
+  });
+
+  test("finds the one start that cannot be written, and makes the others", async () => {
+    const refuse = (batch: Batch) => {
+      if (batch.starts.some(({ workflow }) => workflow === "bad")) throw new Error("packet too large");
+      return committed();
+    };
+    const { committer } = open(...Array(20).fill(refuse));
+    const outcomes = await Promise.allSettled(
+      [newRun(), newRun({ workflow: "bad" }), newRun()].map((run) => committer.start(run)),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  test("tries again when the commit failed on the way, until it works", async () => {
+    const fail = () => {
+      throw lost();
+    };
+    const { committer, batches, world } = open(fail, fail, fail);
+    expect(await committer.submit(one("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
+    expect(batches).toHaveLength(4);
+    expect(world).toMatchObject({ troubles: 3, uncertain: 0 });
+  });
+
+  test("recognises a commit whose answer was lost, and does not repeat it", async () => {
+    const { committer, batches, world, write } = open((batch) => {
+      write(batch);
+      throw lost();
+    });
+    const receipts = await Promise.all([committer.submit(one("a", "x")), committer.submit(one("b", "y"))]);
+    expect(receipts).toEqual([
+      { kind: "committed", at: 5, kept: false, mailed: false },
+      { kind: "committed", at: 5, kept: false, mailed: false },
+    ]);
+    expect(batches).toHaveLength(1);
+    expect(world.uncertain).toBe(1);
+  });
+
+  test("asks again about starts whose answer was lost, without repeating the rest", async () => {
+    const { committer, batches, write } = open((batch) => {
+      write(batch);
+      throw lost();
+    });
+    const run = newRun();
+    const [receipt, start] = await Promise.all([committer.submit(one("a", "x")), committer.start(run)]);
+    expect(receipt).toMatchObject({ kind: "committed" });
+    expect(start.refusal).toBeNull();
+    expect(batches.map((batch) => [batch.transitions.length, batch.starts.length])).toEqual([
+      [1, 1],
+      [0, 1],
+    ]);
+  });
+
+  test("does not take another worker's events for its own: with the fence gone, nothing counts", async () => {
+    const { committer, batches, world, write } = open((batch) => {
+      write(batch);
+      world.alive = false;
+      throw lost();
+    });
+    await expect(committer.submit(one("a", "x"))).rejects.toMatchObject({ code: "FENCED" });
+    expect(batches).toHaveLength(1);
+    expect(world.fenced).toBe(1);
+  });
+
+  test("once fenced refuses everything, what was waiting and what comes later, and says so once", async () => {
+    let release = () => {};
+    const { committer, world, batches } = open(
+      () =>
+        new Promise((resolve) => {
+          release = () => resolve({ kind: "fenced" });
+        }),
+    );
+    const outcomes = Promise.allSettled([
+      committer.submit(one("a", "x")),
+      new Promise((resolve) => setImmediate(resolve)).then(() => {
+        const waiting = Promise.all([committer.submit(one("b", "x")), committer.start(newRun())]);
+        release();
+        return waiting;
+      }),
+    ]);
+    expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(committer.submit(one("c", "x"))).rejects.toMatchObject({ code: "FENCED" });
+    await expect(committer.start(newRun())).rejects.toMatchObject({ code: "FENCED" });
+    expect(world.fenced).toBe(1);
+    expect(batches).toHaveLength(1);
+  });
+
+  test("tells which runs were kept because mail had come, and which starts were refused", async () => {
+    const run = newRun();
+    const refusal = { runId: run.id, reason: "heroKey", existing: {} as never } as const;
+    const { committer } = open(() => committed({ kept: ["b"], refused: [refusal] }));
+    const [a, b, start] = await Promise.all([
+      committer.submit(one("a", "x")),
+      committer.submit(one("b", "x")),
+      committer.start(run),
+    ]);
+    expect([a, b]).toMatchObject([{ kept: false }, { kept: true }]);
+    expect(start.refusal).toBe(refusal);
+  });
+});

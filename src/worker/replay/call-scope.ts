@@ -1,0 +1,190 @@
+/**
+ * Who asks: the handler of a workflow, or the body of one of its declared steps. Each numbers its own calls, and what a
+ * body asks for is recorded under its step's name, so that it finds it again when it is run again.
+ */
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { seededRandom } from "../../core/naming/ids.js";
+import type { FlowSignal } from "../../core/run/flow-control.js";
+import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
+import { recordedName } from "../../core/run/step-name.js";
+import type { TurnExecution } from "../step/step.js";
+import type { Turn } from "../turn/turn.js";
+import type { ReplayGate } from "./replay-gate.js";
+
+export class Scope {
+  readonly turn: Turn;
+  /** null: the handler itself. */
+  readonly execution: TurnExecution | null;
+  /** null: the log has nothing that this code would have to ask for again. */
+  gate: ReplayGate | null;
+  readonly #prefix: string;
+  readonly #names = new Map<string, number>();
+  /** While the code for one item of a resumable step runs: its number, and the names used for it. */
+  #item: Item | null = null;
+  #random: (() => number) | null = null;
+  /** Conditions have numbers of their own: they are not asked again when the body goes on after a wait. */
+  #randomOfConditions: (() => number) | null = null;
+  #forbidden: string | null = null;
+  /** The cursor of the step was moved in this execution. */
+  #moved = false;
+  /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
+  #open = 0;
+  #closed = false;
+
+  constructor(turn: Turn, execution: TurnExecution | null = null, gate: ReplayGate | null = null) {
+    this.turn = turn;
+    this.execution = execution;
+    this.gate = gate;
+    this.#prefix = execution === null ? "" : scopeOf(execution.key);
+  }
+
+  /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
+  key(given: string): string {
+    const name = this.#recordedName(given);
+    const key = this.#nextKey(name);
+    const names = this.#item?.names ?? this.#names;
+    names.set(name, (names.get(name) ?? 0) + 1);
+    return key;
+  }
+
+  nextKey(given: string): string {
+    return this.#nextKey(this.#recordedName(given));
+  }
+
+  #recordedName(given: string): string {
+    const { state, definition } = this.turn;
+    if (definition.aliases === null && state.renamed === null) return given;
+    if (state.ops.size === 0 && state.redo === null) return given;
+    return recordedName(state, definition.aliases, this.#prefix + (this.#item?.prefix ?? ""), given);
+  }
+
+  #nextKey(name: string): string {
+    if (this.#forbidden !== null) {
+      const where = this.turn.definition.declared === null ? "before or after the step" : "in the step itself";
+      throw new InvalidInputError(`${this.#forbidden} cannot wait for "${name}" or record it; do that ${where}.`);
+    }
+    const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
+    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.execution?.key ?? "");
+    return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
+  }
+
+  /** Each item has its own names, so that it finds its own records again when it is the one in flight. */
+  async item(number: number, run: () => unknown): Promise<void> {
+    if (this.#item !== null)
+      throw new InvalidInputError(
+        `Step "${this.execution?.key}" goes through its items one at a time; await one loop before the next.`,
+      );
+    this.#item = new Item(number);
+    try {
+      await this.turn.inFrame(this.execution?.key ?? "", run);
+    } finally {
+      this.#item = null;
+    }
+  }
+
+  /** Conditions are asked once per attempt, and not again when the body goes on after a wait: they cannot wait themselves. */
+  async withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T> {
+    this.#forbidden = what;
+    try {
+      return await ask();
+    } finally {
+      this.#forbidden = null;
+    }
+  }
+
+  get recordsNothing(): boolean {
+    return this.#forbidden !== null;
+  }
+
+  moved(): void {
+    this.#moved = true;
+  }
+
+  /** Asked for as often as one likes: it is one thing per scope. */
+  patchKey(id: string): string {
+    return `${this.#prefix}patch:${id}`;
+  }
+
+  /** A body draws the same random numbers at each of its attempts, and not those of another step or item. */
+  random(): number {
+    if (this.#item !== null) return (this.#item.random ??= seededRandom(this.#seed(this.#item.prefix)))();
+    if (this.#forbidden === null) return (this.#random ??= seededRandom(this.#seed("")))();
+    return (this.#randomOfConditions ??= seededRandom(this.#seed("?")))();
+  }
+
+  #seed(suffix: string): string {
+    // A run that goes on for another draws the same numbers: what was done with them is in its log.
+    const run = this.turn.state.lineage?.root ?? this.turn.runId;
+    return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
+  }
+
+  /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
+  ask(key: string, isAdded = false): Promise<unknown> {
+    const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
+    this.gate?.note(key);
+    const answer = this.turn.ask(key, isOutOfOrder);
+    if (this.execution !== null && !this.#closed) this.#restUntil(answer);
+    return answer;
+  }
+
+  /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
+  begin(key: string, isAdded: boolean, begin: () => void): void {
+    if (this.gate === null) begin();
+    else this.gate.begin(key, isAdded, begin);
+  }
+
+  /** The same for what is awaited. It comes back when the call may begin; after the end of the turn, never. */
+  untilLive(key: string, isAdded: boolean): Promise<void> | undefined {
+    if (this.gate === null) return undefined;
+    return new Promise((resolve) => this.begin(key, isAdded, resolve));
+  }
+
+  #restUntil(answer: Promise<unknown>): void {
+    this.#open += 1;
+    if (this.#open === 1) this.turn.rest(this.execution as TurnExecution);
+    const goOn = () => {
+      if (this.#closed) return;
+      this.#open -= 1;
+      if (this.#open === 0) this.turn.executions.hold();
+    };
+    answer.then(goOn, goOn);
+  }
+
+  /** The body has ended; what it asked for and did not wait for is not its business any more. */
+  close(): void {
+    this.gate?.close();
+    if (!this.#closed && this.#open > 0) this.turn.executions.hold();
+    this.#closed = true;
+  }
+
+  raise(signal: FlowSignal): void {
+    this.turn.raised.raise(signal, this.execution);
+  }
+}
+
+/** Made for every item, so it makes nothing before somebody asks for it: most items do nothing durably. */
+class Item {
+  readonly #number: number;
+  #names: Map<string, number> | null = null;
+  random: (() => number) | null = null;
+
+  constructor(number: number) {
+    this.#number = number;
+  }
+
+  get prefix(): string {
+    return itemPrefix(this.#number);
+  }
+
+  get names(): Map<string, number> {
+    this.#names ??= new Map();
+    return this.#names;
+  }
+}
+
+/** In a loop with a cursor, "the second call" is another one each time the loop is continued. */
+function repeated(name: string, step: string): InvalidInputError {
+  return new InvalidInputError(
+    `"${name}" is used again after the cursor of step "${step}" has moved. In a loop of your own, give each item's calls a name of their own, such as \`${name} \${id}\`; over(), records(), batches() and each() do that by themselves.`,
+  );
+}

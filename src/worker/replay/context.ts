@@ -1,0 +1,383 @@
+/** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
+
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { guardMethods } from "../../core/errors/guarded-promise.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { childRunId, executionId, seededUuid } from "../../core/naming/ids.js";
+import { checkName, checkReason } from "../../core/naming/names.js";
+import { event, type NewEvent } from "../../core/run/event.js";
+import { type FlowAction, FlowSignal } from "../../core/run/flow-control.js";
+import { onFailureStep } from "../../core/run/step-name.js";
+import type {
+  AnySignal,
+  CallOptions,
+  ChildArgs,
+  ChildHandle,
+  ChildOptions,
+  ChildWorkflow,
+  Logger,
+  MapOptions,
+  MapResult,
+  RaceWinner,
+  ResumedBy,
+  SignalName,
+  StepOptions,
+  StepTools,
+  WaitOptions,
+  WorkflowContext,
+} from "../../define/context.js";
+import { mapChildren, startChild } from "../children/children.js";
+import type { Body } from "../step/attempt.js";
+import { withHooks } from "../step/hooked-step.js";
+import { callStep, TurnExecution } from "../step/step.js";
+import { copyOfInput } from "../turn/stored-input.js";
+import type { Turn } from "../turn/turn.js";
+import type { Scope } from "./call-scope.js";
+import { followedExecution, nestedCall } from "./nested-calls.js";
+
+export function createContext(scope: Scope): WorkflowContext<any> {
+  return new Context(scope);
+}
+
+const farthestInstant = 8.64e15;
+const longestWaitKey = 200;
+
+const noOptions = {};
+const callOptions = new Set<string>(["added"] satisfies (keyof CallOptions)[]);
+const waitOptions = new Set<string>(["timeout", "added"] satisfies (keyof WaitOptions)[]);
+const reattemptOptions = new Set(["wait", "rewind"]);
+const suspendOptions = new Set(["wait"]);
+
+class Context implements WorkflowContext<any> {
+  readonly #scope: Scope;
+  readonly #turn: Turn;
+  #input: { readonly value: unknown } | null = null;
+  /** The keys of timers and waits, for `race`. */
+  #keys: WeakMap<Promise<unknown>, string> | null = null;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+    this.#turn = scope.turn;
+  }
+
+  get runId(): string {
+    return this.#turn.runId;
+  }
+
+  get workflowName(): string {
+    return this.#turn.definition.name;
+  }
+
+  /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
+  get input(): any {
+    if (this.#scope.execution === null) return this.#turn.input;
+    this.#input ??= { value: copyOfInput(this.#turn) };
+    return this.#input.value;
+  }
+
+  get attempt(): number {
+    return this.#scope.execution?.attempt ?? this.#turn.deliveries;
+  }
+
+  get executionId(): string {
+    return this.#scope.execution?.id ?? executionId(this.runId, this.workflowName, this.attempt);
+  }
+
+  get abortSignal(): AbortSignal {
+    return (this.#scope.execution ?? this.#turn).abortSignal;
+  }
+
+  get log(): Logger {
+    return (this.#scope.execution ?? this.#turn).log;
+  }
+
+  get resumedBy(): ResumedBy | null {
+    return this.#scope.execution === null ? this.#turn.resumedBy("") : this.#scope.execution.resumedBy;
+  }
+
+  step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    this.#checkFunction("step", name, fn);
+    return callStep(this.#scope, name, this.#hooked(fn), options) as Promise<T>;
+  }
+
+  transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    this.#checkFunction("transaction", name, fn);
+    return callStep(this.#scope, name, this.#hooked(fn as never), options, "transaction") as Promise<T>;
+  }
+
+  /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
+  #hooked(body: Body): Body {
+    const { definition, course } = this.#turn;
+    const { hooks, declared } = definition;
+    if (hooks === null || declared !== null || course.failing) return body;
+    return withHooks(hooks, this.#turn, body, createContext);
+  }
+
+  /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
+  #checkOutsideOfSteps(call: string): void {
+    const turn = this.#turn;
+    if (turn.definition.declared !== null || this.#scope.recordsNothing) return;
+    const execution = turn.raised.current ?? followedExecution();
+    if (execution instanceof TurnExecution && execution.turn === turn) throw nestedCall(call, execution.key);
+  }
+
+  #checkFunction(what: string, name: string, fn: unknown): void {
+    checkName("step", name);
+    this.#checkOutsideOfSteps(`${what}("${name}")`);
+    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.course.failing)
+      throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
+    if (typeof fn !== "function")
+      throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
+  }
+
+  sleep(name: string, duration: Duration, options: CallOptions = noOptions): Promise<void> {
+    if (options !== noOptions) checkOptions(`ctx.sleep("${name}")`, options, callOptions);
+    const ms = parseDuration(duration, `duration of sleep "${name}"`);
+    return this.#timer(name, { ms }, { inMs: ms }, options.added === true);
+  }
+
+  sleepUntil(name: string, date: Date | number, options: CallOptions = noOptions): Promise<void> {
+    if (options !== noOptions) checkOptions(`ctx.sleepUntil("${name}")`, options, callOptions);
+    const until = Math.ceil(Number(date));
+    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
+      throw new InvalidInputError(
+        `ctx.sleepUntil("${name}", …) needs a valid Date, or milliseconds since 1970; to wait for a length of time call ctx.sleep("${name}", "2 days").`,
+      );
+    }
+    return this.#timer(name, { until }, { at: until }, options.added === true);
+  }
+
+  #timer(
+    name: string,
+    data: { ms?: number; until?: number },
+    due: { inMs?: number; at?: number },
+    isAdded: boolean,
+  ): Promise<void> {
+    const checked = checkName("step", name);
+    this.#checkOutsideOfSteps(`sleep("${name}")`);
+    const key = this.#scope.key(checked);
+    const op = this.#turn.recorded(key, "timer");
+    const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
+    if (op === undefined)
+      this.#scope.begin(key, isAdded, () => this.#open(event("timer.started", { node: key }, data), due));
+    this.#turn.stir();
+    return answer;
+  }
+
+  /** A timer or a wait begins, unless nothing may begin any more. */
+  #open(started: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
+    if (!this.#turn.halted) this.#turn.outbox.open(started, due);
+    this.#turn.stir();
+  }
+
+  waitForSignal<Payload>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null> {
+    return this.#wait([name], "any", options, (signals) => signals[0]?.payload as Payload);
+  }
+
+  waitForAny(names: readonly SignalName<any>[], options?: WaitOptions): Promise<AnySignal<any> | null> {
+    return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<any>);
+  }
+
+  waitForAll(names: readonly SignalName<any>[], options?: WaitOptions): Promise<Record<string, any> | null> {
+    return this.#wait(names, "all", options, (signals) =>
+      Object.fromEntries(signals.map(({ name, payload }) => [name, payload])),
+    );
+  }
+
+  #wait<T>(
+    wanted: readonly SignalName[],
+    mode: "any" | "all",
+    options: WaitOptions = noOptions,
+    read: (signals: readonly AnySignal[]) => T,
+  ): Promise<T | null> {
+    const turn = this.#turn;
+    const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
+    if (options !== noOptions) checkOptions(`A wait for "${names.join(", ")}"`, options, waitOptions);
+    if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
+    this.#checkOutsideOfSteps(`waitForSignal("${names.join('", "')}")`);
+    const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
+    const key = this.#scope.key(waitKey(names.join(mode === "any" ? "|" : "&")));
+    const op = turn.recorded(key, "wait");
+    const isAdded = options.added === true;
+    const answer = this.#scope.ask(key, isAdded);
+    if (op === undefined) {
+      const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
+      const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
+      this.#scope.begin(key, isAdded, () => this.#open(event("wait.started", { node: key }, data), due));
+    }
+    turn.stir();
+    const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
+    return this.#remember(result, key);
+  }
+
+  #remember<T>(promise: Promise<T>, key: string): Promise<T> {
+    (this.#keys ??= new WeakMap()).set(promise, key);
+    return promise;
+  }
+
+  async race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>> {
+    const entries = Object.entries(arms);
+    if (entries.length === 0) throw new InvalidInputError("ctx.race needs at least one arm.");
+    try {
+      return await Promise.race(
+        entries.map(([name, arm]) => arm.then((value) => ({ name, value }) as RaceWinner<Arms>)),
+      );
+    } finally {
+      for (const [, arm] of entries) this.#withdraw(arm);
+    }
+  }
+
+  /** A timer or wait that lost is not waited for any more: it neither wakes the run nor takes a signal. */
+  #withdraw(arm: Promise<unknown>): void {
+    const turn = this.#turn;
+    const key = this.#keys?.get(arm);
+    if (key === undefined || !turn.answers.pending.has(key)) return;
+    turn.answers.forget(key);
+    if (this.#scope.gate?.withdraw(key)) return turn.stir();
+    const op = turn.state.ops.get(key);
+    const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
+    if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn")
+      turn.outbox.events.push(event("wait.withdrawn", { node: key }));
+    turn.stir();
+  }
+
+  async run<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<O> {
+    return (await this.start(child, ...args)).result();
+  }
+
+  start<I, O>(child: ChildWorkflow<I, O>, ...[input, options]: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>> {
+    this.#checkOutsideOfSteps("run or ctx.start");
+    return startChild(this.#scope, child, input as I, options);
+  }
+
+  map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>> {
+    this.#checkOutsideOfSteps("map");
+    return mapChildren(this.#scope, child, items, options);
+  }
+
+  async branch<Cases extends Record<string, () => unknown>>(
+    name: string,
+    choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
+    cases: Cases,
+    options: CallOptions = noOptions,
+  ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>> {
+    if (options !== noOptions) checkOptions(`ctx.branch("${name}")`, options, callOptions);
+    const turn = this.#turn;
+    const isAdded = options.added === true;
+    const checked = checkName("step", name);
+    this.#checkOutsideOfSteps(`branch("${name}")`);
+    const key = this.#scope.key(checked);
+    const op = turn.recorded(key, "branch");
+    const answer = this.#scope.ask(key, isAdded) as Promise<keyof Cases & string>;
+    if (op === undefined) {
+      const live = this.#scope.untilLive(key, isAdded);
+      if (live !== undefined) await live;
+      if (!turn.halted)
+        await turn.begins(key, async () => {
+          const choice = await choose();
+          checkCase(name, choice, cases);
+          await turn.submit([event("branch.chosen", { node: key }, { choice })]);
+        });
+    }
+    turn.stir();
+    const choice = await answer;
+    checkCase(name, choice, cases);
+    return (await (cases[choice] as () => unknown)()) as Awaited<ReturnType<Cases[keyof Cases]>>;
+  }
+
+  now(): Date {
+    return new Date(this.#turn.answers.now);
+  }
+
+  random(): number {
+    return this.#scope.random();
+  }
+
+  uuid(): string {
+    return seededUuid(() => this.random());
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    this.#turn.progress(this.#scope.execution?.key ?? "", done, total, message);
+  }
+
+  patched(id: string): boolean {
+    const turn = this.#turn;
+    const key = this.#scope.patchKey(checkName("patch id", id));
+    // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
+    const patches = (turn.patches ??= new Map());
+    const known = patches.get(key);
+    if (known !== undefined) return known;
+    const isRecorded = turn.recorded(key, "patch") !== undefined;
+    const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.halted;
+    patches.set(key, isRecorded || isNew);
+    if (isNew) {
+      turn.outbox.events.push(event("patch.applied", { node: key }));
+      turn.stir();
+    }
+    return isRecorded || isNew;
+  }
+
+  cancel(reason?: string): never {
+    return this.#leave({ kind: "cancel", reason: checkReason(reason) });
+  }
+
+  /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
+  pause(reason?: string): never {
+    const turn = this.#turn;
+    const given = checkReason(reason);
+    if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: given, key: "" });
+    const key = this.#scope.nextKey("pause");
+    if (turn.recorded(key, "pause") !== undefined) {
+      this.#scope.key("pause");
+      turn.answers.note(key);
+      return undefined as never;
+    }
+    return this.#leave({ kind: "pause", reason: given, key });
+  }
+
+  skip(): never {
+    return this.#leave({ kind: "skip" });
+  }
+
+  reattempt(options: { readonly wait?: Duration; readonly rewind?: boolean } = {}): never {
+    checkOptions("reattempt()", options, reattemptOptions);
+    const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait");
+    return this.#leave({ kind: "reattempt", waitMs, rewind: options.rewind ?? false });
+  }
+
+  finish(output?: unknown): never {
+    return this.#leave({ kind: "finish", output });
+  }
+
+  suspend(options: { readonly wait?: Duration } = {}): never {
+    checkOptions("suspend()", options, suspendOptions);
+    return this.#leave({
+      kind: "suspend",
+      waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait"),
+    });
+  }
+
+  /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
+  #leave(action: FlowAction): never {
+    const signal = new FlowSignal(action);
+    this.#scope.raise(signal);
+    throw signal;
+  }
+}
+
+// Steps and timers hand out the promise of a `Deferred`, which is guarded when it rejects: one more for each would cost 2 %.
+guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run", "start", "map", "branch"]);
+
+/** Many long names make a short key all the same. */
+function waitKey(names: string): string {
+  return `signal:${names.length <= longestWaitKey ? names : childRunId("wait", names, 0)}`;
+}
+
+function checkCase(name: string, choice: string, cases: object): void {
+  if (Object.hasOwn(cases, choice)) return;
+  throw new InvalidInputError(
+    `Branch "${name}" chose "${choice}", which is not one of its cases: ${Object.keys(cases).join(", ")}.`,
+  );
+}

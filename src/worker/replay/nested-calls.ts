@@ -1,0 +1,46 @@
+/**
+ * Finds durable calls that are made inside the function of a step. `ctx.sleep` there would hold its worker for the whole wait,
+ * and `ctx.step` would not be called again once the step around it is recorded, so the code would no longer fit its log.
+ *
+ * A call that is made before the function first awaits is known by what is on the stack. Behind an `await` only
+ * AsyncLocalStorage tells. On Node 20 its use slows down every promise of the process (about 1 µs per step), so it is not
+ * used where it cannot find anything: for functions that return without a promise.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { PermanentError } from "../../core/errors/errors.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { Body, Execution } from "../step/attempt.js";
+
+const executing = new AsyncLocalStorage<Execution>();
+/** Until a body was followed, there is nothing to ask for. */
+let hasFollowed = false;
+
+/** Workflows some of whose steps are plain functions that have returned a promise. */
+const returnPromises = new WeakSet<WorkflowDefinition>();
+
+const AsyncFunction = (async () => {}).constructor;
+
+/** Calls the body of a step whose calls are to be found also behind an `await`. */
+export function callFollowed(execution: Execution, body: Body): unknown {
+  hasFollowed = true;
+  return executing.run(execution, body, execution);
+}
+
+export const mustBeFollowed = (definition: WorkflowDefinition, body: Body): boolean =>
+  body instanceof AsyncFunction || returnPromises.has(definition);
+
+/** From now on the steps of this workflow are followed, whatever kind of function they are. */
+export function noteReturned(definition: WorkflowDefinition, value: unknown): void {
+  if (value instanceof Promise) returnPromises.add(definition);
+}
+
+/** The execution in whose function this code runs; null when it runs in no step. */
+export function followedExecution(): Execution | null {
+  return hasFollowed ? (executing.getStore() ?? null) : null;
+}
+
+export function nestedCall(call: string, step: string): PermanentError {
+  return new PermanentError(
+    `ctx.${call} was called inside the function of step "${step}". It would hold the worker while it waits, and would not be made again after a crash. Call it outside of the step, before or after it; or make it a step of a class or graph, whose functions may wait.`,
+  );
+}

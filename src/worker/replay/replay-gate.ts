@@ -1,0 +1,153 @@
+/**
+ * Replay first, then go live.
+ *
+ * The results of calls are durable before code sees them, so in unchanged code no recorded call depends on one that is not
+ * recorded: replay alone brings the code to every call in the log. As long as the log has calls that the code has not made
+ * (they are left over), a call that the log lacks is therefore held back. Either the code comes to what is left over, and
+ * the held calls begin in the order in which they were made; or it never does, because the code has changed, and the run
+ * is paused before anything ran that its log may have under another name.
+ */
+import { isCompensation } from "../../core/run/compensation.js";
+import type { RunState } from "../../core/run/state.js";
+import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
+import { isAccepted, onFailureStep } from "../../core/run/step-name.js";
+import { maxTimerMs } from "../step/attempt.js";
+
+interface HeldCall {
+  readonly key: string;
+  readonly begin: () => void;
+}
+
+export interface ReplayGateHost {
+  readonly state: RunState;
+  /** How long code at rest may take to make the calls that are left over. */
+  readonly replayGraceMs: number;
+  /** Something is executed, delivered or written: it may lead the code to what is left over. */
+  isMoving(): boolean;
+  /** The call begins although something is left over: the log has to say so. */
+  onAdded(key: string): void;
+  /** Held calls and left-over keys are all that there is. */
+  onMismatch(held: readonly string[], leftOver: readonly string[]): void;
+}
+
+export class ReplayGate {
+  readonly #host: ReplayGateHost;
+  readonly #leftOver: Set<string>;
+  #held: HeldCall[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #seqAtGrace = 0;
+
+  /** @param keys what the log has of this code, as far as the code must ask for it again */
+  constructor(host: ReplayGateHost, keys: Iterable<string>) {
+    this.#host = host;
+    this.#leftOver = new Set(keys);
+  }
+
+  get leftOver(): readonly string[] {
+    return [...this.#leftOver];
+  }
+
+  get isReplaying(): boolean {
+    return this.#leftOver.size > 0;
+  }
+
+  get holdsCalls(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** The code has come to this call. */
+  note(key: string): void {
+    if (this.#leftOver.delete(key) && this.#leftOver.size === 0) this.#beginHeld();
+    else if (this.#held.length > 0) this.#restartGrace();
+  }
+
+  /**
+   * Whether the answer to this call is delivered outside the order of the log: its record stands behind records of calls
+   * that the code makes later, and would otherwise be waited for by them.
+   */
+  isOutOfOrder(key: string, isAdded: boolean): boolean {
+    if (this.#host.state.added?.has(key) === true) return true;
+    return this.isReplaying && !this.#host.state.ops.has(key) && this.#isExempt(key, isAdded);
+  }
+
+  /** Begins a call that the log lacks: now, or when nothing is left over. */
+  begin(key: string, isAdded: boolean, begin: () => void): void {
+    if (!this.isReplaying) return begin();
+    if (this.#isExempt(key, isAdded)) {
+      if (this.#host.state.added?.has(key) !== true) this.#host.onAdded(key);
+      return begin();
+    }
+    this.#held.push({ key, begin });
+    this.#restartGrace();
+  }
+
+  /** True: the call was held back, and will not begin. */
+  withdraw(key: string): boolean {
+    const before = this.#held.length;
+    this.#held = this.#held.filter((call) => call.key !== key);
+    return this.#held.length < before;
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#held = [];
+  }
+
+  #isExempt(key: string, isAdded: boolean): boolean {
+    const { state } = this.#host;
+    return isAdded || state.added?.has(key) === true || state.redo?.has(key) === true || isAccepted(state, key);
+  }
+
+  #beginHeld(): void {
+    const held = this.#held;
+    this.close();
+    for (const { begin } of held) begin();
+  }
+
+  #restartGrace(): void {
+    this.#seqAtGrace = this.#host.state.seq;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#onGraceOver(), Math.min(this.#host.replayGraceMs, maxTimerMs));
+  }
+
+  #onGraceOver(): void {
+    this.#timer = null;
+    if (this.#held.length === 0 || !this.isReplaying) return;
+    // A message that arrived, or a timer, may lead the code to what is left over as well.
+    if (this.#host.isMoving() || this.#host.state.seq !== this.#seqAtGrace) return this.#restartGrace();
+    this.#host.onMismatch(
+      this.#held.map(({ key }) => key),
+      this.leftOver,
+    );
+  }
+}
+
+/** What the handler of a function must ask for again. */
+export function keysOfHandler(state: RunState): string[] {
+  const keys: string[] = [];
+  for (const [key, op] of state.ops) {
+    // Patches may be taken out of the code, and a pause lies behind a run that goes on.
+    if (op.kind === "patch" || op.kind === "pause" || isCompensation(key) || key === onFailureStep) continue;
+    if (!isAccepted(state, key)) keys.push(key);
+  }
+  return keys;
+}
+
+/**
+ * What the body of a declared step that goes on after a rest must ask for again. Once its cursor has moved, that is what
+ * it did for the item in flight: what it did for others, under whichever names, lies behind it.
+ */
+export function keysOfBody(state: RunState, step: string, item: number): string[] {
+  const keys: string[] = [];
+  const scope = scopeOf(step);
+  const current = scope + itemPrefix(item);
+  for (const key of state.bodyCalls?.get(step) ?? []) {
+    const op = state.ops.get(key);
+    if (op === undefined || op.kind === "patch" || op.kind === "pause") continue;
+    const isOfBody = item === 0 && !key.startsWith("#", scope.length);
+    if (!isOfBody && !key.startsWith(current)) continue;
+    if (!isAccepted(state, key)) keys.push(key);
+  }
+  return keys;
+}

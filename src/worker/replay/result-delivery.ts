@@ -1,0 +1,221 @@
+/**
+ * Hands the answers in the log to the calls of user code that wait for them, in the order of the log, one at a time:
+ * before the next one is handed over, everything the last one set off has run (a macrotask passes). Live and on replay
+ * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
+ */
+
+import { type Answered, isAnswered, type Op, type RunState } from "../../core/run/state.js";
+import { scopeMark } from "../../core/run/step-key.js";
+
+export class Deferred {
+  resolve: (value: unknown) => void = nobody;
+  #refuse: (error: unknown) => void = nobody;
+  readonly promise = new Promise<unknown>((resolve, reject) => {
+    this.resolve = resolve;
+    this.#refuse = reject;
+  });
+
+  /** A step that nobody awaits may fail all the same; that must not take the worker's process down. */
+  reject(error: unknown): void {
+    this.promise.catch(nobody);
+    this.#refuse(error);
+  }
+}
+
+const nobody = (): void => {};
+
+/** The turn whose code waits for the answers. */
+export interface AnswersOwner {
+  readonly state: RunState;
+  /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
+  settleCall(key: string, call: Deferred): void | Promise<void>;
+  /** Everything that the log holds has been handed over. */
+  onAnswersIdle(): void;
+}
+
+export class Answers {
+  /** Calls without an answer yet. */
+  readonly pending = new Map<string, Deferred>();
+  /** Every key that this activation asked for. */
+  readonly asked = new Set<string>();
+  /** The instant of the last answer that was handed over: user code's idea of now. */
+  now: number;
+  readonly #state: RunState;
+  readonly #owner: AnswersOwner;
+  /** Calls that stand before others in the code and behind them in the log, and that have no answer yet. */
+  #outOfOrder: Set<string> | null = null;
+  /** The next answer in the log is to a call that the code makes only after one of those. */
+  #isStuck = false;
+  /** Those whose turn came before the code asked. */
+  #passed: Map<string, Op> | null = null;
+  /** Those of step bodies that were handed over: a body that is run again asks again. */
+  #handed: Map<string, Op> | null = null;
+  #cursor = 0;
+  /** Answers that are being read, outside of the order of the log. */
+  #late = 0;
+  #scheduled = false;
+  /** Messages are taken before anything more is handed over. */
+  #isHeld = false;
+  /** Nothing is handed over before there is code that could have asked. */
+  #open = false;
+  #closed = false;
+
+  /** @param bornAt when the run was made: what the code takes for now until it has its first answer */
+  constructor(owner: AnswersOwner, bornAt: number) {
+    this.#owner = owner;
+    this.#state = owner.state;
+    this.now = bornAt;
+  }
+
+  /** True while an answer is on its way: the code must not be parked now. */
+  get delivering(): boolean {
+    if (this.#scheduled || this.#late > 0 || this.#isHeld) return true;
+    return this.#cursor < this.#state.answered.length && !this.#isStuck;
+  }
+
+  /** The answer is delivered as soon as it is there, whatever else the code has not asked for yet. */
+  askOutOfOrder(key: string): Promise<unknown> {
+    (this.#outOfOrder ??= new Set()).add(key);
+    const answer = this.ask(key);
+    if (this.#open && !this.#scheduled) this.#schedule();
+    return answer;
+  }
+
+  ask(key: string): Promise<unknown> {
+    this.asked.add(key);
+    if (this.#isStuck) {
+      this.#isStuck = false;
+      if (!this.#scheduled) this.#schedule();
+    }
+    const call = new Deferred();
+    // Its turn came before the code asked (the code has changed since): it gets the answer at once.
+    const op = this.#state.ops.get(key);
+    if (op !== undefined && (this.#passed?.get(key) === op || this.#handed?.get(key) === op)) {
+      this.#passed?.delete(key);
+      this.#noteHanded(key, op);
+      this.#settleNow(key, call);
+    } else this.pending.set(key, call);
+    return call.promise;
+  }
+
+  /** The results of a map take reading: until they are here, the code must not be parked. */
+  #settleNow(key: string, call: Deferred): void {
+    const later = this.#owner.settleCall(key, call);
+    if (later === undefined) return;
+    this.#late += 1;
+    void later.then(() => {
+      this.#late -= 1;
+      this.#owner.onAnswersIdle();
+    });
+  }
+
+  #noteHanded(key: string, op: Op): void {
+    if (key.includes(scopeMark)) (this.#handed ??= new Map()).set(key, op);
+  }
+
+  /** For what is in the log but has no answer to wait for. */
+  note(key: string): void {
+    this.asked.add(key);
+  }
+
+  /** A call that is not waited for any more. */
+  forget(key: string): void {
+    this.pending.delete(key);
+    this.#outOfOrder?.delete(key);
+  }
+
+  /** A call that could not be brought under way: the log will never have an answer to it. */
+  refuse(key: string, error: unknown): void {
+    this.pending.get(key)?.reject(error);
+    this.pending.delete(key);
+  }
+
+  /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
+  open(): void {
+    this.#open = true;
+    if (this.#state.answered.length > 0) this.#schedule();
+  }
+
+  /** More events were folded into the state. */
+  deliver(): void {
+    if (this.#open && !this.#scheduled) this.#next();
+  }
+
+  /** Nothing is handed over until `goOn`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  goOn(): void {
+    this.#isHeld = false;
+    this.deliver();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.pending.clear();
+  }
+
+  #schedule(): void {
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#closed || this.#isHeld || this.#handOutOfOrder()) return;
+    const { answered } = this.#state;
+    while (this.#cursor < answered.length) {
+      if (this.#mustWait(answered[this.#cursor] as Answered)) break;
+      const { key, at, op } = answered[this.#cursor++] as Answered;
+      this.now = at;
+      // Code that started over has forgotten what it was once told.
+      if (op === undefined || this.#state.ops.get(key) !== op) continue;
+      const call = this.pending.get(key);
+      if (call === undefined) {
+        (this.#passed ??= new Map()).set(key, op);
+        continue;
+      }
+      if (this.#hand(key, op, call)) return;
+      // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
+      if (this.#cursor < answered.length || this.pending.size > 0) return this.#schedule();
+    }
+    this.#owner.onAnswersIdle();
+  }
+
+  /** True: the answer is being read, and the next one follows when that is done. */
+  #hand(key: string, op: Op, call: Deferred): boolean {
+    this.pending.delete(key);
+    this.#noteHanded(key, op);
+    const later = this.#owner.settleCall(key, call);
+    if (later === undefined) return false;
+    this.#scheduled = true;
+    void later.then(() => this.#schedule());
+    return true;
+  }
+
+  /** The code comes to this call only when it has the answer to one that stands before it. */
+  #mustWait({ key, op }: Answered): boolean {
+    if (this.#outOfOrder === null || this.#outOfOrder.size === 0) return false;
+    this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.asked.has(key);
+    return this.#isStuck;
+  }
+
+  /**
+   * In the order of the calls: branches that run side by side make their next calls in the order in which the log has
+   * them, or `#2` of one branch would be given to another.
+   * True: one was handed over, and the next follows when everything that it set off has run.
+   */
+  #handOutOfOrder(): boolean {
+    const [key] = this.#outOfOrder ?? [];
+    const op = key === undefined ? undefined : this.#state.ops.get(key);
+    if (key === undefined || op === undefined || !isAnswered(op)) return false;
+    this.#outOfOrder?.delete(key);
+    this.#isStuck = false;
+    this.now = this.#state.answered.findLast((one) => one.key === key)?.at ?? this.now;
+    if (!this.#hand(key, op, this.pending.get(key) as Deferred)) this.#schedule();
+    return true;
+  }
+}

@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Store } from "../../store/contract/store.js";
+import { Lease } from "./heartbeat.js";
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const upkeep = { pausedQueues: async () => [] };
+
+test("a look that is asked for while one is under way follows it: that one may have been too early", async () => {
+  const answers: ((mailed: readonly string[]) => void)[] = [];
+  const mailed = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
+  const heard: string[] = [];
+  const lease = new Lease({ mailed, upkeep } as unknown as Store, { workerId: "w", epoch: 1 }, 3_600_000, silent, {
+    onLost: () => {},
+    onMail: (runIds) => heard.push(...runIds),
+    onPausedQueues: () => {},
+  });
+  onTestFinished(() => lease.stop());
+  const first = lease.lookNow();
+  // Mail has come since the first one looked.
+  void lease.lookNow();
+  void lease.lookNow();
+  expect(answers).toHaveLength(1);
+  answers[0]?.([]);
+  await expect.poll(() => answers.length).toBe(2);
+  answers[1]?.(["run"]);
+  await first;
+  expect(heard).toEqual(["run"]);
+  expect(answers).toHaveLength(2);
+});
+
+test("none that is asked for is lost, at whatever moment of the one before, and none of them writes", async () => {
+  for (let moments = 0; moments < 10; moments += 1) {
+    let looks = 0;
+    const mailed = async () => {
+      looks += 1;
+      return [];
+    };
+    const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
+    // A beat would be a TypeError here.
+    const store = { mailed, upkeep } as unknown as Store;
+    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events);
+    void lease.lookNow();
+    for (let moment = 0; moment < moments; moment += 1) await undefined;
+    void lease.lookNow();
+    await new Promise((resolve) => setImmediate(resolve));
+    lease.stop();
+    expect(looks, `asked after ${moments} moments`).toBe(2);
+  }
+});
+
+test.each([
+  [1, 'Freed the runs of a dead worker: "mail-1" (id-1).'],
+  [2, 'Freed the runs of 2 dead workers: "mail-1" (id-1), "mail-2" (id-2).'],
+  [40, 'Freed the runs of 40 dead workers: "mail-1", "mail-2", "mail-3" and 37 more.'],
+])(
+  "of %i that it frees the runs of it says how many there are and their names, and ids when they are few",
+  async (count, line) => {
+    const workers = Array.from({ length: count }, (_, n) => ({ id: `id-${n + 1}`, name: `mail-${n + 1}` }));
+    expect(await toldOfDead(workers, async () => workers)).toBe(line);
+  },
+);
+
+test("dead workers whose names cannot be read are told of by their ids", async () => {
+  const unread = () => Promise.reject(new Error("not now"));
+  expect(await toldOfDead([{ id: "id-1" }], unread)).toBe("Freed the runs of a dead worker: id-1.");
+});
+
+/** What a lease says when a beat has found these dead. */
+function toldOfDead(dead: readonly { readonly id: string }[], workers: () => Promise<readonly object[]>) {
+  return new Promise((resolve) => {
+    const reaped = dead.map(({ id }) => id);
+    const beat = async () => ({ alive: true, mail: [], reaped, pausedQueues: [] });
+    const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
+    const store = { beat, workers } as unknown as Store;
+    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 30, { ...silent, warn: resolve }, events);
+    onTestFinished(() => lease.stop());
+  });
+}

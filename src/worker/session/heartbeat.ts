@@ -1,0 +1,109 @@
+/** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
+import type { Logger } from "../../define/context.js";
+import { monotonicMs } from "../../runtime/monotonic.js";
+import type { Fence, Store } from "../../store/contract/store.js";
+import { warnOf } from "../../telemetry/warn-of-retry.js";
+
+const fewWorkers = 3;
+
+export interface LeaseEvents {
+  /** The store says that this epoch is over. */
+  readonly onLost: () => void;
+  /** It was renewed, at this time or later (by `monotonicMs`). */
+  readonly onRenewed?: (at: number) => void;
+  readonly onMail: (runIds: readonly string[]) => void;
+  readonly onPausedQueues: (names: readonly string[]) => void;
+}
+
+export class Lease {
+  readonly #store: Store;
+  readonly #fence: Fence;
+  readonly #log: Logger;
+  readonly #events: LeaseEvents;
+  readonly #timer: NodeJS.Timeout;
+  #beating = false;
+  #looking: Promise<void> | null = null;
+  #again = false;
+  #stopped = false;
+
+  constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents) {
+    this.#store = store;
+    this.#fence = fence;
+    this.#log = log;
+    this.#events = events;
+    // Three beats to a lease: one may be lost, and one late.
+    this.#timer = setInterval(() => void this.#beat(), Math.max(10, leaseMs / 3)).unref();
+  }
+
+  /**
+   * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
+   * somebody wrote, workers that answered it with a beat would wake each other up for ever.
+   */
+  lookNow(): Promise<void> {
+    if (this.#looking !== null) {
+      // A look that is under way may have been too early: then another one follows.
+      this.#again = true;
+      return this.#looking;
+    }
+    this.#looking = this.#lookUntilQuiet();
+    return this.#looking;
+  }
+
+  async #lookUntilQuiet(): Promise<void> {
+    do {
+      this.#again = false;
+      await this.#look();
+    } while (this.#again && !this.#stopped);
+    // At once: who asks a moment later must not be taken for one who asked in time.
+    this.#looking = null;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const [mail, paused] = await Promise.all([this.#store.mailed(this.#fence), this.#store.upkeep.pausedQueues()]);
+      if (this.#stopped) return;
+      this.#events.onPausedQueues(paused.map(({ name }) => name));
+      if (mail.length > 0) this.#events.onMail(mail);
+    } catch (error) {
+      if (!this.#stopped) warnOf(this.#log, "A look for news failed; the next heartbeat will tell.", error);
+    }
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#beating) return;
+    this.#beating = true;
+    try {
+      const sentAt = monotonicMs();
+      const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
+      if (this.#stopped) return;
+      if (!alive) return this.#events.onLost();
+      this.#events.onRenewed?.(sentAt);
+      if (reaped.length > 0) void this.#tellOfDead(reaped);
+      this.#events.onPausedQueues(pausedQueues);
+      if (mail.length > 0) this.#events.onMail(mail);
+    } catch (error) {
+      if (!this.#stopped) warnOf(this.#log, "A heartbeat failed; the next one will tell.", error);
+    } finally {
+      this.#beating = false;
+    }
+  }
+
+  /** By the names that people gave them; the ids help as long as there are few. */
+  async #tellOfDead(ids: readonly string[]): Promise<void> {
+    const workers = await this.#store.workers().catch(() => []);
+    const names = new Map(workers.map(({ id, name }) => [id, name]));
+    const few = ids.length <= fewWorkers;
+    const listed = ids.slice(0, fewWorkers).map((id) => {
+      const name = names.get(id);
+      return name === undefined ? id : few ? `"${name}" (${id})` : `"${name}"`;
+    });
+    const rest = few ? "" : ` and ${ids.length - fewWorkers} more`;
+    const whose = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
+    this.#log.warn(`Freed the runs of ${whose}: ${listed.join(", ")}${rest}.`);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * What workers do beside their work, each its share: they delete what is older than the retention, forget workers that are
+ * long dead, and say what is stuck. Every worker begins at a moment of its own, so that many do not do it at once; should
+ * they all the same, nothing is done twice.
+ */
+import type { Logger } from "../../define/context.js";
+import type { Store } from "../../store/contract/store.js";
+import { warnOf } from "../../telemetry/warn-of-retry.js";
+import { maxTimerMs } from "../step/attempt.js";
+import { StuckRuns } from "./stuck-runs.js";
+import { jobPatienceMs, VanishedJobs } from "./vanished-jobs.js";
+
+export interface HousekeepingOptions {
+  readonly store: Store;
+  readonly log: Logger;
+  /** Deletes what is older than the retention, until it is done or told to stop; null: nothing is ever deleted. */
+  readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
+  /** How often what is old is deleted; what is stuck is looked for more often than in an hour. */
+  readonly everyMs: number;
+}
+
+const lookEveryMs = 5 * 60_000;
+const forgetAfterMs = 24 * 3_600_000;
+
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  readonly #stuck: StuckRuns;
+  readonly vanished: VanishedJobs;
+  readonly #stop = new AbortController();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+    this.vanished = new VanishedJobs(options.store);
+    this.#stuck = new StuckRuns(options.store, options.log, this.vanished);
+  }
+
+  start(): void {
+    const { everyMs } = this.#options;
+    this.#repeat("cleaning", everyMs, () => this.clean());
+    this.#repeat("looking for stuck runs", Math.min(everyMs, lookEveryMs), () => this.#stuck.look());
+    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobPatienceMs), () => this.vanished.look());
+  }
+
+  /** Lets go of what is under way at its next batch. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    await Promise.all(this.#underWay);
+  }
+
+  async clean(): Promise<void> {
+    const { store, log, prune } = this.#options;
+    const forgotten = await store.upkeep.forgetWorkers({ silentSince: Date.now() - forgetAfterMs });
+    if (forgotten.length > 0) log.debug(`Forgot ${forgotten.length} worker(s) that died more than a day ago.`);
+    const { runs } = (await prune?.(this.#stop.signal)) ?? { runs: 0 };
+    if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
+  }
+
+  /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
+  #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+    if (everyMs > maxTimerMs) return;
+    const after = (delayMs: number) => {
+      const timer = setTimeout(() => {
+        const done = this.#attempt(what, work).finally(() => {
+          this.#underWay.delete(done);
+          if (!this.#stop.signal.aborted) after(everyMs);
+        });
+        this.#underWay.add(done);
+      }, delayMs);
+      this.#timers.set(what, timer.unref());
+    };
+    after((everyMs / 20) * (1 + Math.random()));
+  }
+
+  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!this.#stop.signal.aborted)
+        warnOf(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
+    }
+  }
+}

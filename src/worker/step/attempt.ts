@@ -1,0 +1,145 @@
+/** One attempt at one step: what its function gets, its time limit and its abort signal. */
+import { TimeoutError } from "../../core/errors/errors.js";
+import type { FlowSignal } from "../../core/run/flow-control.js";
+import type { Logger, ResumedBy, StepTools } from "../../define/context.js";
+import { boundLogger } from "../../telemetry/safe-logger.js";
+
+export interface ExecutionHost {
+  readonly runId: string;
+  readonly log: Logger;
+  /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
+  keyOwner(node: string): string;
+  /** Calls it, and knows meanwhile whose code runs. */
+  callBody(execution: Execution, body: Body): unknown;
+  /** In tests, the time that passes only when the test says so. */
+  readonly virtualNow: number | null;
+  progress(node: string, done: number, total?: number, message?: string): void;
+  /** The signal that ended the pause which this step had asked for. */
+  resumedBy(node: string): ResumedBy | null;
+}
+
+export type Body = (step: StepTools) => unknown;
+
+export class Execution implements StepTools {
+  readonly key: string;
+  readonly attempt: number;
+  readonly #startedMs = performance.now();
+  readonly #startedVirtually: number | null;
+  /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
+  startRecorded = false;
+  /** Flow control that this body raised, as far as that is known. */
+  raised: FlowSignal | null = null;
+  readonly #host: ExecutionHost;
+  #log: Logger | null = null;
+  #controller: AbortController | null = null;
+  #abortReason: unknown;
+  #aborted = false;
+  #timer: NodeJS.Timeout | undefined;
+  #resumedBy: ResumedBy | null | undefined;
+
+  constructor(host: ExecutionHost, key: string, attempt: number) {
+    this.#host = host;
+    this.#startedVirtually = host.virtualNow;
+    this.key = key;
+    this.attempt = attempt;
+  }
+
+  /**
+   * The same for all attempts at this step of this run: an attempt that timed out or whose worker died may have had its
+   * effect, so a provider must be able to recognise the next one.
+   */
+  get idempotencyKey(): string {
+    return `${this.#host.keyOwner(this.key)}:${this.key}`;
+  }
+
+  get abortSignal(): AbortSignal {
+    // Most steps never look at it; a controller for each would cost more than their record.
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Its lines are known by run, step and attempt, where the logger can do that. */
+  get log(): Logger {
+    return (this.#log ??= boundLogger(this.#host.log, { step: this.key, attempt: this.attempt }));
+  }
+
+  /** Read once: the log forgets it when the step ends, and its body may look at it later. */
+  get resumedBy(): ResumedBy | null {
+    if (this.#resumedBy === undefined) this.#resumedBy = this.#host.resumedBy(this.key);
+    return this.#resumedBy;
+  }
+
+  /** Bound, because code takes it out by name: `({ progress }) => …`. */
+  get progress(): StepTools["progress"] {
+    return (done, total, message) => this.#host.progress(this.key, done, total, message);
+  }
+
+  /** How long it has taken so far, by the clock that its run goes by. */
+  get elapsedMs(): number {
+    if (this.#startedVirtually !== null) return (this.#host.virtualNow as number) - this.#startedVirtually;
+    return this.elapsedRealMs;
+  }
+
+  get elapsedRealMs(): number {
+    return Math.max(0, Math.round(performance.now() - this.#startedMs));
+  }
+
+  abort(reason: unknown): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /**
+   * Runs the body; after the time limit it is aborted and given up on, whatever it still does. Not async, and it calls
+   * back at once when the body does: most steps have no use for the two kilobytes of promises that would cost.
+   */
+  run(body: Body, timeoutMs: number | null, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+    let value: unknown;
+    let settled: Promise<unknown> | null;
+    try {
+      value = this.#host.callBody(this, body);
+      settled = isThenable(value) ? Promise.resolve(value) : null;
+    } catch (error) {
+      return threw(error);
+    }
+    if (settled === null) return returned(value);
+    // A limit beyond what a timer can count is no limit: it must not fire early.
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return void settled.then(returned, threw);
+    this.#within(settled, timeoutMs).then(returned, threw);
+  }
+
+  async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+    const expired = new Promise<never>((_, reject) => {
+      this.#timer = setTimeout(() => {
+        const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
+        this.abort(error);
+        reject(error);
+      }, timeoutMs);
+    });
+    // Whoever loses the race below may still reject later; that is nobody's problem then.
+    value.catch(() => {});
+    try {
+      return await Promise.race([value, expired]);
+    } finally {
+      this.dispose();
+    }
+  }
+
+  /** Nobody listens any more, so nobody is to be told of the time either. */
+  dispose(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  return typeof (value as { then?: unknown }).then === "function";
+}
+
+/** setTimeout overflows beyond 24.8 days and would fire at once. */
+export const maxTimerMs = 2_147_483_647;

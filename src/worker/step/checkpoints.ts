@@ -1,0 +1,256 @@
+/**
+ * The cursor of one execution of a resumable step. Each checkpoint overwrites one row, in the same group commit as
+ * everything else; the log hears of the execution only when it ends. At a checkpoint the step can be interrupted: its
+ * successor goes on from the cursor.
+ */
+
+import { insist } from "../../concurrency/retry-until-reachable.js";
+import { decode, encode } from "../../core/encoding/codec.js";
+import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
+import { guarded } from "../../core/errors/guarded-promise.js";
+import type { FlowAction } from "../../core/run/flow-control.js";
+import type { StepOp } from "../../core/run/state.js";
+import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
+import type { CursorRow } from "../../store/contract/store.js";
+import type { Scope } from "../replay/call-scope.js";
+import type { TurnExecution } from "./step.js";
+
+const cursorLimitBytes = 128 * 1024;
+const yieldEveryMs = 4;
+
+interface Stored {
+  readonly cursor: string | null;
+  readonly done: number;
+  readonly total: number | null;
+  /** How often the cursor was moved: the number of the item in flight. */
+  readonly moves: number;
+}
+
+/** Reads where the step stands, before its body runs. */
+export async function openCheckpoints(
+  execution: TurnExecution,
+  options: CheckpointOptions,
+  leave: (action: FlowAction) => never,
+): Promise<StepCheckpoints> {
+  const { turn, key } = execution;
+  const rows = await insist(
+    () => turn.host.store.cursors(turn.runId),
+    () => turn.over,
+  );
+  const op = turn.state.ops.get(key) as StepOp | undefined;
+  const rewound = op?.rewound === true && op.phase === "again";
+  const stored = rewound ? nothing : read(rows.find((row) => row.node === key));
+  const resumed = stored.cursor !== null || (execution.attempt > 1 && !rewound && op !== undefined && !op.planned);
+  return new StepCheckpoints(execution, options, leave, stored, resumed);
+}
+
+const nothing: Stored = { cursor: null, done: 0, total: null, moves: 0 };
+
+function read(row: CursorRow | undefined): Stored {
+  if (row === undefined || row.cursor === null) return nothing;
+  const { done = 0, total = null, moves = done } = JSON.parse(row.progress ?? "{}") as Partial<Stored>;
+  return { cursor: row.cursor, done, total, moves };
+}
+
+export class StepCheckpoints implements Checkpoints {
+  readonly resumed: boolean;
+  readonly #execution: TurnExecution;
+  readonly #options: CheckpointOptions;
+  readonly #leave: (action: FlowAction) => never;
+  readonly #startedAt: number;
+  readonly #first: string | null;
+  #cursor: unknown;
+  /** The cursor as it is stored; undefined when it has to be encoded yet. */
+  #text: string | null | undefined;
+  #advanced = false;
+  #iterations = 0;
+  #done: number;
+  #moves: number;
+  #total: number | null;
+  #writing = false;
+  #dirty = false;
+  #yieldedAt = performance.now();
+
+  constructor(
+    execution: TurnExecution,
+    options: CheckpointOptions,
+    leave: (action: FlowAction) => never,
+    stored: Stored,
+    resumed: boolean,
+  ) {
+    this.#execution = execution;
+    this.#options = options;
+    this.#leave = leave;
+    this.#startedAt = execution.turn.storeNow();
+    this.#first = stored.cursor;
+    this.#text = stored.cursor;
+    this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
+    this.#done = stored.done;
+    this.#moves = stored.moves;
+    this.#total = stored.total;
+    this.resumed = resumed;
+  }
+
+  get cursor(): unknown {
+    return this.#cursor;
+  }
+
+  get advanced(): boolean {
+    return this.#advanced;
+  }
+
+  /** How often the cursor was moved: the number of the item in flight. */
+  get moves(): number {
+    return this.#moves;
+  }
+
+  /** Whether it stands where its predecessor stood. */
+  get still(): boolean {
+    return this.#encoded() === this.#first;
+  }
+
+  set(cursor: unknown): Promise<void> {
+    try {
+      this.#move(cursor);
+    } catch (error) {
+      return guarded(Promise.reject(error));
+    }
+    this.#done += 1;
+    this.#iterations += 1;
+    return this.checkpoint();
+  }
+
+  checkpoint(): Promise<void> {
+    if (this.#execution.over) return guarded(Promise.reject(this.#tooLate()));
+    // An interruption is noted already: a call that no code awaits must not end the process because of it.
+    return guarded(this.#options.relaxed ? this.#goOn() : this.#written());
+  }
+
+  skipTo(cursor: unknown, waitMs: number): never {
+    this.#move(cursor);
+    return this.#leave({ kind: "suspend", waitMs });
+  }
+
+  item(run: () => unknown): Promise<void> {
+    return (this.#execution.scope as Scope).item(this.#moves, run);
+  }
+
+  total(count: number): void {
+    this.#total = count;
+    this.#dirty = true;
+  }
+
+  /** The next execution begins at the beginning. */
+  rewind(): void {
+    this.#cursor = null;
+    this.#text = null;
+    this.#done = 0;
+    this.#moves = 0;
+  }
+
+  /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
+  conclude(over: boolean): void {
+    const { turn, key } = this.#execution;
+    turn.outbox.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+  }
+
+  /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
+  #move(cursor: unknown): void {
+    if (this.#execution.over) throw this.#tooLate();
+    this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
+    this.#cursor = cursor ?? null;
+    this.#moves += 1;
+    this.#execution.scope?.moved();
+    this.#advanced = true;
+    this.#dirty = true;
+  }
+
+  #tooLate(): InvalidStateError {
+    return new InvalidStateError(`Step "${this.#execution.key}" is over; its iterator cannot be used any more.`);
+  }
+
+  #encoded(): string | null {
+    if (this.#text === undefined) this.#text = this.#encode(this.#cursor);
+    return this.#text;
+  }
+
+  #encode(cursor: unknown): string | null {
+    if (cursor === null) return null;
+    const step = this.#execution.key;
+    try {
+      return encode(cursor, { what: `the cursor of step "${step}"`, limit: cursorLimitBytes });
+    } catch (error) {
+      if (!(error instanceof PayloadTooLargeError)) throw error;
+      throw new CursorTooLargeError({ step, bytes: error.bytes, limit: cursorLimitBytes });
+    }
+  }
+
+  /** `items` in `ms` are of this execution alone: what the rate is made of. */
+  #progress(): string {
+    const ms = this.#execution.elapsedRealMs;
+    return `{"done":${this.#done},"total":${this.#total},"message":null,"moves":${this.#moves},"items":${this.#iterations},"ms":${ms}}`;
+  }
+
+  #write(done: (written: boolean) => void): void {
+    const { turn, key } = this.#execution;
+    this.#dirty = false;
+    turn.outbox.cursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
+    turn.post(none, done);
+  }
+
+  /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
+  async #written(): Promise<void> {
+    await new Promise<void>((resolve) => this.#write(() => resolve()));
+    await this.#takeMessages();
+    this.#stopIfAsked();
+  }
+
+  /** Goes on at once; the latest cursor is written as fast as the store takes it. */
+  async #goOn(): Promise<void> {
+    if (!this.#writing && this.#dirty) this.#writeLatest();
+    await this.#letOthersRun();
+    await this.#takeMessages();
+    this.#stopIfAsked();
+  }
+
+  /** A pause or cancel that was acknowledged acts before the next item begins. */
+  #takeMessages(): Promise<void> | undefined {
+    return this.#execution.turn.takingMessages ?? undefined;
+  }
+
+  /** A loop over quick items that waits for nothing would never let the process do anything else. */
+  #letOthersRun(): Promise<void> | undefined {
+    const now = performance.now();
+    if (now - this.#yieldedAt < yieldEveryMs) return undefined;
+    this.#yieldedAt = now;
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #writeLatest(): void {
+    this.#writing = true;
+    this.#write((written) => {
+      this.#writing = false;
+      if (written && this.#dirty && !this.#execution.over) this.#writeLatest();
+    });
+  }
+
+  #stopIfAsked(): void {
+    const action = this.#interruption();
+    if (action !== null) this.#leave(action);
+  }
+
+  #interruption(): FlowAction | null {
+    const { turn } = this.#execution;
+    const { cancel } = turn.state;
+    if (cancel !== null) return { kind: "cancel", reason: cancel.reason };
+    if (turn.halted || turn.over) return suspend;
+    if (!turn.host.interruptions()) return null;
+    const { maxIterations, maxRuntimeMs } = this.#options;
+    if (maxIterations !== null && this.#iterations >= maxIterations) return suspend;
+    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspend;
+    return null;
+  }
+}
+
+const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
+const none: readonly never[] = [];

@@ -1,0 +1,75 @@
+/** Undoes what a run has done, in reverse order of completion. Each undoing is a step: recorded, retried, resumed. */
+
+import { toFailure } from "../../core/encoding/error-record.js";
+import { StepNotDefinedError } from "../../core/errors/errors.js";
+import type { RetryPolicy } from "../../core/naming/retry-policy.js";
+import { compensationOf, openCompensations } from "../../core/run/compensation.js";
+import type { StepOp } from "../../core/run/state.js";
+import { unnumbered } from "../../core/run/step-name.js";
+import { byRetryPolicy } from "../../define/retry-reaction.js";
+import type { Reaction } from "../../define/step-engine.js";
+import { Scope } from "../replay/call-scope.js";
+import type { Turn } from "../turn/turn.js";
+import type { Body } from "./attempt.js";
+import { historyOf, Step } from "./step.js";
+
+export interface Compensator {
+  readonly body: Body;
+  readonly retry: RetryPolicy;
+  /** It is a declared step's, with a scope of its own. */
+  readonly declared: boolean;
+}
+
+/** False when it could not be done yet: the run is held, or not ours any more. `cause` is why there is something to undo. */
+export async function compensate(turn: Turn, cause: string): Promise<boolean> {
+  for (const step of openCompensations(turn.state)) {
+    const compensator = turn.compensators?.get(step);
+    if (compensator === undefined) {
+      const error = undoIsGone(turn.definition.name, step, cause);
+      turn.hold(error.message, toFailure(error));
+      return false;
+    }
+    await undo(turn, step, compensator, cause);
+    if (turn.over) return false;
+  }
+  return true;
+}
+
+function undoIsGone(workflow: string, step: string, cause: string): StepNotDefinedError {
+  const name = JSON.stringify(unnumbered(step));
+  const problem =
+    `Step "${step}" has to be undone (${cause.replace(/[.]$/, "")}), but the code does not say how any more. Nothing that is new was run. What you can do: ` +
+    "deploy code that has the step with its compensate again, and resume(); " +
+    `if the step has another name now, define the workflow with aliases: { newName: [${name}] } and resume(), or resume({ renamed: { ${name}: "newName" } }); ` +
+    "if nothing is to be undone, end the run with cancel(reason, { force: true }).";
+  return new StepNotDefinedError({ workflow, step, problem });
+}
+
+function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
+  const react = (error: unknown, op: StepOp | undefined): Reaction => {
+    const reaction = byRetryPolicy(retry, error, historyOf(op));
+    // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.
+    return reaction.kind === "fail" ? { kind: "pause" } : reaction;
+  };
+  const explain = (error: unknown) =>
+    `Step "${step}" could not be undone: ${toFailure(error).message} It has to be, because ${cause}`;
+  const settings = {
+    timeoutMs: null,
+    onCrash: "rerun",
+    input: undefined,
+    kind: "plain",
+    waitMs: 0,
+    job: false,
+    undoable: false,
+    places: null,
+  } as const;
+  const undoing = withoutOutput(body);
+  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(new Scope(turn));
+}
+
+/** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */
+function withoutOutput(body: Body): Body {
+  return async (...given) => {
+    await body(...given);
+  };
+}

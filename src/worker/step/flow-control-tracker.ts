@@ -1,0 +1,41 @@
+/** Flow control that user code has raised and that nobody has honoured yet: a `catch` in that code cannot make it unsaid. */
+import type { FlowSignal } from "../../core/run/flow-control.js";
+import { callFollowed } from "../replay/nested-calls.js";
+import type { Body, Execution } from "./attempt.js";
+
+export class Raised {
+  /** When it is not known in which step. */
+  #signal: FlowSignal | null = null;
+  #current: Execution | null = null;
+
+  /** Whose body runs right now, synchronously. */
+  get current(): Execution | null {
+    return this.#current;
+  }
+
+  /** Calls the body of a step, and knows meanwhile whose code runs. */
+  callBody(execution: Execution, body: Body, isFollowed = false): unknown {
+    const outer = this.#current;
+    this.#current = execution;
+    try {
+      return isFollowed ? callFollowed(execution, body) : body(execution);
+    } finally {
+      this.#current = outer;
+    }
+  }
+
+  /** Noted before it is thrown. */
+  raise(signal: FlowSignal, scope: Execution | null): void {
+    const execution = this.#current ?? scope;
+    if (execution !== null) execution.raised = signal;
+    else this.#signal = signal;
+  }
+
+  /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
+  take(execution?: Execution): FlowSignal | null {
+    const signal = execution?.raised ?? this.#signal;
+    if (execution?.raised == null) this.#signal = null;
+    else execution.raised = null;
+    return signal === null || signal.honoured ? null : signal;
+  }
+}

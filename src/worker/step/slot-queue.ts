@@ -1,0 +1,29 @@
+/** The steps of one run that stand in line for a place: while they do, the run is not parked. */
+import type { Places } from "../../concurrency/semaphore.js";
+
+export class Lines {
+  /** Made when a step first has to wait. */
+  #waiting: Set<() => void> | null = null;
+
+  get waiting(): number {
+    return this.#waiting?.size ?? 0;
+  }
+
+  /** `begin` gets how to give the place back. */
+  stand(places: Places, begin: (leave: () => void) => void): void {
+    let entered = false;
+    const leave = places.take((leaveIt) => {
+      entered = true;
+      this.#waiting?.delete(leaveIt);
+      begin(leaveIt);
+    });
+    if (!entered) (this.#waiting ??= new Set()).add(leave);
+  }
+
+  /** Nothing may begin any more. */
+  leaveAll(): void {
+    if (this.#waiting === null) return;
+    for (const leave of this.#waiting) leave();
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,466 @@
+/** A step: its body runs, and how it ended becomes an event. */
+
+import type { Places } from "../../concurrency/semaphore.js";
+import { encode } from "../../core/encoding/codec.js";
+import { InvalidInputError, SerializationError, TimeoutError } from "../../core/errors/errors.js";
+import { presentable } from "../../core/errors/safe-thrown.js";
+import { hashFor } from "../../core/graph/ancestry-hash.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { parseDuration } from "../../core/naming/duration.js";
+import { executionId } from "../../core/naming/ids.js";
+import { resolveRetry } from "../../core/naming/retry-policy.js";
+import { dismissChildren } from "../../core/run/cancel-children.js";
+import { dataOf, event, type NewEvent, type Outcome } from "../../core/run/event.js";
+import { FlowSignal } from "../../core/run/flow-control.js";
+import type { Op, StepOp } from "../../core/run/state.js";
+import { scopeOf } from "../../core/run/step-key.js";
+import type { StepOptions, StepTools } from "../../define/context.js";
+import { byRetryPolicy } from "../../define/retry-reaction.js";
+import type { Reaction, StepHistory } from "../../define/step-engine.js";
+import { keepContext } from "../../telemetry/async-context.js";
+import type { Scope } from "../replay/call-scope.js";
+import type { Turn } from "../turn/turn.js";
+import { pauseIfItFails, warnOfNonsense } from "../turn/user-code.js";
+import { type Body, Execution } from "./attempt.js";
+import type { StepCheckpoints } from "./checkpoints.js";
+import { consequenceOf } from "./failure-events.js";
+import { report } from "./report-error.js";
+import { inTransaction } from "./transaction.js";
+
+/** What makes the step: an ordinary function, or one that gets a database transaction. */
+export type StepKind = "plain" | "transaction";
+
+const noOptions: StepOptions = {};
+const knownOptions = new Set<string>([
+  "retry",
+  "timeout",
+  "input",
+  "onCrash",
+  "compensate",
+  "added",
+] satisfies (keyof StepOptions)[]);
+
+/** Asks for the step's result; runs the body unless the log has it. */
+export function callStep(
+  scope: Scope,
+  name: string,
+  body: Body,
+  options: StepOptions = noOptions,
+  kind: StepKind = "plain",
+): Promise<unknown> {
+  const { turn } = scope;
+  const key = scope.key(name);
+  if (options !== noOptions) checkOptions(`Step "${key}"`, options, knownOptions);
+  const policy =
+    options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
+  const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of step "${key}"`);
+  if (options.onCrash !== undefined && options.onCrash !== "rerun" && options.onCrash !== "pause") {
+    throw new InvalidInputError(`onCrash of step "${key}" is "rerun" or "pause", not ${String(options.onCrash)}.`);
+  }
+  const { onCrash = "rerun", input } = options;
+  const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, historyOf(op));
+  const { compensate } = options;
+  if (compensate !== undefined) {
+    const undo = keepContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));
+    (turn.compensators ??= new Map()).set(key, { body: undo, retry: policy, declared: false });
+  }
+  const undoable = compensate !== undefined;
+  const settings = {
+    timeoutMs,
+    onCrash,
+    input,
+    kind,
+    react,
+    waitMs: 0,
+    declared: false,
+    job: false,
+    undoable,
+    places: null,
+  };
+  return new Step(turn, key, body, settings).call(scope, options.added === true);
+}
+
+export function historyOf(op: StepOp | undefined): StepHistory {
+  if (op === undefined) return noHistory;
+  return { reattempts: op.streak, postponed: op.postponed, failures: op.failures, setbacks: op.setbacks };
+}
+
+const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, setbacks: 0 };
+
+export interface StepSettings {
+  readonly timeoutMs: number | null;
+  readonly onCrash: "rerun" | "pause";
+  readonly input: unknown;
+  readonly kind: StepKind;
+  /** How long after it was first asked for. */
+  readonly waitMs: number;
+  /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
+  readonly declared: boolean;
+  /** It runs a job, which is a run of its own. */
+  readonly job: boolean;
+  /** Its record says that it can be undone. */
+  readonly undoable: boolean;
+  /** How many may be executed at a time in this process; null: as many as there are. */
+  readonly places: Places | null;
+  /** Words for a person who finds the run paused because of it. */
+  readonly explain?: (error: unknown) => string;
+  /** What an exception means. */
+  react(error: unknown, op: StepOp | undefined): Reaction;
+}
+
+/** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
+export class TurnExecution extends Execution {
+  readonly turn: Turn;
+  /** Of the body of a declared step. */
+  scope: Scope | null = null;
+  /** Of a step with a cursor. */
+  checkpoints: StepCheckpoints | null = null;
+  /** The run of its job has failed. */
+  jobFailed = false;
+  /** Its body has ended, or has been given up on. */
+  over = false;
+  /** Of a step of which only so many are executed at a time. */
+  leavePlace: (() => void) | null = null;
+  /** It goes on after a wait for something durable. */
+  readonly wakes: boolean;
+  /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
+  readonly #timeoutMs: number | null;
+
+  constructor(turn: Turn, key: string, attempt: number, wakes = false, timeoutMs: number | null = null) {
+    super(turn, key, attempt);
+    this.turn = turn;
+    this.wakes = wakes;
+    this.startRecorded = wakes;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get remainingMs(): number | null {
+    return this.#timeoutMs === null ? null : Math.max(0, this.#timeoutMs - this.elapsedMs);
+  }
+
+  started(): NewEvent {
+    this.startRecorded = true;
+    const { remainingMs } = this;
+    const worker = this.turn.host.workerName;
+    const data = remainingMs === null ? { worker } : { timeoutMs: remainingMs, worker };
+    return event("step.started", { node: this.key, attempt: this.attempt }, data);
+  }
+
+  get id(): string {
+    return executionId(this.turn.runId, this.key, this.attempt);
+  }
+
+  recordStart(): Promise<boolean> {
+    return this.turn.submit([this.started()]);
+  }
+}
+
+export class Step {
+  readonly #turn: Turn;
+  readonly #key: string;
+  readonly #body: Body;
+  readonly #settings: StepSettings;
+
+  constructor(turn: Turn, key: string, body: Body, settings: StepSettings) {
+    this.#turn = turn;
+    this.#key = key;
+    this.#body = body;
+    this.#settings = settings;
+  }
+
+  call(scope: Scope, isAdded = false): Promise<unknown> {
+    const op = this.#turn.recorded(this.#key, "step");
+    const answer = scope.ask(this.#key, isAdded);
+    // A body that was run again may ask for what its last attempt began and did not wait for.
+    if (scope.execution !== null && this.#turn.executions.has(this.#key)) return answer;
+    if (op === undefined) scope.begin(this.#key, isAdded, () => this.#begin(undefined));
+    else this.#begin(op);
+    return answer;
+  }
+
+  #begin(op: StepOp | undefined): void {
+    const turn = this.#turn;
+    if (
+      op?.phase === "completed" ||
+      op?.phase === "failed" ||
+      op?.phase === "skipped" ||
+      (op !== undefined && op.held !== null) ||
+      !turn.course.mayBegin(this.#key)
+    )
+      return turn.stir();
+    if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
+    if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#rests(op)) {
+      const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
+      return turn.hold(reason, null, this.#key);
+    }
+    if (op?.phase === "again" && (op.dueAt ?? 0) > turn.storeNow()) return this.#later();
+    this.#execute(op);
+  }
+
+  #plan(): void {
+    const { waitMs } = this.#settings;
+    const attempt = (this.#turn.state.rewound?.get(this.#key) ?? 0) + 1;
+    this.#turn.outbox.open(event("step.scheduled", { node: this.#key, attempt }, { waitMs }), { inMs: waitMs });
+    this.#later();
+  }
+
+  #later(): void {
+    this.#turn.retryLater(this.#key, this.#nextAttempt());
+  }
+
+  /** A timer or a receipt begins it, but it belongs where the step was called. */
+  #nextAttempt(): (op: Op | undefined) => void {
+    return keepContext((op: Op | undefined) => this.#execute(op as StepOp | undefined));
+  }
+
+  /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
+  #rests(op: StepOp): boolean {
+    return this.#settings.declared && op.phase === "started" && !op.abandoned && this.#turn.deliveries === 1;
+  }
+
+  #execute(op: StepOp | undefined): void {
+    const { places } = this.#settings;
+    if (places === null) return this.#enter(op, null);
+    const turn = this.#turn;
+    const enter = (leave: () => void) => {
+      if (turn.course.mayBegin(this.#key)) return this.#enter(op, leave);
+      leave();
+      turn.stir();
+    };
+    // Another run that leaves its place may be what lets this step in.
+    turn.lines.stand(places, keepContext(enter));
+  }
+
+  #enter(op: StepOp | undefined, leavePlace: (() => void) | null): void {
+    const goesOn = op !== undefined && this.#rests(op);
+    const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
+    const { kind, onCrash, declared, timeoutMs } = this.#settings;
+    const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
+    const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
+    execution.leavePlace = leavePlace;
+    this.#turn.executions.began(execution);
+    if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
+    if (kind === "transaction" || onCrash === "pause")
+      return pauseIfItFails(this.#turn, () => this.#executeCarefully(execution, op), execution);
+    this.#run(execution, op);
+  }
+
+  /** What is left of its time, for a body that has rested. */
+  #limitOf(op: StepOp | undefined, timeoutMs: number): number {
+    return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
+  }
+
+  #run(execution: TurnExecution, op: StepOp | undefined): void {
+    execution.run(
+      this.#body,
+      execution.remainingMs ?? this.#settings.timeoutMs,
+      (output) => this.#returned(execution, op, output),
+      (thrown) => this.#threw(execution, op, thrown),
+    );
+  }
+
+  /** What must be in the log before the body runs, or together with what the body writes. */
+  async #executeCarefully(execution: TurnExecution, op: StepOp | undefined): Promise<void> {
+    const turn = this.#turn;
+    const { kind, onCrash, timeoutMs } = this.#settings;
+    if (onCrash === "pause" && !execution.startRecorded && !(await execution.recordStart())) return;
+    if (kind === "plain") return this.#run(execution, op);
+    try {
+      const record = (output: unknown) => this.#completed(execution, output);
+      const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
+      turn.executions.ended(execution);
+      if (done) turn.settled();
+    } catch (thrown) {
+      this.#threw(execution, op, thrown);
+    }
+  }
+
+  #returned(execution: TurnExecution, op: StepOp | undefined, output: unknown): void {
+    if (this.#leavesOver(execution)) return;
+    let completed: NewEvent;
+    try {
+      // Swallowed by a catch in user code: still honoured.
+      const swallowed = this.#turn.raised.take(execution);
+      if (swallowed !== null) throw swallowed;
+      completed = this.#completed(execution, output);
+    } catch (thrown) {
+      return this.#threw(execution, op, thrown);
+    }
+    this.#record(execution, [completed], null);
+  }
+
+  #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
+    if (this.#turn.over) return this.#turn.executions.ended(execution);
+    pauseIfItFails(this.#turn, () => this.#recordThrown(execution, op, thrown), execution);
+  }
+
+  #recordThrown(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
+    const error = presentable(thrown);
+    const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
+    if (signal !== null) return this.#leave(execution, signal);
+    if (this.#leavesOver(execution)) return;
+    const turn = this.#turn;
+    const { explain, job } = this.#settings;
+    const spent = job && (execution.jobFailed || error instanceof TimeoutError);
+    const moved = execution.checkpoints !== null && !execution.checkpoints.still;
+    const history = moved && op !== undefined ? { ...op, streak: 0, postponed: 0, failures: 0, setbacks: 0 } : op;
+    const react = () => this.#settings.react(error, history);
+    const thrownFrom = { react, explain, postponed: history?.postponed ?? 0, spent, moved };
+    const { events, signal: consequence, isFailure } = consequenceOf(turn, error, execution, thrownFrom);
+    if (isFailure) report(turn, error, this.#key, execution.attempt);
+    else warnOfNonsense(turn, error, `step "${this.#key}"`);
+    this.#record(execution, events, consequence);
+  }
+
+  /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
+  #leavesOver(execution: TurnExecution): boolean {
+    const leftOver = execution.scope?.gate?.leftOver ?? [];
+    if (leftOver.length === 0 || this.#turn.halted) return false;
+    this.#turn.executions.ended(execution);
+    this.#turn.settled();
+    this.#turn.doesNotFit([], leftOver);
+    return true;
+  }
+
+  #leave(execution: TurnExecution, signal: FlowSignal): void {
+    const { action } = signal;
+    if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
+      return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
+    this.#record(execution, this.#flow(execution, signal), signal);
+  }
+
+  /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
+  async #startOver(execution: TurnExecution, signal: FlowSignal): Promise<void> {
+    const turn = this.#turn;
+    await turn.settleFirst();
+    execution.checkpoints?.rewind();
+    for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+    this.#record(execution, this.#flow(execution, signal), signal);
+  }
+
+  #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
+    const turn = this.#turn;
+    turn.executions.ended(execution);
+    if (turn.over) return;
+    if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
+      // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
+      for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+    }
+    execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
+    if (signal !== null && isRunLevel(signal)) {
+      turn.settled();
+      return turn.obeyFromStep(signal, events);
+    }
+    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) turn.giveWay();
+    const nextAttempt = events.some(leadsToAnother) ? this.#nextAttempt() : null;
+    turn.post(events, (written) => {
+      if (!written) return;
+      // Not before the state knows of the failure: until then it shows the attempt before as due.
+      if (nextAttempt !== null) turn.retryLater(this.#key, nextAttempt);
+      turn.settled();
+    });
+  }
+
+  #completed(execution: Execution, output: unknown): NewEvent {
+    const text = this.#encodeOutput(output);
+    const raw: Record<string, string> = { output: text };
+    const { input } = this.#settings;
+    if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
+    const ms = execution.elapsedMs;
+    const hash = this.#ancestry(execution.attempt, text);
+    const data = {
+      ...(this.#settings.undoable ? { undo: true as const } : {}),
+      ...(hash === null ? {} : { hash }),
+      ms,
+    };
+    return event("step.completed", this.#place(execution, "success"), data, raw);
+  }
+
+  #encodeOutput(output: unknown): string {
+    const what = `the output of step "${this.#key}"`;
+    try {
+      return encode(output, { what });
+    } catch (refused) {
+      // What a transactional step did is rolled back.
+      if (!(refused instanceof SerializationError) || this.#settings.kind === "transaction") throw refused;
+      const { message, path, cause } = refused;
+      throw new SerializationError(`${message} ${hasRun}`, { path, cause });
+    }
+  }
+
+  #ancestry(attempt: number, output: string): string | null {
+    const { state, parentsOf } = this.#turn;
+    return this.#settings.declared ? hashFor(state, parentsOf, this.#key, attempt, output) : null;
+  }
+
+  #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {
+    this.#turn.raised.take(execution);
+    signal.honoured = true;
+    const { action } = signal;
+    const ms = execution.elapsedMs;
+    switch (action.kind) {
+      case "skip":
+        return [event("step.skipped", this.#place(execution, action.outcome ?? "skipped_by_flow_control"), { ms })];
+      case "reattempt":
+        return [this.#again(execution, "reattempted", action.waitMs, this.#settings.declared && action.rewind)];
+      case "suspend":
+        return this.#continued(execution, action.waitMs);
+      case "pause": {
+        const reason = action.reason ?? "Paused by the workflow.";
+        return [this.#again(execution, "workflow_paused", 0), event("run.paused", { node: this.#key }, { reason })];
+      }
+      case "cancel":
+        return [event("step.canceled", this.#place(execution, action.outcome ?? "canceled_by_flow_control"), { ms })];
+      case "finish":
+        return [event("step.completed", this.#place(execution, "success"), { ms })];
+    }
+  }
+
+  #again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
+    const still = outcome === "continued" && getsNowhere(execution, waitMs) ? ({ still: true } as const) : {};
+    const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
+    return event("step.reattempted", this.#place(execution, outcome), data);
+  }
+
+  /** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
+  #continued(execution: TurnExecution, waitMs: number): NewEvent[] {
+    const again = this.#again(execution, "continued", waitMs);
+    const op = this.#turn.state.ops.get(this.#key) as StepOp | undefined;
+    if (!getsNowhere(execution, waitMs) || (op?.standstill ?? 0) < maxStandstill) return [again];
+    const reason = `Step "${this.#key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
+    return [again, event("run.paused", { node: this.#key }, { reason })];
+  }
+
+  #place(execution: Execution, outcome: Outcome) {
+    return { node: this.#key, attempt: execution.attempt, outcome };
+  }
+}
+
+const maxStandstill = 1_000;
+
+/** A step without a cursor may come back as often as it likes, if it only waits in between. */
+const getsNowhere = ({ checkpoints }: TurnExecution, waitMs: number) =>
+  checkpoints === null ? waitMs === 0 : checkpoints.still;
+
+const hasRun =
+  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "Return plain data from it, or nothing: async () => { await … }.";
+
+const overtime = (step: string, timeoutMs: number) =>
+  new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);
+
+const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
+
+/** Other than by returning: a body that returned may have left children behind on purpose. */
+function endsForGood([ended]: readonly NewEvent[]): boolean {
+  if (ended?.type === "step.skipped") return true;
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
+}
+
+function spendsJob([ended]: readonly NewEvent[]): boolean {
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").spent === true;
+}
+
+function isRunLevel({ action }: FlowSignal): boolean {
+  return action.kind === "cancel" || action.kind === "finish";
+}

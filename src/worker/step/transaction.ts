@@ -1,0 +1,98 @@
+/**
+ * Transactional steps: the user's own writes and the step's record commit together, or neither does.
+ *
+ * The one exception to "no transaction is open while user code runs". It has a connection of its own, and this run's log
+ * to itself for as long as it takes: on SQLite, where only one can write, a commit of the same run that had to come first
+ * could not. Other runs go on (on SQLite, once it is over).
+ */
+
+import { insist, isTransient } from "../../concurrency/retry-until-reachable.js";
+import { FencedError, StoreError } from "../../core/errors/errors.js";
+import type { NewEvent } from "../../core/run/event.js";
+import type { StepTools } from "../../define/context.js";
+import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
+import { keep } from "../commit/pending-writes.js";
+import type { Turn } from "../turn/turn.js";
+import type { TurnExecution } from "./step.js";
+
+/** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
+export async function inTransaction(
+  turn: Turn,
+  execution: TurnExecution,
+  body: (tx: unknown, step: StepTools) => unknown,
+  timeoutMs: number | null,
+  record: (output: unknown) => NewEvent,
+): Promise<boolean> {
+  let failure: { readonly error: unknown } | null = null;
+  const recorded = await turn.journal.exclusively(async (after) => {
+    const transaction = await turn.host.store.begin();
+    let isRunning = true;
+    const whole = async (step: StepTools) => {
+      try {
+        return await body(transaction.handle, step);
+      } finally {
+        isRunning = false;
+      }
+    };
+    try {
+      const output = await new Promise((resolve, reject) => {
+        execution.run(whole, timeoutMs, resolve, reject);
+      });
+      const swallowed = turn.raised.take(execution);
+      if (swallowed !== null) throw swallowed;
+      const event = record(output);
+      if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
+      const result = await commit(turn, transaction, after, event);
+      if (result.kind === "committed") return { events: [event], at: result.at, mailed: result.mailed.length > 0 };
+      throw new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
+        transient: true,
+      });
+    } catch (error) {
+      // A body that was given up on still has the handle.
+      await rollBack(transaction, isRunning);
+      failure = { error };
+      return null;
+    }
+  });
+  if (failure !== null && !turn.over) throw (failure as { readonly error: unknown }).error;
+  return recorded;
+}
+
+/** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
+async function commit(
+  turn: Turn,
+  transaction: StoreTransaction,
+  after: number,
+  event: NewEvent,
+): Promise<CommitResult> {
+  const { committer, store } = turn.host;
+  const none: readonly never[] = [];
+  const transition = {
+    runId: turn.runId,
+    after,
+    events: [event],
+    next: keep,
+    drained: none,
+    starts: none,
+    mail: none,
+    release: none,
+    cursors: none,
+  };
+  try {
+    return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
+  } catch (error) {
+    if (!isTransient(error)) throw error;
+    const { alive } = await insist(() => store.beat(committer.fence));
+    const [written] = await insist(() => store.log(turn.runId, { after, limit: 1 }));
+    if (!alive || written === undefined) throw error;
+    return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
+  }
+}
+
+async function rollBack(transaction: StoreTransaction, discard: boolean): Promise<void> {
+  try {
+    await transaction.rollback({ discard });
+  } catch {
+    // The connection is gone, and the transaction with it.
+  }
+}

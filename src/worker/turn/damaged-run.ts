@@ -1,0 +1,90 @@
+/**
+ * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. That is written behind the log as
+ * it is, and so are its messages: a person may restore what is missing, and the run goes on then.
+ */
+import { encode } from "../../core/encoding/codec.js";
+import { type Failure, toFailure } from "../../core/encoding/error-record.js";
+import { DamagedDataError } from "../../core/errors/errors.js";
+import { dismissChildren } from "../../core/run/cancel-children.js";
+import { type Command, decide } from "../../core/run/decide.js";
+import { event, type NewEvent } from "../../core/run/event.js";
+import { foldBeforeDamage } from "../../core/run/fold.js";
+import { mailToParent, readMail } from "../../core/run/message.js";
+import type { RunState } from "../../core/run/state.js";
+import type { InboxRow, Transition } from "../../store/contract/store.js";
+import type { Opening } from "./host.js";
+
+export interface DamagedRun {
+  readonly transition: Transition;
+  readonly reason: string;
+}
+
+/** @param lastSeq the number of the last event that the rows of the log claim to hold */
+export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, thrown: unknown): DamagedRun {
+  const error = thrown instanceof DamagedDataError ? thrown.ofRun(run.id) : thrown;
+  const failure = toFailure(error);
+  const reason = failure.message;
+  const state = foldBeforeDamage(log, lastSeq);
+  const commands = inbox.flatMap(readable);
+  const events = eventsOf(state, commands);
+  const drained = inbox.map(({ id }) => id);
+  const rest = { runId: run.id, after: lastSeq, drained, starts: none, release: none, cursors: none };
+  const canceled = commands.find(({ type }) => type === "cancel");
+  if (canceled?.type === "cancel") {
+    const why: Failure | null =
+      canceled.reason === null ? null : { name: "RunCanceledError", message: canceled.reason };
+    const data = { ...(canceled.reason === null ? {} : { reason: canceled.reason }), force: true as const };
+    const toParent = mailToParent(run, "canceled", null, why);
+    const next = {
+      kind: "finish",
+      status: "canceled",
+      output: null,
+      ...ended(why),
+      startedAt: state.startedAt,
+    } as const;
+    const transition = {
+      ...rest,
+      events: [...events, event("run.cancel_requested", {}, data)],
+      next,
+      mail: [...(toParent === null ? [] : [toParent]), ...dismissChildren(run.id, state)],
+    };
+    return { transition, reason };
+  }
+  events.push(event("run.paused", {}, { reason, error: failure }));
+  // If it had not begun yet: a worker had it, so its time has come.
+  if (state.startedAt === null) events.push(event("run.became_due", {}));
+  const waiting = JSON.stringify({ news: -1, for: [], paused: reason, pausedAt: at });
+  const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
+  return { transition: { ...rest, events, next, mail: none }, reason };
+}
+
+const none: readonly never[] = [];
+
+const ended = (why: Failure | null) => ({
+  error: why === null ? null : encode(why, { what: "error", limit: Number.POSITIVE_INFINITY }),
+});
+
+function readable(row: InboxRow): Command[] {
+  try {
+    const command = readMail(row);
+    return command === null ? [] : [command];
+  } catch {
+    return [];
+  }
+}
+
+const ofChildren = new Set<Command["type"]>(["child", "children", "nodes"]);
+
+/** Signals and the ends of children are kept. Nothing is decided about them: what they would lead to may be in the damaged part. */
+function eventsOf(state: RunState, commands: readonly Command[]): NewEvent[] {
+  const fromChildren = commands.filter(({ type }) => ofChildren.has(type));
+  const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
+  const events = received.length === 0 ? [] : decide({ ...state, signals: [], paused: null }, received, 0);
+  for (const command of commands) {
+    if (command.type !== "signal") continue;
+    const { name, payload, key } = command;
+    if (key !== null && state.signalKeys?.has(key)) continue;
+    events.push(event("signal.received", {}, key === null ? { name } : { name, key }, { payload }));
+  }
+  return events;
+}

@@ -1,0 +1,76 @@
+/** The last commit of a run: its row gets its end, its children are sent home, its parent is told. */
+import { encode } from "../../core/encoding/codec.js";
+import type { Failure } from "../../core/encoding/error-record.js";
+import { dismissChildren } from "../../core/run/cancel-children.js";
+import type { NewEvent } from "../../core/run/event.js";
+import { mailToParent } from "../../core/run/message.js";
+import type { TerminalStatus } from "../../store/contract/store.js";
+import { attempted } from "./attempt-report.js";
+import type { Turn } from "./turn.js";
+import { pauseIfItFails } from "./user-code.js";
+
+export interface Conclusion {
+  readonly status: TerminalStatus;
+  /** What is written before the end. */
+  readonly events: readonly NewEvent[];
+  /** Encoded. */
+  readonly output: string | null;
+  readonly error: Failure | null;
+}
+
+export function conclude(turn: Turn, conclusion: Conclusion): Promise<void> | void {
+  if (turn.course.leaving) return;
+  turn.course.leaving = true;
+  if (!turn.journal.unsettled && turn.outbox.starts.length === 0) return writeEnd(turn, conclusion);
+  return settleAndConclude(turn, conclusion);
+}
+
+async function settleAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
+  await turn.settleFirst();
+  if (!(await givesWay(turn, conclusion))) writeEnd(turn, conclusion);
+}
+
+function writeEnd(turn: Turn, conclusion: Conclusion): void {
+  const { status, events, output, error } = conclusion;
+  const { run, state, outbox } = turn;
+  const before = outbox.mail.length;
+  for (const mail of dismissChildren(run.id, state)) outbox.mail.push(mail);
+  const mail = mailToParent(run, status, output, error, attempted(turn, status === "failed" ? error : null));
+  if (mail !== null) outbox.mail.push(mail);
+  const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+  const startedAt = state.startedAt ?? turn.takenAt;
+  turn.onUnended((unwritten) => {
+    outbox.putBack({
+      ...unwritten,
+      events: unwritten.events.slice(0, unwritten.events.length - events.length),
+      mail: unwritten.mail.slice(0, before),
+    });
+    pauseIfItFails(turn, () => readAndConclude(turn, conclusion));
+  });
+  turn.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
+}
+
+/** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
+async function readAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
+  await turn.attention.lookNow();
+  if (turn.over || (await givesWay(turn, conclusion))) return;
+  turn.course.leaving = false;
+  return conclude(turn, conclusion);
+}
+
+/**
+ * A run that was about to complete obeys a cancel that its log has by now, and so does one that was about to end a pause,
+ * unless a step has ended the run: that step cannot be repeated. True: it does not end now.
+ */
+async function givesWay(turn: Turn, { status, events }: Conclusion): Promise<boolean> {
+  const { state, course } = turn;
+  const endsByStep = events.length > 0;
+  const isCanceled = state.cancel !== null && status === "completed";
+  if (!isCanceled && (state.paused === null || endsByStep)) return false;
+  course.leaving = false;
+  if (endsByStep) await turn.submit(events);
+  turn.stir();
+  return true;
+}
+
+const nothing = (): void => {};

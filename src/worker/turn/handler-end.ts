@@ -1,0 +1,197 @@
+/** How the handler of a workflow ended, and what that means for the run. */
+import { encode } from "../../core/encoding/codec.js";
+import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
+import { PauseError } from "../../core/errors/errors.js";
+import { presentable } from "../../core/errors/safe-thrown.js";
+import { nextDelay } from "../../core/naming/retry-policy.js";
+import { dismissChildren } from "../../core/run/cancel-children.js";
+import { openCompensations } from "../../core/run/compensation.js";
+import { event, type NewEvent } from "../../core/run/event.js";
+import { FlowSignal } from "../../core/run/flow-control.js";
+import { onFailureStep } from "../../core/run/step-name.js";
+import { isPassing } from "../../define/retry-reaction.js";
+import { type StandardSchemaV1, validate } from "../../define/standard-schema.js";
+import { Scope } from "../replay/call-scope.js";
+import { createContext } from "../replay/context.js";
+import { compensate } from "../step/compensation.js";
+import { pausedBy } from "../step/pause-event.js";
+import { isPutOffTooOften, putOffTooOften } from "../step/put-off.js";
+import { conclude } from "./finish.js";
+import type { Turn } from "./turn.js";
+import { warnOfNonsense } from "./user-code.js";
+
+export function handlerReturned(turn: Turn, output: unknown): Promise<void> | void {
+  if (turn.over) return;
+  const swallowed = turn.raised.take();
+  if (swallowed !== null) return obey(turn, swallowed);
+  if (turn.course.suspended) return turn.stir();
+  if (!leavesOver(turn)) return complete(turn, output);
+}
+
+/** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
+function leavesOver(turn: Turn, thrown?: unknown): boolean {
+  const leftOver = turn.gate?.leftOver ?? [];
+  if (leftOver.length === 0) return false;
+  turn.doesNotFit([], leftOver, thrown);
+  return true;
+}
+
+export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
+  if (turn.over) return;
+  const error = presentable(thrown);
+  const swallowed = turn.raised.take();
+  if (error instanceof FlowSignal || swallowed !== null)
+    return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
+  if (turn.halted) return turn.stir();
+  warnOfNonsense(turn, error, "its code");
+  if (isPassing(error) && (await putOff(turn, error))) return;
+  if (leavesOver(turn, error)) return;
+  if (error instanceof PauseError) return rest(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
+  await fail(turn, error);
+}
+
+/** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
+function delayAfter(turn: Turn, error: unknown): number | null {
+  try {
+    return nextDelay(turn.definition.retry, turn.state.postponed + 1, Math.random(), error);
+  } catch (broken) {
+    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
+    return null;
+  }
+}
+
+/**
+ * Flow control that was raised in the handler itself, or in a step but concerning the whole run. `ended` is the end of
+ * that step: it is written together with the end of the run, or code would go on behind it.
+ */
+export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
+  // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
+  const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
+  if (endsRun && ended.length === 0 && !turn.course.suspended && leavesOver(turn)) return;
+  switch (action.kind) {
+    case "cancel":
+      return cancel(turn, action.reason, ended);
+    case "finish":
+      return complete(turn, action.output, ended);
+    case "skip":
+      return complete(turn, undefined);
+    case "pause": {
+      const reason = action.reason ?? "Paused by the workflow.";
+      const paused = event("run.paused", { node: action.key }, { reason, passable: true });
+      if (turn.gate?.isReplaying) return turn.gate.begin(action.key, false, () => void rest(turn, paused));
+      return rest(turn, paused);
+    }
+    case "reattempt":
+      return again(turn, action.waitMs, action.rewind);
+    case "suspend":
+      return again(turn, action.waitMs, false);
+  }
+}
+
+/** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. False: it cannot be put off. */
+async function putOff(turn: Turn, error: unknown): Promise<boolean> {
+  if (isPutOffTooOften(turn.state.postponed)) {
+    const reason = putOffTooOften("The run", error);
+    await rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
+    return true;
+  }
+  const waitMs = delayAfter(turn, error);
+  if (waitMs === null) return false;
+  await again(turn, waitMs, false, true);
+  return true;
+}
+
+/** The pause is recorded; what runs beside may finish, and then the run is parked. */
+async function rest(turn: Turn, paused: NewEvent): Promise<void> {
+  await turn.submit([paused]);
+}
+
+async function again(turn: Turn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
+  // What the handler forgets, nobody waits for any more: also what it has only just asked for.
+  if (rewind) {
+    await turn.busy(() => turn.settleFirst());
+    for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
+  }
+  const transient = isTransient ? ({ transient: true } as const) : {};
+  turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
+  return turn.park();
+}
+
+function complete(turn: Turn, output: unknown, ended: readonly NewEvent[] = []): Promise<void> | void {
+  const { name, outputSchema } = turn.definition;
+  if (outputSchema !== null) return completeChecked(turn, output, outputSchema, ended);
+  let text: string;
+  try {
+    text = encode(output, { what: `the output of workflow "${name}"` });
+  } catch (error) {
+    return fail(turn, error, ended);
+  }
+  return conclude(turn, { status: "completed", events: ended, output: text, error: null });
+}
+
+async function completeChecked(
+  turn: Turn,
+  output: unknown,
+  schema: StandardSchemaV1,
+  ended: readonly NewEvent[],
+): Promise<void> {
+  const { name } = turn.definition;
+  let text: string;
+  try {
+    const value = await turn.busy(() => validate(schema, output, `output of workflow "${name}"`));
+    text = encode(value, { what: `the output of workflow "${name}"` });
+  } catch (error) {
+    return fail(turn, error, ended);
+  }
+  await conclude(turn, { status: "completed", events: ended, output: text, error: null });
+}
+
+export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
+  turn.thrown = { error };
+  const failure = toFailure(error);
+  if (openCompensations(turn.state).length > 0) {
+    if (!turn.beginUndoing()) return;
+    if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
+    await callOnFailure(turn, error);
+  } else if (!turn.halted || turn.state.expired !== null) await callOnFailure(turn, error);
+  if (turn.over) return;
+  await conclude(turn, { status: "failed", events: ended, output: null, error: failure });
+}
+
+/** A last, recorded step. Whatever it does, the run has failed. */
+async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
+  const { onFailure, name } = turn.definition;
+  if (onFailure === null) return;
+  turn.course.lastStep = onFailureStep;
+  const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
+  const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
+  try {
+    // No code can read what it returned, so nothing of that is recorded: it may be the result of a database driver.
+    await createContext(new Scope(turn)).step(onFailureStep, async () => {
+      await onFailure(info);
+    });
+  } catch (secondary) {
+    turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
+  }
+}
+
+export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
+  if (openCompensations(turn.state).length > 0) return undoAndCancel(turn, reason, ended);
+  return cancelAtOnce(turn, reason, ended);
+}
+
+/** Without undoing anything. */
+export function cancelAtOnce(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
+  const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
+  return conclude(turn, { status: "canceled", events: ended, output: null, error });
+}
+
+/** That the run is canceled is in the log before anything is undone: whoever takes it over goes on undoing. */
+async function undoAndCancel(turn: Turn, reason: string | null, ended: readonly NewEvent[]): Promise<void> {
+  if (turn.state.cancel === null) {
+    await turn.submit([...ended, event("run.cancel_requested", {}, reason === null ? {} : { reason })]);
+    return;
+  }
+  if (!turn.beginUndoing()) return;
+  if (await compensate(turn, `the run was canceled${reason === null ? "." : `: ${reason}`}`)) cancel(turn, reason);
+}

@@ -1,0 +1,69 @@
+/** What a turn needs of the worker that has it, and what it is opened with. */
+import type { Logger } from "../../define/context.js";
+import type { ErrorReporter, HeroPolicy } from "../../define/definition.js";
+import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
+import type { JobInfo } from "../children/dispatch.js";
+import type { Committer } from "../commit/group-committer.js";
+import type { Parting } from "../commit/run-writer.js";
+import type { TurnExecution } from "../step/step.js";
+import type { Watch } from "../watchdog/watchdog.js";
+import type { Trials } from "./trial.js";
+import type { Turn } from "./turn.js";
+
+/** What is known of a workflow by its name alone. */
+export interface Registered {
+  readonly queue: string;
+  readonly version: string;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  /** Queues that its steps have, or had. */
+  readonly queues: readonly string[];
+  readonly hero: HeroPolicy;
+}
+
+export interface TurnHost {
+  /** The name of the worker. */
+  readonly workerName: string;
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly log: Logger;
+  /** Knows whose code is being called, for the case that it does not return. */
+  readonly watch: Watch | null;
+  readonly trials: Trials;
+  /** Steps that are executing now, for whoever watches for slow ones. */
+  readonly executing: Set<TurnExecution>;
+  /** In tests, the store's time, which passes only when the test says so; null: real time passes. */
+  readonly virtualClock: (() => number) | null;
+  readonly maxDeliveries: number;
+  /** How long code that is at rest may take to make the calls that its log has. */
+  readonly replayGraceMs: number;
+  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  readonly recheckPausedMs: number | null;
+  /** How long a canceled run waits for its steps to notice. */
+  readonly cancelGraceMs: number;
+  /** What is known of a workflow that is only named. */
+  registration(name: string): Promise<Registered>;
+  /** What is known of a job, if some live worker has it. */
+  jobInfo(job: string): Promise<JobInfo>;
+  /** Whether this worker may run steps of this route. */
+  serves(route: string, version: string): boolean;
+  /** False in tests that want a resumable step to go through at once. */
+  interruptions(): boolean;
+  /** Whether other runs wait for a place. */
+  crowded(): boolean;
+  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  readonly stepEnded: ((turn: Turn) => void) | null;
+  readonly onError: ErrorReporter | null;
+  readInbox(runId: string): Promise<readonly InboxRow[]>;
+  /** The turn is over, in this way. */
+  parted(turn: Turn, parting: Parting): void;
+}
+
+export interface Opening {
+  readonly run: RunRecord;
+  readonly deliveries: number;
+  readonly log: readonly StoredEvent[];
+  readonly inbox: readonly InboxRow[];
+  /** The store's time at the claim. */
+  readonly at: number;
+}

@@ -1,0 +1,207 @@
+/**
+ * What comes to a run from outside while a worker has it: messages, and time. Everything is decided by the pure
+ * `decide`, and committed before any code acts on it; one decision at a time.
+ */
+
+import { insist } from "../../concurrency/retry-until-reachable.js";
+import { withHashes } from "../../core/graph/ancestry-hash.js";
+import { dismissedBy } from "../../core/run/cancel-children.js";
+import { decide, type Received } from "../../core/run/decide.js";
+import { dataOf } from "../../core/run/event.js";
+import { readMail } from "../../core/run/message.js";
+import { isDispatched, type Op } from "../../core/run/state.js";
+import { nextDueAt } from "../../core/run/waiting.js";
+import type { InboxRow } from "../../store/contract/store.js";
+import { dismissFailedMaps } from "../children/children.js";
+import { holdIfGone } from "../children/missing-job.js";
+import { maxTimerMs } from "../step/attempt.js";
+import type { Turn } from "./turn.js";
+
+export class Attention {
+  readonly #turn: Turn;
+  /** Steps that wait for their next attempt, and how to begin it. */
+  #retries: Map<string, (op: Op | undefined) => void> | null = null;
+  #deciding = false;
+  #again = false;
+  /** A wait was written during a look, perhaps after its decision: the next look is the one that counts. */
+  #lookIsDue = false;
+  /** Those who wait for the look after the one that is under way. */
+  #waiting: (() => void)[] | null = null;
+  #alarm: NodeJS.Timeout | null = null;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  get busy(): boolean {
+    return this.#deciding;
+  }
+
+  /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
+  get lookIsDue(): boolean {
+    return this.#lookIsDue;
+  }
+
+  retryLater(key: string, begin: (op: Op | undefined) => void): void {
+    (this.#retries ??= new Map()).set(key, begin);
+  }
+
+  stop(): void {
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+  }
+
+  /** Mail came, or time passed: look. */
+  poke(): Promise<void> {
+    return this.#oneAtATime(async () => {
+      const { host, runId } = this.#turn;
+      const isOver = () => this.#turn.over;
+      const inbox = await insist(() => host.readInbox(runId), isOver);
+      const now = await insist(() => host.store.now(), isOver);
+      await this.#decideAndCommit(inbox, now);
+    });
+  }
+
+  /** Comes back when everything that is in the inbox now has been decided about. */
+  lookNow(): Promise<void> {
+    if (!this.#deciding) return this.poke();
+    this.#again = true;
+    return new Promise((resolve) => (this.#waiting ??= []).push(resolve));
+  }
+
+  /** The same about an inbox that was read already, with the claim. */
+  pump(inbox: readonly InboxRow[], now: number): Promise<void> {
+    if (this.#deciding) this.#lookIsDue = true;
+    return this.#oneAtATime(() => this.#decideAndCommit(inbox, now));
+  }
+
+  /** From reading to commit: an inbox that was read while another decision about it was on its way would count twice. */
+  async #oneAtATime(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn;
+    if (turn.over) return;
+    if (this.#deciding) {
+      this.#again = true;
+      return;
+    }
+    this.#deciding = true;
+    this.#lookIsDue = false;
+    try {
+      await work();
+    } catch (error) {
+      if (!turn.over) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
+    } finally {
+      this.#deciding = false;
+      turn.stir();
+    }
+    if (!this.#again) return;
+    this.#again = false;
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
+    // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
+    setImmediate(() => void this.#lookFor(waiting));
+  }
+
+  async #lookFor(waiting: readonly (() => void)[]): Promise<void> {
+    await this.lookNow();
+    for (const goOn of waiting) goOn();
+  }
+
+  async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
+    const turn = this.#turn;
+    const inbox = asMuchAsFits(all);
+    // The rest stays in the inbox for the next time.
+    if (inbox.length < all.length) this.#again = true;
+    // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
+    if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
+    if (turn.over) return;
+    if (inbox.length > 0) turn.linger.expect();
+    for (const row of inbox) turn.outbox.drained.push(row.id);
+    const inboxed = inbox.flatMap((row) => this.#receive(row));
+    let received: readonly Received[] = inboxed;
+    for (let first = true; ; first = false) {
+      const decided = decide(turn.state, received, now, turn.journal.nextSeq);
+      const events = turn.definition.declared === null ? decided : withHashes(decided, turn.state, turn.parentsOf);
+      if (events.length === 0 && !(first && inbox.length > 0)) break;
+      const failed = events.find((one) => one.type === "run.failed");
+      if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
+      dismissFailedMaps(turn, events);
+      for (const mail of dismissedBy(turn.runId, turn.state, events)) turn.outbox.mail.push(mail);
+      if (!(await turn.journal.submitDecision(events))) return;
+      // Again: a wait that the code began meanwhile may be for a signal that came just now.
+      received = [];
+    }
+    for (const { command } of inboxed) if (command.type === "jobGone") await holdIfGone(turn, command.job);
+    this.#beginDueRetries(now);
+    if (turn.codeRuns) this.setAlarm();
+    if (turn.halted) turn.halt();
+  }
+
+  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
+  #receive(row: InboxRow): Received[] {
+    try {
+      const command = readMail(row);
+      return command === null ? [] : [{ command, at: row.at, strict: false }];
+    } catch (error) {
+      const { host, runId } = this.#turn;
+      host.log.error(`Run ${runId}: a message of kind "${row.kind}" cannot be read and is dropped.`, error);
+      return [];
+    }
+  }
+
+  #beginDueRetries(now: number): void {
+    const retries = this.#retries;
+    if (retries === null) return;
+    const due: (() => void)[] = [];
+    for (const [key, begin] of retries) {
+      if (!this.#turn.course.mayBegin(key)) continue;
+      const op = this.#turn.state.ops.get(key);
+      // It is planned, but the log does not know yet.
+      if (op === undefined) continue;
+      // Somebody else executes it, and may have to do so again.
+      if (isDispatched(op)) continue;
+      const again = op.kind === "step" && op.phase === "again" ? op : null;
+      if (again !== null && (again.held !== null || (again.dueAt ?? 0) > now)) continue;
+      retries.delete(key);
+      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
+      if (again !== null) due.push(() => begin(again));
+    }
+    // Not before all were looked at: whoever begins may have to wait again.
+    for (const begin of due) begin();
+  }
+
+  /** While code runs on, the run is not parked: its timers are ours to watch. */
+  setAlarm(): void {
+    this.stop();
+    this.#alarm = null;
+    const turn = this.#turn;
+    const now = turn.storeNow();
+    const due = nextDueAt(turn.state, (key) => turn.answers.pending.has(key));
+    // Until its start is in the log, the deadline counts from now.
+    const { timeoutMs } = turn.definition;
+    const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
+    if (due === null && deadline === null) return;
+    const at = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
+    this.#alarm = setTimeout(() => void this.#onAlarm(), Math.min(Math.max(0, at - now) + 1, maxTimerMs));
+    this.#alarm.unref();
+  }
+
+  async #onAlarm(): Promise<void> {
+    const turn = this.#turn;
+    if (turn.state.startedAt === null && !(await turn.submit([]))) return;
+    await this.poke();
+    if (!turn.over) this.setAlarm();
+  }
+}
+
+/** What is decided at once is written at once, and databases limit how much that can be (MariaDB: 16 MB). */
+const bytesAtOnce = 4 * 1024 * 1024;
+
+function asMuchAsFits(inbox: readonly InboxRow[]): readonly InboxRow[] {
+  let bytes = 0;
+  for (const [index, { data }] of inbox.entries()) {
+    bytes += data.length;
+    if (bytes > bytesAtOnce && index > 0) return inbox.slice(0, index);
+  }
+  return inbox;
+}
+
+const isFromChild = (kind: string) => kind === "child" || kind === "children" || kind === "nodes";

@@ -1,0 +1,85 @@
+/**
+ * What the code of a run gets as its input. The schema is asked once, before any code runs, and what it made of the input
+ * is in the log unless it is what was given: a default that is made of the clock or of randomness is the same on every
+ * replay, and a release with another schema changes nothing under open runs.
+ */
+import { decode, encode } from "../../core/encoding/codec.js";
+import { toFailure } from "../../core/encoding/error-record.js";
+import { InvalidInputError, PauseError, TransientError } from "../../core/errors/errors.js";
+import { dataOf, event } from "../../core/run/event.js";
+import type { RunState } from "../../core/run/state.js";
+import { onFailureStep } from "../../core/run/step-name.js";
+import { type StandardSchemaV1, validate } from "../../define/standard-schema.js";
+import { handlerThrew } from "./handler-end.js";
+import type { Turn } from "./turn.js";
+import { pauseIfItFails } from "./user-code.js";
+
+/** Calls the code with its input; not at all when there is none that it could be called with. */
+export function withInput(turn: Turn, callCode: (input: unknown) => void): void {
+  let given: unknown;
+  try {
+    given = knownInput(turn);
+  } catch (error) {
+    return turn.hold("The input of the run cannot be read.", toFailure(error));
+  }
+  const { inputSchema } = turn.definition;
+  if (inputSchema === null || turn.state.input !== null) return callCode(given);
+  turn
+    .busy(() => accept(turn, inputSchema, given))
+    .then(
+      (input) => pauseIfItFails(turn, () => (turn.over ? undefined : callCode(input))),
+      (error) => pauseIfItFails(turn, () => refused(turn, given, error)),
+    );
+}
+
+/** What the schema once made of it, or what was given. */
+export function knownInput({ state, given }: Turn): unknown {
+  return state.input?.made === true ? state.input.value : given.value;
+}
+
+async function accept(turn: Turn, schema: StandardSchemaV1, given: unknown): Promise<unknown> {
+  const what = `input of workflow "${turn.definition.name}"`;
+  const text = written(await validate(schema, given, what), what);
+  if (text === turn.run.input) {
+    record(turn, {});
+    return given;
+  }
+  record(turn, { input: text });
+  // Before code sees it: what a step did with a value that was lost, its next attempt would do with another.
+  await turn.submit([]);
+  return decode(text);
+}
+
+function written(value: unknown, what: string): string {
+  try {
+    return encode(value, { what: `what the schema made of the ${what}` });
+  } catch (error) {
+    throw new InvalidInputError(`The ${what} cannot be recorded: ${toFailure(error).message}`, { cause: error });
+  }
+}
+
+/** As a part of the start, unless that is in the log already. */
+function record(turn: Turn, made: { readonly input?: string }): void {
+  const { events } = turn.outbox;
+  const index = events.findIndex(({ type }) => type === "run.started");
+  const started = events[index];
+  if (started === undefined) events.push(event("input.checked", {}, {}, made));
+  else events[index] = event("run.started", {}, { ...dataOf(started, "run.started"), checked: true }, made);
+}
+
+/** A run that has done nothing fails. One that has done something must not be failed, and undone, by a release. */
+function refused(turn: Turn, given: unknown, error: unknown): Promise<void> | void {
+  turn.input = given;
+  turn.answers.open();
+  if (!hasDoneSomething(turn.state) || error instanceof TransientError || error instanceof PauseError)
+    return handlerThrew(turn, error);
+  const failure = toFailure(error);
+  const { name } = turn.definition;
+  const reason = `The run has recorded steps, and the schema that workflow "${name}" has now refuses its input: ${failure.message} Deploy a schema that accepts it and resume(), or cancel().`;
+  turn.hold(reason, failure);
+}
+
+function hasDoneSomething({ ops }: RunState): boolean {
+  for (const key of ops.keys()) if (key !== onFailureStep) return true;
+  return false;
+}

@@ -1,0 +1,41 @@
+/**
+ * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let go
+ * of in between, or the cost of a graph would grow with the square of its size.
+ */
+import { hasOpenChildren } from "../../core/run/decide.js";
+import type { RunState } from "../../core/run/state.js";
+import type { Outbox } from "../commit/pending-writes.js";
+
+/** Shorter logs are read again in no time. */
+const longLog = 500;
+const patienceMs = 250;
+
+export class Linger {
+  readonly #turn: { stir(): void };
+  #since = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param turn stirred when nothing has come */
+  constructor(turn: { stir(): void }) {
+    this.#turn = turn;
+  }
+
+  /** Mail came, or is to be expected: more of it may follow soon. */
+  expect(): void {
+    this.#since = performance.now();
+  }
+
+  /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
+  isWorthIt(state: RunState, { starts }: Outbox): boolean {
+    if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
+    const rest = this.#since + patienceMs - performance.now();
+    if (rest <= 0) return false;
+    this.stop();
+    this.#timer = setTimeout(() => this.#turn.stir(), rest);
+    return true;
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,23 @@
+/** The input of a run, read once: a graph of thousands of nodes is large, and not only the code asks for it. */
+import { decode, encode } from "../../core/encoding/codec.js";
+import type { Turn } from "./turn.js";
+
+export class Given {
+  readonly #text: string;
+  #read: { readonly value: unknown } | null = null;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get value(): unknown {
+    this.#read ??= { value: decode(this.#text) };
+    return this.#read.value;
+  }
+}
+
+/** As it was before any code could change it. */
+export function copyOfInput({ state, run }: Turn): unknown {
+  if (state.input?.made !== true) return decode(run.input);
+  return decode(encode(state.input.value, { what: "the input", limit: Number.POSITIVE_INFINITY }));
+}

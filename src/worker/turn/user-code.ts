@@ -1,0 +1,53 @@
+/**
+ * Where the engine meets the user's code. Whatever that code throws, returns or is configured with may end or pause its
+ * own run; the worker and the runs beside it go on.
+ */
+import { toFailure } from "../../core/encoding/error-record.js";
+import { nonsenseIn } from "../../core/errors/thrown-terms.js";
+import type { Logger } from "../../define/context.js";
+import type { TurnExecution } from "../step/step.js";
+import type { Turn } from "./turn.js";
+
+/**
+ * Does what follows from the end of a piece of user code, or goes on with its run. Should that fail itself, the run would
+ * be left without an execution, or the process would end: the run is paused with the error instead.
+ *
+ * @param execution whose body it was; without it, the handler's
+ */
+export function pauseIfItFails(turn: Turn, work: () => unknown, execution?: TurnExecution): void {
+  try {
+    const later = work();
+    if (later instanceof Promise) later.catch((error) => pauseInstead(turn, error, execution));
+  } catch (error) {
+    pauseInstead(turn, error, execution);
+  }
+}
+
+function pauseInstead(turn: Turn, error: unknown, execution?: TurnExecution): void {
+  if (turn.over) return;
+  const failure = toFailure(error);
+  turn.log.error(`Run ${turn.runId}: what its code came to could not be recorded; the run is paused.`, error);
+  if (execution !== undefined) {
+    if (!execution.over) turn.executions.ended(execution);
+    turn.executions.release();
+  }
+  turn.course.leaving = false;
+  turn.hold(`What its code came to could not be recorded: ${failure.message}`, failure, execution?.key);
+}
+
+/** Calls something whose failure concerns no run: it is logged, also if it comes later. */
+export function callSafely(log: Logger, what: string, call: () => unknown): void {
+  const complain = (broken: unknown) => log.error(what, broken);
+  try {
+    // It may be async, by mistake or not.
+    Promise.resolve(call()).catch(complain);
+  } catch (broken) {
+    complain(broken);
+  }
+}
+
+/** Says what a thrown error says about when to go on and cannot be meant: it is passed over, but not in silence. */
+export function warnOfNonsense(turn: Turn, error: unknown, where: string): void {
+  const nonsense = nonsenseIn(error);
+  if (nonsense !== null) turn.log.warn(`Run ${turn.runId}, ${where}: ${nonsense}`);
+}

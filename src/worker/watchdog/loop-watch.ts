@@ -1,0 +1,151 @@
+/**
+ * Watches the event loop of a process from another thread. A loop that stands still until the leases of its workers are
+ * about to run out is reported: each run that those workers have is told whose code blocked it, and the workers are marked
+ * dead, so that their runs go on elsewhere at once and no death is counted against them.
+ *
+ * It reports before the leases end: other workers that reaped this one first would count a crash for every run it has.
+ */
+import { writeMail } from "../../core/run/message.js";
+import type { Fence, Store } from "../../store/contract/store.js";
+import type { Frame, Frames } from "./frames.js";
+
+export interface WatchedWorker {
+  readonly index: number;
+  readonly name: string;
+  readonly fence: Fence;
+  readonly leaseMs: number;
+  /** When its lease was last renewed, by `monotonicMs`. */
+  readonly renewedAt: number;
+}
+
+export interface LoopWatchOptions {
+  readonly frames: Frames;
+  /** A connection of its own: the one of the blocked thread cannot be used. */
+  open(): Promise<Pick<Store, "owned" | "send" | "retire" | "close">>;
+  /** Tells people: the logger belongs to the thread that is blocked. */
+  say(text: string): void;
+}
+
+type OwnStore = Awaited<ReturnType<LoopWatchOptions["open"]>>;
+
+/** Both are parts of a lease. The loop may be late without harm until then, and that much is left to write it down. */
+const silentFor = 1 / 3;
+const reportAt = 0.9;
+
+export class LoopWatch {
+  readonly #options: LoopWatchOptions;
+  readonly #workers = new Map<number, WatchedWorker>();
+  #beats = -1;
+  /** How often in a row a look found the loop where it was. After a pause of the whole process the first look proves nothing. */
+  #silentLooks = 0;
+  #store: Promise<OwnStore> | null = null;
+  /** The runs of each worker, read while they are certainly its own: others may reap it before it can be reported. */
+  readonly #owned = new Map<number, readonly string[]>();
+  #reporting = false;
+  #hasComplained = false;
+
+  constructor(options: LoopWatchOptions) {
+    this.#options = options;
+  }
+
+  watch(worker: WatchedWorker): void {
+    this.#workers.set(worker.index, worker);
+  }
+
+  renewed(index: number, renewedAt: number): void {
+    const worker = this.#workers.get(index);
+    if (worker !== undefined) this.#workers.set(index, { ...worker, renewedAt });
+  }
+
+  leave(index: number): void {
+    this.#workers.delete(index);
+  }
+
+  /** How often to look; null when there is nothing to look after. */
+  get everyMs(): number | null {
+    if (this.#workers.size === 0) return null;
+    return Math.max(10, Math.min(...[...this.#workers.values()].map(({ leaseMs }) => leaseMs)) / 30);
+  }
+
+  async look(now: number): Promise<void> {
+    const { beats } = this.#options.frames;
+    const everyMs = this.everyMs;
+    if (beats !== this.#beats || everyMs === null) {
+      this.#beats = beats;
+      this.#silentLooks = 0;
+      this.#hasComplained = false;
+      this.#owned.clear();
+      return this.#disconnect();
+    }
+    this.#silentLooks += 1;
+    const silentMs = this.#silentLooks * everyMs;
+    const silent = [...this.#workers.values()].filter(({ leaseMs }) => silentMs >= leaseMs * silentFor);
+    if (silent.length === 0 || this.#reporting) return;
+    this.#reporting = true;
+    try {
+      // Connected beforehand: that may take longer than there is time at the end.
+      this.#store ??= this.#options.open();
+      const store = await this.#store;
+      for (const worker of silent) {
+        const owned = await this.#ownedBy(store, worker);
+        if (now - worker.renewedAt >= worker.leaseMs * reportAt) await this.#report(store, worker, owned);
+      }
+    } catch (error) {
+      // The next look tries again; if none succeeds the leases run out, which frees the runs as well.
+      await this.#disconnect();
+      if (!this.#hasComplained) this.#options.say(`A blocked event loop could not be reported yet: ${String(error)}`);
+      this.#hasComplained = true;
+    } finally {
+      this.#reporting = false;
+    }
+  }
+
+  async #ownedBy(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
+    const known = this.#owned.get(index);
+    if (known !== undefined) return known;
+    const owned = (await store.owned(fence)).map(({ runId }) => runId);
+    this.#owned.set(index, owned);
+    return owned;
+  }
+
+  async #report(store: OwnStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
+    const { fence, name, index } = worker;
+    const session = `${fence.workerId}/${fence.epoch}`;
+    const culprit = this.#options.frames.top() ?? this.#onlyOne(index, owned);
+    const told = new Set(owned);
+    if (culprit?.worker === index) told.add(culprit.runId);
+    const mail = [...told].map((runId) => {
+      const isCulprit = culprit?.runId === runId;
+      const by = culprit === null || isCulprit ? null : culprit.runId;
+      const step = isCulprit ? culprit.step : null;
+      return writeMail(runId, { type: "blocked", worker: name, session, step, by });
+    });
+    await store.send(mail);
+    await store.retire(fence);
+    this.#workers.delete(index);
+    this.#options.say(describe(name, culprit, owned.length));
+  }
+
+  #onlyOne(worker: number, owned: readonly string[]): Frame | null {
+    const [runId] = owned;
+    return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
+  }
+
+  async #disconnect(): Promise<void> {
+    const store = this.#store;
+    this.#store = null;
+    try {
+      await (await store)?.close();
+    } catch {
+      // It could not be opened, or is gone: there is nothing left to close.
+    }
+  }
+}
+
+function describe(worker: string, culprit: Frame | null, runs: number): string {
+  const by =
+    culprit === null
+      ? "It is not known by which of its runs."
+      : `It is run ${culprit.runId}${culprit.step === "" ? "" : `, step "${culprit.step}"`}.`;
+  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop stands still. ${by} Its ${runs} run(s) go on elsewhere; this process does nothing until that code returns.`;
+}
