@@ -10,6 +10,7 @@ import { type Duration, parseDuration } from "./core/naming/duration.js";
 import { lendSha256 } from "./core/naming/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
+import { systemRuntime } from "./runtime/system.js";
 import type { Store, StoreOptions } from "./store/contract/store.js";
 import { checkConnectionOptions } from "./store/shared/connection-options.js";
 import { checkPassword, withoutSecretsOf } from "./store/shared/secrets.js";
@@ -80,6 +81,7 @@ export class Pawl extends Client {
   worker(options: WorkerOptions): Worker {
     const worker = new Worker(
       {
+        runtime: systemRuntime,
         store: this.store,
         log: this.log,
         newId,

@@ -10,6 +10,7 @@ import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js"
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
 import { monotonicMs } from "../runtime/monotonic.js";
+import type { Runtime } from "../runtime/runtime.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
@@ -70,6 +71,7 @@ const knownOptions = new Set<string>([
 ] satisfies (keyof WorkerOptions)[]);
 
 export interface WorkerServices {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   readonly newId: () => string;
@@ -270,6 +272,7 @@ export class Worker {
     this.#watch?.stop();
     this.#watch = watch;
     const session = new Session({
+      runtime: this.#services.runtime,
       store,
       log,
       watch,

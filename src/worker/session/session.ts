@@ -10,6 +10,7 @@ import { event } from "../../core/run/event.js";
 import { predecessorOf } from "../../core/run/lineage.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfRun } from "../../telemetry/tell.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
@@ -27,6 +28,7 @@ import type { Watch } from "../watchdog/watchdog.js";
 import type { SlowSteps } from "./slow-steps.js";
 
 export interface SessionOptions {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   readonly workerName: string;
@@ -77,6 +79,7 @@ export class Session {
       onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
+      runtime: options.runtime,
       workerName,
       store,
       log,

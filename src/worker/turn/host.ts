@@ -1,6 +1,7 @@
 /** What a turn needs of the worker that has it, and what it is opened with. */
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, HeroPolicy } from "../../define/definition.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
 import type { JobInfo } from "../children/dispatch.js";
 import type { Committer } from "../commit/group-committer.js";
@@ -22,6 +23,7 @@ export interface Registered {
 }
 
 export interface TurnHost {
+  readonly runtime: Runtime;
   /** The name of the worker. */
   readonly workerName: string;
   readonly store: Store;
