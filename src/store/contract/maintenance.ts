@@ -2,8 +2,11 @@
  * What operators and housekeeping ask of a store: what is old, what waits, what is paused. Nothing in here is on the way
  * of a run: it may take its time, and no index exists for its sake.
  */
+
+import type { RunStatus } from "../../core/run/transition.js";
 import type { Audit } from "./audit.js";
-import type { RunStatus, WorkerRecord, WorkflowRecord } from "./store.js";
+import type { WorkflowRecord } from "./records.js";
+import type { WorkerRecord } from "./worker.js";
 
 /** Where a run is in the order of age. */
 export interface Age {
