@@ -1,5 +1,5 @@
 /** A wait that lost a race, and the signal for it, at the same moment: the signal is for the next wait, and is not lost. */
-import { Pawl, workflow } from "pawl";
+import { Pawl, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
@@ -57,6 +57,40 @@ test("a signal that is decided while the withdrawal of its wait is being written
   expect(log.filter((line) => /^wait\.(completed|withdrawn) signal:paid$/.test(line))).toEqual([
     "wait.withdrawn signal:paid",
   ]);
+});
+
+test("a signal that is decided while the end of its step is being written goes to the next step", async () => {
+  const decided = gate();
+  let isEnding = false;
+  const store = watchedStore((batch) => {
+    if (!writes(batch, "step.completed") || isEnding) return undefined;
+    isEnding = true;
+    return decided.opened;
+  });
+  const pawl = new Pawl(store, silent);
+  onTestFinished(() => pawl.close());
+  class Listening extends Workflow {
+    static {
+      this.step("first", async (w) => {
+        // Not `race` of the context: the wait that lost is over when the step is.
+        await Promise.race([w.waitForSignal("go"), w.sleep("nap", 1)]);
+      });
+      this.step("second", async (w) => {
+        heard = await w.waitForSignal("go", { timeout: "365 days" });
+      });
+    }
+  }
+  let heard: unknown;
+  const worker = await pawl.worker({ workflows: [Listening], poll: Number.POSITIVE_INFINITY }).start();
+  const run = await pawl.start(Listening);
+  await until(() => isEnding);
+  await run.signal("go", "for the second");
+  const look = worker.runUntilIdle();
+  for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
+  decided.open();
+  await run.result({ timeout: "10s" });
+  await look;
+  expect(heard).toBe("for the second");
 });
 
 test("a signal that a lost wait gives back is taken by a wait that has been open all along", async () => {

@@ -93,7 +93,7 @@ export class Turn implements JournalOwner, AnswersOwner {
   #gates: Set<ReplayGate> | null = null;
   /** What the code was told about its patches in this turn. */
   patches: Map<string, boolean> | null = null;
-  /** Waits and timers that lost a race: their withdrawal is in the log, or on its way there. */
+  /** Waits and timers that lost a race, or whose step is over: their withdrawal is in the log, or on its way there. */
   withdrawing: Set<string> | null = null;
   /** While messages are being taken that a commit has told of. */
   takingMessages: Promise<void> | null = null;
