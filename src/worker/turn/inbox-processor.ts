@@ -11,14 +11,16 @@ import { dataOf } from "../../core/run/event.js";
 import { readMail } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";
 import { nextDueAt } from "../../core/run/waiting.js";
+import type { Timer } from "../../runtime/runtime.js";
 import type { InboxRow } from "../../store/contract/store.js";
 import { dismissFailedMaps } from "../children/children.js";
 import { holdIfGone } from "../children/missing-job.js";
-import { maxTimerMs } from "../step/attempt.js";
-import type { Turn } from "./turn.js";
+import type { InboxPort, WholeTurn } from "./ports.js";
 
-export class Attention {
-  readonly #turn: Turn;
+type ListeningTurn = WholeTurn;
+
+export class Attention implements InboxPort {
+  readonly #turn: ListeningTurn;
   /** Steps that wait for their next attempt, and how to begin it. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
@@ -27,9 +29,9 @@ export class Attention {
   #lookIsDue = false;
   /** Those who wait for the look after the one that is under way. */
   #waiting: (() => void)[] | null = null;
-  #alarm: NodeJS.Timeout | null = null;
+  #alarm: Timer | null = null;
 
-  constructor(turn: Turn) {
+  constructor(turn: ListeningTurn) {
     this.#turn = turn;
   }
 
@@ -44,10 +46,11 @@ export class Attention {
 
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
     (this.#retries ??= new Map()).set(key, begin);
+    this.#turn.stir();
   }
 
   stop(): void {
-    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    if (this.#alarm !== null) this.#turn.host.runtime.clearTimeout(this.#alarm);
   }
 
   /** Mail came, or time passed: look. */
@@ -97,7 +100,7 @@ export class Attention {
     const waiting = this.#waiting ?? [];
     this.#waiting = null;
     // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
-    setImmediate(() => void this.#lookFor(waiting));
+    turn.host.runtime.setImmediate(() => void this.#lookFor(waiting));
   }
 
   async #lookFor(waiting: readonly (() => void)[]): Promise<void> {
@@ -131,7 +134,7 @@ export class Attention {
     }
     for (const { command } of inboxed) if (command.type === "jobGone") await holdIfGone(turn, command.job);
     this.#beginDueRetries(now);
-    if (turn.codeRuns) this.setAlarm();
+    if (turn.course.hasCalledCode) this.setAlarm();
     if (turn.halted) turn.halt();
   }
 
@@ -180,7 +183,7 @@ export class Attention {
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
     if (due === null && deadline === null) return;
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
-    this.#alarm = setTimeout(() => void this.#onAlarm(), Math.min(Math.max(0, at - now) + 1, maxTimerMs));
+    this.#alarm = turn.host.runtime.setTimeout(() => void this.#onAlarm(), Math.max(0, at - now) + 1);
     this.#alarm.unref();
   }
 
