@@ -556,7 +556,7 @@ export class Turn implements JournalOwner, AnswersOwner {
 
   // ── Messages and time ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Mail came, or time passed: look. */
+  /** A message may have arrived in the inbox, or time passed: look. */
   poke(): Promise<void> {
     return this.attention.poke();
   }
