@@ -2,8 +2,8 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import { Pawl, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { Hint, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import type { Hint, Store } from "../../src/store/store.js";
 import { gate, logOf, silent, until } from "./support.js";
 
 /** In macrotasks: a hundred times what a run needs to be parked. */
