@@ -21,12 +21,14 @@ import { type RunState, statusOf } from "../../core/run/state.js";
 import { isEnding } from "../../core/run/terminal-event.js";
 import { nextDueAt, parkingNote } from "../../core/run/waiting.js";
 import type { Logger } from "../../define/context.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
 import { readParents } from "../inspect/run-graph.js";
 import { readWaiting } from "../inspect/run-info.js";
 
 export interface CommandServices {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
 }

@@ -7,7 +7,9 @@
  *
  * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
  */
+
 import type { NewEvent, StoredEvent } from "../../core/run/event.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Upkeep } from "./maintenance.js";
 
 export type { Audit, AuditedRun, AuditedTask, StrayTable } from "./audit.js";
@@ -410,6 +412,8 @@ export interface StoreOptions {
    * and that it can be again.
    */
   readonly onTrouble?: (what: string, error?: unknown) => void;
+  /** Where the store's timers, clocks and random numbers come from. Default: the process. */
+  readonly runtime?: Runtime;
 }
 
 export interface Store {

@@ -1,4 +1,5 @@
 /** What a worker can execute: its workflows, its jobs, graphs that were built at run time; and by which routes it is asked for them. */
+
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
 import { frozenVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
@@ -6,6 +7,7 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import { coordinator } from "../../define/dynamic/coordinator.js";
 import { isJob, type JobDefinition } from "../../define/dynamic/job.js";
 import { type AnyWorkflow, asDefinitions } from "../../define/resolve.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { heardOf } from "../../store/contract/live-workers.js";
 import type { Store } from "../../store/contract/store.js";
 import type { JobInfo } from "../children/dispatch.js";
@@ -101,11 +103,12 @@ export class Repertoire {
   }
 
   /** What is known of a job that this worker, or some other live one, has. */
-  async jobInfo(job: string, store: Store, registration: Registration): Promise<JobInfo> {
+  async jobInfo(job: string, store: Store, registration: Registration, runtime: Runtime): Promise<JobInfo> {
     const name = jobWorkflow(job);
     const own = this.#definitions.get(keyOf(name, ""));
     if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority, tags: own.tags };
-    const isThere = (await heardOf(store)).some(({ routes }) => routes.some(({ workflow }) => workflow === name));
+    const live = await heardOf(store, runtime);
+    const isThere = live.some(({ routes }) => routes.some(({ workflow }) => workflow === name));
     const known = isThere ? await registration(name) : null;
     return known === null ? null : { queue: known.queue, priority: known.priority, tags: known.tags };
   }
