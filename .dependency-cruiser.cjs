@@ -20,6 +20,19 @@ const define = "^src/define/";
 const telemetry = "^src/telemetry/";
 const storeInterface = "^src/store/contract/";
 
+/** Where users come in: `connect`, what opens a store, what telemetry is begun with, the thread of the watchdog, the shells. */
+const edges = [
+  "^src/(connect|watchdog-thread)[.]ts$",
+  "^src/store/[^/]+/index[.]ts$",
+  "^src/telemetry/(otel-traces|span-ids)[.]ts$",
+  "^src/(runtime|testing|cli|dashboard)/",
+];
+/** Their callers in worker/{turn,replay,step,children} do not hand in a runtime yet. This list may only shrink. */
+const notGivenYet = [
+  "^src/concurrency/retry-until-reachable[.]ts$",
+  "^src/define/(retry-reaction|class/exceptions)[.]ts$",
+];
+
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {
   forbidden: [
@@ -49,6 +62,14 @@ module.exports = {
       [core, define, tools, storeInterface],
       "Telemetry listens; it knows neither workers nor clients.",
     ),
+    {
+      name: "system-runtime-at-the-edges",
+      comment:
+        "The clocks, timers and chance of the process are chosen where a user comes in; all others are given them.",
+      severity: "error",
+      from: { path: "^src/", pathNot: [...edges, ...notGivenYet, test] },
+      to: { path: "^src/runtime/system[.]ts$" },
+    },
     {
       name: "shells-are-leaves",
       comment: "cli and dashboard are shells around the library: nothing imports them (the cli starts the dashboard).",

@@ -2,6 +2,7 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { checkClocks } from "./check-clocks.mjs";
 import { install } from "./install.mjs";
 import { root, run, tool } from "./run.mjs";
 
@@ -9,6 +10,7 @@ const checks = {
   "format and lint": () => run(tool("biome"), ["check", "--error-on-warnings", "."]),
   types: () => run(tool("tsc"), ["-p", "tsconfig.json"]),
   "import direction": checkImports,
+  "clocks and chance": () => checkClocks(),
   "dead exports": () => run(tool("knip"), []),
 };
 

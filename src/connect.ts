@@ -1,15 +1,16 @@
 /** The composition root: a URL becomes a store, a store becomes Pawl. */
+
 import * as crypto from "node:crypto";
 import { existsSync } from "node:fs";
 import { Client } from "./client/client.js";
 import { prune } from "./client/operate/prune.js";
-import { newId } from "./client/start/new-id.js";
 import { InvalidInputError, MigrationError } from "./core/errors/errors.js";
 import { checkOptions } from "./core/naming/check-options.js";
 import { type Duration, parseDuration } from "./core/naming/duration.js";
 import { lendSha256 } from "./core/naming/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
+import type { Runtime } from "./runtime/runtime.js";
 import { systemRuntime } from "./runtime/system.js";
 import type { Store, StoreOptions } from "./store/contract/store.js";
 import { checkConnectionOptions } from "./store/shared/connection-options.js";
@@ -65,8 +66,9 @@ export class Pawl extends Client {
     onError: ErrorReporter | null = null,
     retention: Duration | null = null,
     recheckPausedAfter: Duration | null = defaultRecheck,
+    runtime: Runtime = systemRuntime,
   ) {
-    super(store, safeLogger(logger));
+    super(store, safeLogger(logger), runtime);
     this.#onError = onError;
     this.#retentionMs = retention === null ? null : checkRetention(retention);
     this.#recheckPausedMs = checkRecheck(recheckPausedAfter);
@@ -81,15 +83,16 @@ export class Pawl extends Client {
   worker(options: WorkerOptions): Worker {
     const worker = new Worker(
       {
-        runtime: systemRuntime,
+        runtime: this.runtime,
         store: this.store,
         log: this.log,
-        newId,
+        newId: () => this.ids.next(),
         register: (definitions) => this.register(definitions),
         registration: (name) => this.registration(name),
         onError: this.#onError,
         recheckPausedMs: this.#recheckPausedMs,
-        address: addresses.get(this.store) ?? null,
+        // A thread has the time of the process, and no other.
+        address: (this.runtime === systemRuntime ? addresses.get(this.store) : undefined) ?? null,
         prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
       },
       options,
@@ -100,7 +103,7 @@ export class Pawl extends Client {
   }
 
   #prunes(olderThan: number) {
-    return (signal: AbortSignal) => prune(this.store, { olderThan, signal });
+    return (signal: AbortSignal) => prune(this.store, { olderThan, signal }, this.runtime);
   }
 
   /** Stops its workers and lets go of the database. */
@@ -128,7 +131,9 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   checkRecheck(options.recheckPausedAfter ?? null);
   const logger = safeLogger(options.logger ?? defaultLogger);
   const { authToken, clock, notify, schema, pooled, listenUrl, pool } = options;
+  const runtime = systemRuntime;
   const store = await openStore(url, {
+    runtime,
     ...given({ authToken, clock, notify, schema, pooled, listenUrl, pool }),
     onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
@@ -138,7 +143,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError, options.retention, options.recheckPausedAfter);
+  return new Pawl(store, logger, options.onError, options.retention, options.recheckPausedAfter, runtime);
 }
 
 /** Where the watchdog's thread finds the same database. */

@@ -1,7 +1,8 @@
 /** The program of the watchdog's thread, see `worker/watchdog/watchdog.ts`. It loads the database's driver only when it needs it. */
 import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
-import { monotonicMs } from "./runtime/monotonic.js";
+import type { Timer } from "./runtime/runtime.js";
+import { systemRuntime as runtime } from "./runtime/system.js";
 import { Frames } from "./worker/watchdog/frames.js";
 import { LoopWatch } from "./worker/watchdog/loop-watch.js";
 import type { WatchdogData, WatchdogMessage } from "./worker/watchdog/watchdog.js";
@@ -18,11 +19,11 @@ const watch = new LoopWatch({
   say: (text) => void writeSync(2, `${text}\n`),
 });
 
-let timer: NodeJS.Timeout | undefined;
+let timer: Timer | undefined;
 function keepLooking(): void {
-  clearInterval(timer);
+  runtime.clearInterval(timer);
   const { everyMs } = watch;
-  if (everyMs !== null) timer = setInterval(() => void watch.look(monotonicMs()), everyMs);
+  if (everyMs !== null) timer = runtime.setInterval(() => void watch.look(runtime.threadClock()), everyMs);
 }
 
 parentPort?.on("message", (message: WatchdogMessage) => {

@@ -1,8 +1,10 @@
 /** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
+
 import { isBuiltin } from "node:module";
 import { listQueues } from "../client/operate/queues.js";
 import { titleOf } from "../client/operate/workers.js";
 import { openStore } from "../connect.js";
+import { systemRuntime } from "../runtime/system.js";
 import { isHeardOf, serves } from "../store/contract/live-workers.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../store/contract/store.js";
 import { isRemote } from "../store/libsql-remote/address.js";
@@ -98,9 +100,9 @@ function isMissingPackage(error: unknown): boolean {
 }
 
 async function checkDatabase(store: Store): Promise<Check[]> {
-  const before = Date.now();
+  const before = systemRuntime.now();
   const now = await store.now();
-  const after = Date.now();
+  const after = systemRuntime.now();
   const connection = ok("connection", `${store.description}, answers in ${lasting(after - before)}`);
   const pending = await store.pendingMigrations().catch((error: unknown) => error);
   if (!Array.isArray(pending)) return [connection, problem("migrations", sentenceOf(pending))];
@@ -125,8 +127,8 @@ async function checkWorkers(store: Store): Promise<Check[]> {
   const tasks = await store.tasks(runs.map(({ id }) => id));
   // After the tasks: whoever owns one of them is among the workers then.
   const [all, now] = await Promise.all([store.workers(), store.now()]);
-  const live = all.filter((worker) => isHeardOf(worker, now));
-  const silent = all.filter((worker) => worker.live && !isHeardOf(worker, now));
+  const live = all.filter((worker) => isHeardOf(worker, now, systemRuntime));
+  const silent = all.filter((worker) => worker.live && !isHeardOf(worker, now, systemRuntime));
   const names = live.map(({ name }) => name).join(", ");
   const checks = [
     live.length === 0
@@ -142,7 +144,7 @@ async function checkWorkers(store: Store): Promise<Check[]> {
 async function checkPaused(store: Store): Promise<Check[]> {
   const [paused, queues] = await Promise.all([
     store.runs({ status: "paused", limit: runsLookedAt }),
-    listQueues(store),
+    listQueues(store, systemRuntime),
   ]);
   const byWorkflow = new Map<string, number>();
   for (const { workflow, version } of paused) count(byWorkflow, titleOf(workflow, version));

@@ -1,4 +1,5 @@
 /** Where everything that a command prints goes: text for people, or JSON for programs. */
+import { systemRuntime } from "../runtime/system.js";
 import { jsonOf } from "./json.js";
 import { inColour, type Paint, plain } from "./paint.js";
 
@@ -36,7 +37,7 @@ export class Output {
     this.debug = options.debug;
     this.stdout = options.stdout;
     this.stderr = options.stderr;
-    this.now = options.now ?? Date.now;
+    this.now = options.now ?? systemRuntime.now;
     const colourful = options.stdout.isTTY === true && !options.json && (options.noColor ?? "") === "";
     this.paint = colourful ? inColour : plain;
   }

@@ -1,4 +1,5 @@
 /** Runs a worker until somebody stops it: what `pawl worker` and `pawl dev` have in common. */
+import { systemRuntime } from "../runtime/system.js";
 import type { WorkerOptions } from "../worker/worker.js";
 import { wholeNumber } from "./arguments.js";
 import type { Call, OptionSpecs, OptionValues } from "./command.js";
@@ -46,7 +47,7 @@ export async function serve(call: WorkerCall, serving: Serving): Promise<void> {
   const report = new WorkerReport(out, { ...how, quiet: options.quiet === true });
   const stopped = stopSignal({
     process: serving.signaled ?? process,
-    now: () => performance.now(),
+    now: () => systemRuntime.monotonic(),
     leaveAtOnce: () => {
       report.note("Left at once; others take over what it had in hand.");
       process.exit(1);

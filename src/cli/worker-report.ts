@@ -2,7 +2,10 @@
  * What a worker says while it works: on a terminal one line that is kept up to date, elsewhere a line for each run that
  * ends, for programs a line of JSON for each. Quiet, it says when it begins and ends.
  */
+
 import type { ErrorContext } from "../define/definition.js";
+import type { Timer } from "../runtime/runtime.js";
+import { systemRuntime } from "../runtime/system.js";
 import type { RunRecord, Store, TerminalStatus } from "../store/contract/store.js";
 import { sentenceOf } from "./cli-error.js";
 import { LiveLine } from "./live-line.js";
@@ -33,7 +36,7 @@ export class WorkerReport {
   readonly #ticks: { readonly at: number; readonly ended: number }[] = [];
   /** Runs that have ended, and of which that has not been said yet. */
   readonly #unsaid: string[] = [];
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
   #saying: Promise<void> | null = null;
 
   constructor(out: Output, { quiet, eachRun }: ReportOptions) {
@@ -47,13 +50,13 @@ export class WorkerReport {
   begin(active: () => number): void {
     if (this.#line === null) return;
     const draw = () => this.#line?.set(this.#summary(active()));
-    this.#timer = setInterval(draw, redrawMs);
+    this.#timer = systemRuntime.setInterval(draw, redrawMs);
     draw();
   }
 
   /** Says it when all that came before is said. */
   async end(): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    systemRuntime.clearInterval(this.#timer);
     await this.#saying;
     this.#line?.set(this.#summary(0));
     this.#line?.end();

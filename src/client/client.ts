@@ -1,4 +1,5 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
+
 import { isDeepStrictEqual } from "node:util";
 import { decode } from "../core/encoding/codec.js";
 import {
@@ -22,6 +23,7 @@ import { heroId } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
 import type { HeroRef } from "../define/step-engine.js";
+import type { Runtime } from "../runtime/runtime.js";
 import type { NewRun, Refusal, RunStatus, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
@@ -38,6 +40,7 @@ import { type HandleServices, RunHandle } from "./run-handle.js";
 import { type BuildOptions, graphRun } from "./start/build.js";
 import { checkTransaction } from "./start/callers-transaction.js";
 import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
+import { IdSource } from "./start/new-id.js";
 import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
 import { queuesOfSteps, type Registration, registrationOf } from "./start/registration.js";
 import { retryRun } from "./start/retry.js";
@@ -96,6 +99,8 @@ const maxPage = 1_000;
 export class Client {
   protected readonly store: Store;
   protected readonly log: Logger;
+  protected readonly runtime: Runtime;
+  protected readonly ids: IdSource;
   readonly #launcher: Launcher;
   readonly #results: Results;
   readonly #handles: HandleServices;
@@ -104,13 +109,15 @@ export class Client {
   /** Names that were warned of. */
   readonly #suspectNames = new Set<string>();
 
-  constructor(store: Store, log: Logger) {
+  constructor(store: Store, log: Logger, runtime: Runtime) {
     this.store = store;
     this.log = log;
-    this.#launcher = new Launcher(store, log);
-    this.#results = new Results(store);
-    const commands = new RunCommands({ store, log });
-    this.#handles = { store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
+    this.runtime = runtime;
+    this.ids = new IdSource(runtime);
+    this.#launcher = new Launcher(store, log, runtime);
+    this.#results = new Results(store, runtime);
+    const commands = new RunCommands({ store, log, runtime });
+    this.#handles = { runtime, store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
   }
 
   /** Starts a run. When this returns, the run survives whatever happens. */
@@ -186,7 +193,10 @@ export class Client {
     build: (g: GraphBuilder) => unknown,
     options: BuildOptions = {},
   ): Promise<RunHandle<FrozenDag, void>> {
-    const run = await graphRun(name, build, options, await this.store.now());
+    const run = await graphRun(name, build, options, await this.store.now(), {
+      runtime: this.runtime,
+      ids: this.ids,
+    });
     await this.#names.takeForBuiltGraph(name, async () => (await this.store.workflow(name)) !== null);
     return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
@@ -258,17 +268,17 @@ export class Client {
   /** Workers that are there, and those that were. */
   async workers(): Promise<readonly WorkerHealth[]> {
     const [workers, now] = await Promise.all([this.store.workers(), this.store.now()]);
-    return workers.map((worker) => healthOf(worker, now));
+    return workers.map((worker) => healthOf(worker, now, this.runtime));
   }
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
   metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
-    return metricsOf(this.store, nameOf(workflow), options);
+    return metricsOf(this.store, nameOf(workflow), options, this.runtime);
   }
 
   /** All queues: what waits there, who works for them, which are paused. */
   queues(): Promise<QueueInfo[]> {
-    return listQueues(this.store);
+    return listQueues(this.store, this.runtime);
   }
 
   /** From now on workers begin nothing in this queue; what they execute goes on. Starts are accepted and wait. */
@@ -286,13 +296,13 @@ export class Client {
    * ended later, stays. Their idempotency keys may be used again. `connect(url, { retention })` lets workers do this.
    */
   prune(options: PruneOptions): Promise<Pruned> {
-    return prune(this.store, options);
+    return prune(this.store, options, this.runtime);
   }
 
   /** Folds every log (or one) and compares with the tables. */
   async verify(runId?: string): Promise<Verification> {
     if (runId !== undefined && !isUuid(runId)) throw new RunNotFoundError(runId);
-    return verify(this.store, runId);
+    return verify(this.store, runId, this.runtime);
   }
 
   /** A worker of this process: it takes what is started here, as long as it has room. */
@@ -367,7 +377,7 @@ export class Client {
     options: StartOptions = {},
   ): Promise<RunHandle<Input, Output>[]> {
     const { name, inputSchema } = definition;
-    const make = birthOf(definition, options);
+    const make = birthOf(definition, options, this.ids);
     const check = (input: Input) =>
       inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
     if (inputs.length <= runsPerPage) {
@@ -379,7 +389,7 @@ export class Client {
       await check(input);
       return make(input);
     };
-    for await (const page of birthsInPages(inputs, inputSchema === null ? make : checked)) {
+    for await (const page of birthsInPages(inputs, inputSchema === null ? make : checked, this.runtime)) {
       for (const handle of await this.#begin(page, options.tx)) handles.push(handle);
     }
     return handles;

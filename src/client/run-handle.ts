@@ -17,6 +17,7 @@ import type { Command } from "../core/run/decide.js";
 import { readParkingNote } from "../core/run/parking-note.js";
 import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
+import { maxTimerMs, type Runtime, type Timer } from "../runtime/runtime.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
 import type { RunCommands } from "./command/command.js";
 import { type ResumeOptions, resumeCommand } from "./command/resume.js";
@@ -35,9 +36,6 @@ import { errorOf, type RunInfo, runInfo, soundInfo } from "./inspect/run-info.js
 import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
 import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
 
-/** setTimeout overflows beyond 24.8 days. */
-const longestTimerMs = 2_147_483_647;
-
 const stepNoted = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
 
 const resultOptions = new Set(["timeout"]);
@@ -45,6 +43,7 @@ const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptio
 const cancelOptions = new Set(["force"]);
 
 export interface HandleServices {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   readonly results: Results;
@@ -79,12 +78,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async #whyNotExecuted(run: RunRecord): Promise<string | null> {
     if (run.status !== "pending" && run.status !== "waiting") return null;
     const [task] = await this.#store.tasks([run.id]);
-    return task === undefined ? null : ((await explainDue(this.#store, run, task))?.text ?? null);
+    return task === undefined
+      ? null
+      : ((await explainDue(this.#store, run, task, this.#services.runtime))?.text ?? null);
   }
 
   /** Why the run is not moving: one plain answer. */
   async explain(): Promise<Explanation> {
-    return readingLog(this.id, async () => explainRun(this.#store, await this.#record()));
+    return readingLog(this.id, async () => explainRun(this.#store, await this.#record(), this.#services.runtime));
   }
 
   /**
@@ -131,15 +132,16 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   #ended(timeoutMs: number | null): Promise<RunRecord> {
+    const { runtime, results } = this.#services;
     return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const forget = this.#services.results.wait(this.id, (run) => {
-        clearTimeout(timer);
+      let timer: Timer | undefined;
+      const forget = results.wait(this.id, (run) => {
+        runtime.clearTimeout(timer);
         if (!(run instanceof Error)) resolve(run);
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
-      if (timeoutMs === null || timeoutMs > longestTimerMs) return;
-      timer = setTimeout(() => {
+      if (timeoutMs === null || timeoutMs > maxTimerMs) return;
+      timer = runtime.setTimeout(() => {
         forget();
         reject(
           new TimeoutError(

@@ -1,11 +1,19 @@
 /** Growing pauses between tries at something that is down: 20 ms doubling to 2 s, with jitter. */
+import type { Runtime } from "../runtime/runtime.js";
+import { sleep } from "../runtime/wait.js";
+
 export class Backoff {
+  readonly #runtime: Runtime;
   #ms = 20;
 
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
   wait(): Promise<void> {
-    const ms = this.#ms * (0.5 + Math.random() / 2);
+    const ms = this.#ms * (0.5 + this.#runtime.random() / 2);
     this.#ms = Math.min(this.#ms * 2, 2_000);
-    return new Promise((resolve) => setTimeout(resolve, ms));
+    return sleep(this.#runtime, ms);
   }
 
   reset(): void {

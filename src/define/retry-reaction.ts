@@ -1,4 +1,5 @@
 /** What an exception means where a retry policy decides: again for as long as it says, then the step has failed. */
+
 import {
   GraphError,
   PauseError,
@@ -9,14 +10,21 @@ import {
   TransientError,
 } from "../core/errors/errors.js";
 import { nextDelay, type RetryPolicy, shouldRetry } from "../core/naming/retry-policy.js";
+import { systemRuntime } from "../runtime/system.js";
 import type { Reaction, StepHistory } from "./step-engine.js";
 
-export function byRetryPolicy(policy: RetryPolicy, error: unknown, { failures, setbacks }: StepHistory): Reaction {
+/** @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime */
+export function byRetryPolicy(
+  policy: RetryPolicy,
+  error: unknown,
+  { failures, setbacks }: StepHistory,
+  random: number = systemRuntime.random(),
+): Reaction {
   if (error instanceof PauseError) return { kind: "pause" };
   if (error instanceof PermanentError || isHopeless(error)) return { kind: "fail" };
   const passing = isPassing(error);
   if (!passing && !shouldRetry(policy, failures + 1, error)) return { kind: "fail" };
-  return { kind: "reattempt", waitMs: nextDelay(policy, setbacks + 1, Math.random(), error), counts: !passing };
+  return { kind: "reattempt", waitMs: nextDelay(policy, setbacks + 1, random, error), counts: !passing };
 }
 
 /** Another attempt would end the same way: a value that cannot be stored, code that asks its graph for what it does not have. */

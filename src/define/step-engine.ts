@@ -80,8 +80,12 @@ export interface DeclaredStep {
   readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
   /** How often undoing it is tried. */
   readonly retry: RetryPolicy;
-  /** What an exception means. */
-  react(error: unknown, history: StepHistory): Reaction;
+  /**
+   * What an exception means.
+   *
+   * @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime
+   */
+  react(error: unknown, history: StepHistory, random?: number): Reaction;
 }
 
 export interface StepJob {

@@ -14,6 +14,8 @@ export interface Runtime {
   now(): number;
   /** Milliseconds that only grow, with fractions. Comparable only within one runtime. */
   monotonic(): number;
+  /** Like `monotonic`, but it means the same in all threads of a process, which `performance.now()` does not. */
+  threadClock(): number;
   /** A number from 0 up to, but not including, 1. */
   random(): number;
   /** Bytes that cannot be guessed, for ids. */

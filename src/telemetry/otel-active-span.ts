@@ -2,6 +2,7 @@
  * The span of a step while its code runs: spans that are begun meanwhile become its children. The real one is made when the
  * step is over, with the same ids; what code says to this one (attributes, events) is kept for it.
  */
+
 import type {
   Attributes,
   AttributeValue,
@@ -12,17 +13,20 @@ import type {
   SpanStatus,
   TimeInput,
 } from "@opentelemetry/api";
+import type { Runtime } from "../runtime/runtime.js";
 
 /** More than any provider keeps by default, and a bound for code that never ends. */
 const mostNotes = 1_000;
 
 export class ActiveSpan implements Span {
   readonly #context: SpanContext;
+  readonly #runtime: Runtime;
   readonly #notes: ((span: Span) => void)[] = [];
   #isOver = false;
 
-  constructor(context: SpanContext) {
+  constructor(context: SpanContext, runtime: Runtime) {
     this.#context = context;
+    this.#runtime = runtime;
   }
 
   /** The real one exists now: it gets what was said so far, and nothing after. */
@@ -51,7 +55,7 @@ export class ActiveSpan implements Span {
     const isTime =
       typeof attributesOrTime === "number" || Array.isArray(attributesOrTime) || attributesOrTime instanceof Date;
     const attributes = isTime ? {} : (attributesOrTime as Attributes | undefined);
-    const at = isTime ? (attributesOrTime as TimeInput) : (time ?? new Date());
+    const at = isTime ? (attributesOrTime as TimeInput) : (time ?? new Date(this.#runtime.now()));
     return this.#note((span) => span.addEvent(name, attributes, at));
   }
 
@@ -71,7 +75,7 @@ export class ActiveSpan implements Span {
     return this.#note((span) => span.updateName(name));
   }
 
-  recordException(exception: Exception, time: TimeInput = new Date()): void {
+  recordException(exception: Exception, time: TimeInput = new Date(this.#runtime.now())): void {
     this.#note((span) => span.recordException(exception, time));
   }
 

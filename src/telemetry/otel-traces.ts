@@ -2,6 +2,7 @@
  * Runs and step executions as spans: one tree for a run and all that descends from it, whichever processes had a part in
  * it. Each process makes the spans of what it has itself made durable, when that is over.
  */
+
 import {
   type Attributes,
   type Context,
@@ -14,6 +15,8 @@ import {
 import { checkOptions } from "../core/naming/check-options.js";
 import { executionId } from "../core/naming/ids.js";
 import { dataOf } from "../core/run/event.js";
+import type { Runtime, Timer } from "../runtime/runtime.js";
+import { systemRuntime } from "../runtime/system.js";
 import type { ToldCall, ToldStart } from "./around.js";
 import { KnownRuns, type RunSource } from "./known-runs.js";
 import { Guard, type Listener, type Listening, type ListeningOptions, listen, takePart } from "./listen.js";
@@ -60,7 +63,7 @@ export function traceRuns(pawl: Traceable, options: TraceOptions = {}): Listenin
   checkOptions("traceRuns()", options, traceOptions);
   const provider = options.tracerProvider ?? trace;
   const guard = new Guard("Tracing", options);
-  const tracer = new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard);
+  const tracer = new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard, systemRuntime);
   const leave = takePart(tracer, guard);
   const listening = listen(tracer, guard);
   return {
@@ -93,16 +96,18 @@ class RunTracer implements Listener {
   readonly #pawl: Traceable;
   readonly #spans: Spans;
   readonly #guard: Guard;
+  readonly #runtime: Runtime;
   readonly #known: KnownRuns;
   /** When executions began, as far as the log was told; and which have ended. */
   readonly #executions = new Recent<number | typeof ended>(remembered);
   /** Of those whose code was called here. */
   readonly #active = new Recent<ActiveSpan>(remembered);
 
-  constructor(pawl: Traceable, spans: Spans, guard: Guard) {
+  constructor(pawl: Traceable, spans: Spans, guard: Guard, runtime: Runtime) {
     this.#pawl = pawl;
     this.#spans = spans;
     this.#guard = guard;
+    this.#runtime = runtime;
     this.#known = new KnownRuns(pawl, (error) => guard.complain(error));
   }
 
@@ -120,7 +125,7 @@ class RunTracer implements Listener {
       told.call = () => context.with(this.#contextOf(told, rootId), call);
     } else if (node !== null) {
       told.call = async () => {
-        const known = await within(patienceMs, rootId);
+        const known = await within(this.#runtime, patienceMs, rootId);
         return known === null ? call() : context.with(this.#contextOf(told, known), call);
       };
     }
@@ -137,7 +142,7 @@ class RunTracer implements Listener {
     const id = idOf(told);
     const known = this.#active.get(id);
     if (known !== undefined) return known;
-    const span = new ActiveSpan(spanContextOf(rootId, id));
+    const span = new ActiveSpan(spanContextOf(rootId, id), this.#runtime);
     this.#active.set(id, span);
     return span;
   }
@@ -236,13 +241,13 @@ class RunTracer implements Listener {
 type StepEnd = Pick<Parameters<Spans["make"]>[0], "from" | "error"> & { readonly outcome: string | null };
 
 /** null when it takes longer. */
-async function within<Value>(ms: number, value: Promise<Value>): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined;
+async function within<Value>(runtime: Runtime, ms: number, value: Promise<Value>): Promise<Value | null> {
+  let timer: Timer | undefined;
   const tooLong = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ms, null);
+    timer = runtime.setTimeout(() => resolve(null), ms);
   });
   const first = await Promise.race([value, tooLong]);
-  clearTimeout(timer);
+  runtime.clearTimeout(timer);
   return first;
 }
 

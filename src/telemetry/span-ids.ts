@@ -2,8 +2,11 @@
  * Ids of traces and spans that every process computes for itself: so the spans that different processes make of one run
  * fit together, and nothing has to be stored or sent along.
  */
-import { randomBytes } from "node:crypto";
+
 import { sha256Hex } from "../core/naming/ids.js";
+import { randomHex } from "../runtime/random-hex.js";
+import type { Runtime } from "../runtime/runtime.js";
+import { systemRuntime } from "../runtime/system.js";
 
 /** The trace of a run and of everything that descends from it. */
 export const traceIdOf = (rootRunId: string): string => rootRunId.replaceAll("-", "");
@@ -41,12 +44,18 @@ export function withIds<Made>(ids: Readonly<Wanted>, start: () => Made): Made {
  * ```
  */
 export class RunIdGenerator {
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime = systemRuntime) {
+    this.#runtime = runtime;
+  }
+
   generateTraceId(): string {
-    return take("traceId") ?? random(16);
+    return take("traceId") ?? randomId(this.#runtime, 16);
   }
 
   generateSpanId(): string {
-    return take("spanId") ?? random(8);
+    return take("spanId") ?? randomId(this.#runtime, 8);
   }
 }
 
@@ -58,8 +67,7 @@ function take(which: keyof Wanted): string | null {
 }
 
 /** The specification forbids an id of zeros only. */
-function random(bytes: number): string {
-  const id = randomBytes(bytes);
-  if (id.every((byte) => byte === 0)) id[0] = 1;
-  return id.toString("hex");
+function randomId(runtime: Runtime, bytes: number): string {
+  const id = randomHex(runtime, bytes);
+  return /^0+$/.test(id) ? `01${id.slice(2)}` : id;
 }

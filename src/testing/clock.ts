@@ -1,8 +1,10 @@
 /** A clock that moves only when it is told to. It begins at the real time, so that dates look familiar. */
+import { systemRuntime } from "../runtime/system.js";
+
 export class VirtualClock {
   #now: number;
 
-  constructor(start: Date | number = Date.now()) {
+  constructor(start: Date | number = systemRuntime.now()) {
     this.#now = Math.floor(Number(start));
   }
 

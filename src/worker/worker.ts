@@ -10,16 +10,15 @@ import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
-import { monotonicMs } from "../runtime/monotonic.js";
-import type { Runtime } from "../runtime/runtime.js";
-import { maxTimerMs } from "../runtime/runtime.js";
+import type { Runtime, Timer } from "../runtime/runtime.js";
+import { yieldToEventLoop } from "../runtime/wait.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
 import { Claiming } from "./claim/claimer.js";
 import { Repertoire } from "./claim/registry.js";
 import type { StartReceipt } from "./commit/group-committer.js";
-import { Lease } from "./session/heartbeat.js";
+import { Lease, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
 import { SilentCode } from "./session/silent-code.js";
@@ -101,7 +100,7 @@ export class Worker {
   readonly #graceMs: number;
   readonly #maxDeliveries: number;
   readonly #replayGraceMs: number;
-  readonly #slowSteps = new SlowSteps();
+  readonly #slowSteps: SlowSteps;
   readonly #silentCode: SilentCode;
   #phase: Phase = "idle";
   #session: Session | null = null;
@@ -119,6 +118,7 @@ export class Worker {
     checkOptions("A worker", options, knownOptions);
     this.#services = services;
     this.id = services.newId();
+    this.#slowSteps = new SlowSteps(services.runtime);
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
     this.#repertoire = new Repertoire(options);
@@ -130,7 +130,7 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
-    this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? []);
+    this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? [], services.runtime);
     const { poll = "1s" } = options;
     this.#claiming = new Claiming({
       ...services,
@@ -215,12 +215,16 @@ export class Worker {
     const session = this.#session;
     // Before the claim has ended: it may be waiting for a database that is away.
     session?.stop();
-    await within(this.#graceMs, Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]));
+    await within(
+      this.#services.runtime,
+      this.#graceMs,
+      Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]),
+    );
     if (session !== null) {
       await this.#untilEmpty(session);
       this.#session = null;
       session.kill();
-      await within(signOffMs, this.#retire(session));
+      await within(this.#services.runtime, signOffMs, this.#retire(session));
     }
     this.#lease?.stop();
     this.#watch?.stop();
@@ -233,7 +237,7 @@ export class Worker {
     const empty = new Promise<void>((resolve) => {
       this.#emptied = resolve;
     });
-    await within(this.#graceMs, empty);
+    await within(this.#services.runtime, this.#graceMs, empty);
     if (session.size > 0)
       this.#services.log.warn(
         `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
@@ -253,10 +257,10 @@ export class Worker {
   // ── Sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #beginSession(): Promise<void> {
-    const { store, log, registration } = this.#services;
+    const { runtime, store, log, registration } = this.#services;
     const leaseMs = this.#leaseMs;
     const routes = this.#repertoire.routes.map(({ workflow, version }): Route => ({ workflow, version }));
-    const enlistedAt = monotonicMs();
+    const enlistedAt = runtime.threadClock();
     const fence = await store.enlist({
       id: this.id,
       name: this.name,
@@ -268,11 +272,11 @@ export class Worker {
     });
     const { address } = this.#services;
     const watched = { name: this.name, fence, leaseMs, renewedAt: enlistedAt };
-    const watch = address === null ? null : watchdogFor(address, log).watch(watched);
+    const watch = address === null ? null : watchdogFor(address, log, runtime).watch(watched);
     this.#watch?.stop();
     this.#watch = watch;
     const session = new Session({
-      runtime: this.#services.runtime,
+      runtime,
       store,
       log,
       watch,
@@ -292,7 +296,7 @@ export class Worker {
       crowded: () => this.#claiming.crowded,
       stepEnded: this.#drivenBy !== null ? (turn) => this.#stepEnded(turn) : null,
       definition: (workflow, version) => this.#repertoire.definitionOf(workflow, version) as WorkflowDefinition,
-      jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration),
+      jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration, runtime),
       onLost: (lost) => this.#lost(lost),
       onUncertain: () => this.#claiming.doubt(),
       onRoom: (parking) => {
@@ -302,14 +306,15 @@ export class Worker {
     });
     this.#session = session;
     this.#lease?.stop();
-    this.#lease = new Lease(store, fence, leaseMs, log, {
+    const events: LeaseEvents = {
       onLost: () => this.#lost(session),
       onRenewed: (at) => watch?.renewed(at),
       onMail: (runIds) => this.#mailFor(runIds),
       onPausedQueues: (names) => {
         if (this.#repertoire.paused.learn(names)) this.#claiming.soon();
       },
-    });
+    };
+    this.#lease = new Lease(store, fence, leaseMs, log, events, runtime);
   }
 
   /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */
@@ -327,7 +332,7 @@ export class Worker {
   }
 
   async #revive(): Promise<void> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(this.#services.runtime);
     while (this.#phase === "running" && this.#session === null) {
       try {
         await this.#beginSession();
@@ -424,7 +429,7 @@ export class Worker {
     while (this.#claiming.underWay !== null || this.active > 0 || this.#claiming.reserved > 0) {
       await this.#claiming.underWay;
       await Promise.all([...(this.#session?.turns.values() ?? [])].map((turn) => turn.poke()));
-      await new Promise((resolve) => setImmediate(resolve));
+      await yieldToEventLoop(this.#services.runtime);
     }
   }
 }
@@ -432,13 +437,13 @@ export class Worker {
 const signOffMs = 2_000;
 
 /** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+async function within(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: Timer | undefined;
   const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, maxTimerMs));
+    timer = runtime.setTimeout(resolve, ms);
   });
   await Promise.race([work, patience]);
-  clearTimeout(timer);
+  runtime.clearTimeout(timer);
 }
 
 function checkWhole(name: string, value: number): number {

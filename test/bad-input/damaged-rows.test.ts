@@ -1,8 +1,8 @@
 /** A row that cannot be read is one run's problem: lists go on, and reading that run alone says what is wrong with it. */
 import { DamagedDataError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { newId } from "../../src/client/start/new-id.js";
 import type { NewRun } from "../../src/store/contract/store.js";
+import { newId } from "../../src/testing/store-suite/builders.js";
 import { errorOf, world } from "../function-style/support.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";

@@ -1,6 +1,8 @@
 /** Housekeeping inside workers: what is old is deleted if that was asked for, and what is stuck is said once. */
+
 import { connect, InvalidInputError, type Logger, Pawl, type WorkerOptions, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { systemRuntime } from "../../src/runtime/system.js";
 import { workerInfo } from "../../src/testing/store-suite/builders.js";
 import { StuckRuns } from "../../src/worker/session/stuck-runs.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
@@ -129,7 +131,7 @@ describe("what is stuck", () => {
   test("runs that are due for long without a live worker are told once, and again when it happens again", async () => {
     const w = await world();
     const { log, warnings } = told();
-    const stuck = new StuckRuns(w.store, log);
+    const stuck = new StuckRuns(w.store, log, systemRuntime);
     const since = new Date(w.clock.read()).toISOString();
     await w.pawl.startMany(echo, [1, 2]);
     await stuck.look();
@@ -154,7 +156,7 @@ describe("what is stuck", () => {
   test("runs of a worker that fell silent and that nobody frees are told once", async () => {
     const w = await world();
     const { log, warnings } = told();
-    const stuck = new StuckRuns(w.store, log);
+    const stuck = new StuckRuns(w.store, log, systemRuntime);
     const beatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;
     const info = workerInfo({ name: "w1", leaseMs: 1_000 });

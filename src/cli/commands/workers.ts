@@ -1,4 +1,5 @@
 import { healthOf, servedInWords, type WorkerHealth } from "../../client/operate/workers.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type { WorkerRecord } from "../../store/contract/store.js";
 import { command } from "../command.js";
 import { settingsOf } from "../config.js";
@@ -47,7 +48,7 @@ type Shown = WorkerHealth & { readonly state: "live" | "silent" | "gone" };
 
 /** One that was killed is marked as live until another worker finds out. */
 function shownAs(worker: WorkerRecord, now: number): Shown {
-  const health = healthOf(worker, now);
+  const health = healthOf(worker, now, systemRuntime);
   return { ...health, state: !worker.live ? "gone" : health.live ? "live" : "silent" };
 }
 

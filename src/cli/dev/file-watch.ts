@@ -1,7 +1,10 @@
 /** Watches files by their folders, as editors replace a file rather than write it. Only a changed content counts. */
+
 import { createHash } from "node:crypto";
 import { type FSWatcher, readFileSync, watch } from "node:fs";
 import { dirname } from "node:path";
+import type { Timer } from "../../runtime/runtime.js";
+import { systemRuntime } from "../../runtime/system.js";
 
 /** A file that is being saved may be empty for a moment, and several are saved together. */
 const quietMs = 100;
@@ -10,7 +13,7 @@ export class FileWatch {
   readonly #onChange: (files: readonly string[]) => void;
   readonly #contents = new Map<string, string | null>();
   readonly #folders = new Map<string, FSWatcher>();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
   constructor(onChange: (files: readonly string[]) => void) {
     this.#onChange = onChange;
@@ -32,13 +35,13 @@ export class FileWatch {
   }
 
   close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    systemRuntime.clearTimeout(this.#timer);
     for (const watcher of this.#folders.values()) watcher.close();
     this.#folders.clear();
   }
 
   #look(): void {
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= systemRuntime.setTimeout(() => {
       this.#timer = null;
       this.#compare();
     }, quietMs);

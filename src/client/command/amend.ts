@@ -21,11 +21,13 @@ import { parkByClient, parkUnbegun } from "../../core/run/park.js";
 import type { RunState } from "../../core/run/state.js";
 import { isEnding } from "../../core/run/terminal-event.js";
 import type { Logger } from "../../define/context.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { CursorWrite, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
 import { readParents } from "../inspect/run-graph.js";
 
 export interface CommandServices {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
 }

@@ -10,6 +10,8 @@ import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/erro
 import { type Command, decide, type Received } from "../../core/run/decide.js";
 import { fold } from "../../core/run/fold.js";
 import { readMail, writeMail } from "../../core/run/message.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { Store, TaskRecord } from "../../store/contract/store.js";
 import { checkTransaction } from "../start/callers-transaction.js";
 import { amendRun, type CommandServices, isBusy } from "./amend.js";
@@ -107,7 +109,7 @@ export class RunCommands {
       if (amended === "done") return;
       // A message would let a run that is held back, or planned for later, begin before its time.
       goesToInbox = amended === "lost race" && (type === "signal" || tries >= racesBeforeInbox);
-      if (amended === "lost race before it began") await randomPause(tries);
+      if (amended === "lost race before it began") await randomPause(tries, this.#services.runtime);
     }
     throw new StoreError(`Run ${runId} was changed ${maxTries} times while a "${type}" was tried; try again.`, {
       transient: true,
@@ -181,5 +183,4 @@ async function checkSense(store: Store, runId: string, command: Command): Promis
 }
 
 /** Clients of several processes that lost the same race do not meet again at once. */
-const randomPause = (tries: number) =>
-  new Promise<void>((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));
+const randomPause = (tries: number, runtime: Runtime) => sleep(runtime, runtime.random() * Math.min(50, 2 ** tries));

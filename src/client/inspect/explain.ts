@@ -9,6 +9,7 @@ import { readMail } from "../../core/run/message.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Op, RunState } from "../../core/run/state.js";
 import { type Waiting, waitingFor } from "../../core/run/waiting.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { heardOf, isHeardOf, serves } from "../../store/contract/live-workers.js";
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
@@ -34,12 +35,12 @@ export interface Explanation {
   readonly until: Date | null;
 }
 
-export async function explainRun(store: Store, run: RunRecord): Promise<Explanation> {
+export async function explainRun(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
   if (run.finishedAt !== null) return ended(run, run.finishedAt);
   const [task] = await store.tasks([run.id]);
   // It ended between the two looks.
-  if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run);
-  const due = task.state === "owned" ? null : await explainDue(store, run, task);
+  if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
+  const due = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
   if (state === null) return damaged(run);
@@ -49,7 +50,10 @@ export async function explainRun(store: Store, run: RunRecord): Promise<Explanat
   const dag = dagOf(run, state);
   if (task.state === "owned") {
     const asked = request(log, state) ?? (task.mail > 0 ? await unreadRequest(store, run.id) : null);
-    return owned(await store.workers(), await store.now(), task, { log, state, dag, asked });
+    const worker = (await store.workers()).find(({ id }) => id === task.owner);
+    const now = await store.now();
+    const isSilent = worker !== undefined && !isHeardOf(worker, now, runtime);
+    return owned(worker, isSilent, { log, state, dag, asked });
   }
   if (state.paused !== null) return paused(state.paused, dag);
   if (state.startedAt === null) return planned(run, task);
@@ -117,14 +121,19 @@ function reasonIn(row: InboxRow): string | null {
 }
 
 /** Of a run that is due and that nobody executes: why. null when it is not due. */
-export async function explainDue(store: Store, run: RunRecord, task: TaskRecord): Promise<Explanation | null> {
+export async function explainDue(
+  store: Store,
+  run: RunRecord,
+  task: TaskRecord,
+  runtime: Runtime,
+): Promise<Explanation | null> {
   if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
     return null;
   const since = instant(task.dueAt);
   const paused = await pausedQueueOf(store, run.workflow, task.route);
   if (paused !== null) return queuePaused(paused, since);
   const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
-  const heard = await heardOf(store);
+  const heard = await heardOf(store, runtime);
   const able = heard.filter((worker) => serves(worker, task, run));
   if (able.length > 0) {
     const names = able.map(({ name, owned }) => `"${name}" (executing ${owned})`).join(", ");
@@ -178,16 +187,14 @@ function paused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | null): 
 }
 
 function owned(
-  workers: readonly WorkerRecord[],
-  now: number,
-  task: TaskRecord,
+  worker: WorkerRecord | undefined,
+  isSilent: boolean,
   { log, state, dag, asked }: Known & { readonly asked: Request | null },
 ): Explanation {
-  const worker = workers.find(({ id }) => id === task.owner);
   const last = log.at(-1);
   const since = instant(last?.at ?? null);
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
-  if (worker !== undefined && !isHeardOf(worker, now)) {
+  if (worker !== undefined && isSilent) {
     const heardAt = new Date(worker.beatAt).toISOString();
     const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.${inAnswerTo(asked)}`;
     return { because: "worker_silent", text, since: new Date(worker.beatAt), until: null };

@@ -5,6 +5,7 @@
 
 import { nextLookIn } from "../../concurrency/poll-interval.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Hint, RunRecord, Store } from "../../store/contract/store.js";
 
 type Listener = (run: RunRecord | Error) => void;
@@ -14,6 +15,7 @@ const pageSize = 500;
 
 export class Results {
   readonly #store: Store;
+  readonly #runtime: Runtime;
   readonly #waiting = new Map<string, Set<Listener>>();
   readonly #due = new Set<string>();
   #unwatch: (() => void) | null = null;
@@ -22,8 +24,9 @@ export class Results {
   #quietSince = Number.NEGATIVE_INFINITY;
   #looking = false;
 
-  constructor(store: Store) {
+  constructor(store: Store, runtime: Runtime) {
     this.#store = store;
+    this.#runtime = runtime;
   }
 
   /** Calls the listener once the run has ended, or with an error when it does not exist. Returns how to stop waiting. */
@@ -51,24 +54,24 @@ export class Results {
 
   #listen(): void {
     this.#unwatch ??= this.#store.watch((hint) => this.#onHint(hint));
-    const wasQuiet = performance.now() - this.#quietSince > 1_000;
-    this.#quietSince = performance.now();
+    const wasQuiet = this.#runtime.monotonic() - this.#quietSince > 1_000;
+    this.#quietSince = this.#runtime.monotonic();
     if (this.#stopLooking === null || (wasQuiet && !this.#store.hearsOthers)) this.#keepLooking();
   }
 
   #keepLooking(): void {
     this.#rest();
     if (this.#store.hearsOthers) {
-      const timer = setInterval(() => this.#look(this.#waiting.keys()), pollMs);
-      this.#stopLooking = () => clearInterval(timer);
+      const timer = this.#runtime.setInterval(() => this.#look(this.#waiting.keys()), pollMs);
+      this.#stopLooking = () => this.#runtime.clearInterval(timer);
       return;
     }
-    const delay = nextLookIn(performance.now() - this.#quietSince, pollMs);
-    const timer = setTimeout(() => {
+    const delay = nextLookIn(this.#runtime.monotonic() - this.#quietSince, pollMs);
+    const timer = this.#runtime.setTimeout(() => {
       this.#look(this.#waiting.keys());
       this.#keepLooking();
     }, delay);
-    this.#stopLooking = () => clearTimeout(timer);
+    this.#stopLooking = () => this.#runtime.clearTimeout(timer);
   }
 
   #rest(): void {
@@ -107,7 +110,7 @@ export class Results {
     for (const id of ids) {
       const run = found.get(id) ?? new Error("unknown");
       if (!(run instanceof Error) && run.finishedAt === null) continue;
-      this.#quietSince = performance.now();
+      this.#quietSince = this.#runtime.monotonic();
       const listeners = this.#waiting.get(id);
       this.#waiting.delete(id);
       for (const listener of listeners ?? []) listener(run);

@@ -1,7 +1,9 @@
 /** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
+
 import { WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { graphRoute } from "../../core/naming/route.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { RunSample, RunStatus, Store } from "../../store/contract/store.js";
 import { instant } from "../start/new-run.js";
 import { routesOf } from "../start/registration.js";
@@ -47,7 +49,8 @@ const dayMs = 86_400_000;
 export async function metricsOf(
   store: Store,
   workflow: string,
-  options: MetricsOptions = {},
+  options: MetricsOptions,
+  runtime: Runtime,
 ): Promise<WorkflowMetrics> {
   checkOptions("metrics()", options, metricsOptions);
   const now = await store.now();
@@ -66,7 +69,7 @@ export async function metricsOf(
     since: new Date(truncated ? (samples.at(-1)?.createdAt ?? since) : since),
     truncated,
     ...summary(samples),
-    ...(await surroundings(store, routes, now)),
+    ...(await surroundings(store, routes, now, runtime)),
   };
 }
 
@@ -103,6 +106,7 @@ async function surroundings(
   store: Store,
   routes: readonly { readonly route: string; readonly queue: string }[],
   now: number,
+  runtime: Runtime,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
   const [backlog, executing, paused, workers] = await Promise.all([
     store.upkeep.backlog(),
@@ -118,6 +122,6 @@ async function surroundings(
       ...loadOf(own, { backlog, executing, now }),
       paused: pauseOf(paused.find((one) => one.name === name)),
     },
-    workers: workersOf(own, workers).map((worker) => healthOf(worker, now)),
+    workers: workersOf(own, workers).map((worker) => healthOf(worker, now, runtime)),
   };
 }

@@ -6,12 +6,14 @@
  * The leaves go first and the root last. If this is cut short, the rest still hangs together and the next time finds it. It
  * goes in small batches, and rests after each for as long as it took: the database has at least half of its time for others.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../../core/run/lineage.js";
 import { type AnyWorkflow, asDefinition } from "../../define/resolve.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleepUnlessAborted } from "../../runtime/wait.js";
 import type { Age, Child, ChildKey, Root, Store } from "../../store/contract/store.js";
 
 export interface PruneOptions {
@@ -48,12 +50,16 @@ const childrenPerPage = 1_000;
 const runsInMemory = 20_000;
 const longestRestMs = 1_000;
 
-export async function prune(store: Store, options: PruneOptions): Promise<Pruned> {
+export async function prune(store: Store, options: PruneOptions, runtime: Runtime): Promise<Pruned> {
   checkOptions("prune()", options, pruneOptions);
   const olderThanMs = parseDuration(options.olderThan, "olderThan");
   const limit = checkLimit(options.limit);
   const endedBefore = (await store.now()) - olderThanMs;
-  const pruning = new Pruning(store, { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true });
+  const pruning = new Pruning(
+    store,
+    { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true },
+    runtime,
+  );
   for await (const roots of oldRoots(store, endedBefore, nameOf(options.workflow))) {
     const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
     await pruning.removeTreesOf(await withoutRetries(store, old));
@@ -95,13 +101,15 @@ class Pruning {
   runs = 0;
   trees = 0;
   readonly #store: Store;
+  readonly #runtime: Runtime;
   readonly #endedBefore: number;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
   readonly #isDry: boolean;
 
-  constructor(store: Store, { endedBefore, limit, signal, isDry }: PruningOptions) {
+  constructor(store: Store, { endedBefore, limit, signal, isDry }: PruningOptions, runtime: Runtime) {
     this.#store = store;
+    this.#runtime = runtime;
     this.#endedBefore = endedBefore;
     this.#limit = limit;
     this.#signal = signal;
@@ -154,18 +162,17 @@ class Pruning {
     const roots = new Set(trees.map((tree) => tree.at(-1)));
     for (let from = 0; from < chosen.length && this.#signal?.aborted !== true; from += runsPerBatch) {
       const batch = chosen.slice(from, from + runsPerBatch);
-      const began = performance.now();
+      const began = this.#runtime.monotonic();
       this.runs += this.#isDry ? batch.length : await this.#store.upkeep.remove(batch);
       this.trees += batch.filter((id) => roots.has(id)).length;
       if (this.#isDry) continue;
-      await this.#rest(performance.now() - began);
+      await this.#rest(this.#runtime.monotonic() - began);
     }
   }
 
   /** Being told to stop is a reason to rest no longer, not an error. */
   async #rest(ms: number): Promise<void> {
-    const options = this.#signal === undefined ? {} : { signal: this.#signal };
-    await sleep(Math.min(ms, longestRestMs), undefined, options).catch(() => {});
+    await sleepUnlessAborted(this.#runtime, Math.min(ms, longestRestMs), this.#signal);
   }
 }
 

@@ -1,6 +1,8 @@
 /** The queues: which workflows are in them, what waits there, who works for them, and whether somebody has paused them. */
+
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { heardOf } from "../../store/contract/live-workers.js";
 import type {
   Backlog,
@@ -28,13 +30,13 @@ export interface QueueInfo {
   readonly paused: { readonly at: Date; readonly reason: string | null } | null;
 }
 
-export async function listQueues(store: Store): Promise<QueueInfo[]> {
+export async function listQueues(store: Store, runtime: Runtime): Promise<QueueInfo[]> {
   const [workflows, paused, backlog, executing, workers, now] = await Promise.all([
     store.upkeep.workflows(),
     store.upkeep.pausedQueues(),
     store.upkeep.backlog(),
     store.upkeep.executing(),
-    heardOf(store),
+    heardOf(store, runtime),
     store.now(),
   ]);
   const queues = queuesOf(workflows);

@@ -5,8 +5,10 @@
  * Workers may go on meanwhile. What looks wrong is looked at again a moment later, and counts only if the run stood still
  * while it was read. Memory is bounded: a page of rows, and as many payloads and logs as fit into a few megabytes.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { predecessorOf } from "../../core/run/lineage.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { AuditedRun, Store } from "../../store/contract/store.js";
 import { withEnding } from "../inspect/log.js";
 import type { Difference } from "./difference.js";
@@ -32,7 +34,7 @@ const differencesKept = 1_000;
 /** After each of these a suspect is looked at again; between two looks of a run at work, it has moved. */
 const looksAfterMs = [50, 250, 1_000];
 
-export async function verify(store: Store, onlyRun?: string): Promise<Verification> {
+export async function verify(store: Store, onlyRun: string | undefined, runtime: Runtime): Promise<Verification> {
   const total = { runs: 0, events: 0, found: 0, unchecked: 0 };
   const shapes = await Shapes.read(store);
   const differences: Difference[] = [];
@@ -50,9 +52,9 @@ export async function verify(store: Store, onlyRun?: string): Promise<Verificati
         if (found.length > 0) suspects.push(row.id);
       }
     }
-    for (const difference of await confirmed(store, suspects)) report(difference);
+    for (const difference of await confirmed(store, suspects, runtime)) report(difference);
   }
-  if (onlyRun === undefined) for (const difference of await confirmedStrays(store)) report(difference);
+  if (onlyRun === undefined) for (const difference of await confirmedStrays(store, runtime)) report(difference);
   return { ...total, differences };
 }
 
@@ -124,14 +126,14 @@ async function kinOf(store: Store, rows: readonly AuditedRun[]): Promise<Readonl
 }
 
 /** Those differences of the suspects that are still there, of runs that stood still while they were read. */
-async function confirmed(store: Store, suspects: readonly string[]): Promise<Difference[]> {
+async function confirmed(store: Store, suspects: readonly string[], runtime: Runtime): Promise<Difference[]> {
   const { audit } = store.upkeep;
   const differences: Difference[] = [];
   let open = suspects;
   let busy: Difference[] = [];
   for (const waitMs of looksAfterMs) {
     if (open.length === 0) break;
-    await sleep(waitMs);
+    await sleep(runtime, waitMs);
     const moved: string[] = [];
     busy = [];
     // Workers with other code may have come in between.
@@ -159,11 +161,11 @@ const isOfLogAlone = ({ kind }: Difference) => kind === "log.unreadable" || kind
 const isSame = (before: AuditedRun, after: AuditedRun | undefined) => JSON.stringify(before) === JSON.stringify(after);
 
 /** A run may be born or deleted between two reads of different tables; what is found twice is really there. */
-async function confirmedStrays(store: Store): Promise<Difference[]> {
+async function confirmedStrays(store: Store, runtime: Runtime): Promise<Difference[]> {
   const first = new Set<string>();
   for await (const { text } of allStrays(store)) first.add(text);
   if (first.size === 0) return [];
-  await sleep(looksAfterMs[1] as number);
+  await sleep(runtime, looksAfterMs[1] as number);
   const found: Difference[] = [];
   for await (const difference of allStrays(store)) if (first.has(difference.text)) found.push(difference);
   return found;

@@ -1,5 +1,7 @@
 /** Workers as people see them: where they are, whether they were heard of lately, what they can execute. */
+
 import { frozenVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { isHeardOf } from "../../store/contract/live-workers.js";
 import type { Route, WorkerRecord } from "../../store/contract/store.js";
 
@@ -25,7 +27,7 @@ export interface WorkerHealth {
   readonly graphs: boolean;
 }
 
-export function healthOf(worker: WorkerRecord, now: number): WorkerHealth {
+export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): WorkerHealth {
   const { id, name, host, pid, port, startedAt, beatAt, leaseMs, owned, routes } = worker;
   return {
     id,
@@ -33,7 +35,7 @@ export function healthOf(worker: WorkerRecord, now: number): WorkerHealth {
     host,
     pid,
     port,
-    live: isHeardOf(worker, now),
+    live: isHeardOf(worker, now, runtime),
     startedAt: new Date(startedAt),
     beatAt: new Date(beatAt),
     leaseMs,

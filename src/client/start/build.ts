@@ -1,4 +1,5 @@
 /** Graphs that are built at run time become runs: the frozen graph is their input. */
+
 import { encode } from "../../core/encoding/codec.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
@@ -7,7 +8,9 @@ import { checkName } from "../../core/naming/names.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import { anyHero } from "../../define/definition.js";
 import { GraphBuilder } from "../../define/dynamic/builder.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { NewRun } from "../../store/contract/store.js";
+import type { IdSource } from "./new-id.js";
 import { birthOf, type StartOptions, startOptions } from "./new-run.js";
 
 export interface BuildOptions extends StartOptions, DagOptions {
@@ -21,18 +24,24 @@ const buildOptions = new Set([...startOptions, ...ofTheGraph]);
 /** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
 const graphLimitBytes = 15 * 1024 * 1024;
 
+export interface BuildServices {
+  readonly runtime: Runtime;
+  readonly ids: IdSource;
+}
+
 /** @param now the store's time */
 export async function graphRun(
   name: string,
   build: (g: GraphBuilder) => unknown,
   options: BuildOptions,
   now: number,
+  { runtime, ids }: BuildServices,
 ): Promise<NewRun> {
   if (typeof build !== "function")
     throw new InvalidInputError(`build("${String(name)}", …) takes a function that adds nodes.`);
   checkOptions(`build("${String(name)}")`, options, buildOptions);
   const { start = true, concurrency, onNodeFailure, ...rest } = options;
-  const builder = new GraphBuilder(checkName("workflow", name));
+  const builder = new GraphBuilder(checkName("workflow", name), runtime);
   await build(builder);
   const settings = {
     ...(concurrency === undefined ? {} : { concurrency }),
@@ -50,6 +59,6 @@ export async function graphRun(
     tags: [],
     hero: anyHero,
   };
-  const born = birthOf(origin, rest)(null);
+  const born = birthOf(origin, rest, ids)(null);
   return { ...born, input, route: graphRoute, due: start ? born.due : { kind: "held" } };
 }

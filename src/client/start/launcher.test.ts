@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
 import type { Store } from "../../store/contract/store.js";
 import { newRun } from "../../testing/store-suite/builders.js";
 import { Launcher } from "./launcher.js";
@@ -11,7 +12,7 @@ test("when adopted and queued starts both fail, the caller hears of it and nobod
   process.on("unhandledRejection", hear);
   onTestFinished(() => void process.off("unhandledRejection", hear));
   const down = { commit: () => Promise.reject(new Error("down")) } as unknown as Store;
-  const launcher = new Launcher(down, silent);
+  const launcher = new Launcher(down, silent, systemRuntime);
   let room = 1;
   launcher.adopters.add({
     canAdopt: () => room-- > 0,

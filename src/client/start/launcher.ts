@@ -1,6 +1,8 @@
 /** Makes runs durable: by a worker of this process that has room, or by whoever claims them. */
+
 import { FencedError } from "../../core/errors/errors.js";
 import type { Logger } from "../../define/context.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { NewRun, Refusal, Store } from "../../store/contract/store.js";
 import { tellOfRun } from "../../telemetry/tell.js";
 import { Starter } from "./start-batcher.js";
@@ -22,12 +24,14 @@ const patienceMs = 500;
 
 export class Launcher {
   readonly adopters = new Set<Adopter>();
+  readonly #runtime: Runtime;
   readonly #starter: Starter;
   readonly #served: Served;
 
-  constructor(store: Store, log: Logger) {
-    this.#served = new Served(store, log);
-    this.#starter = new Starter(store, (run, at) => tellOfRun(log, run, "pending", at));
+  constructor(store: Store, log: Logger, runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#served = new Served(store, log, runtime);
+    this.#starter = new Starter(store, runtime, (run, at) => tellOfRun(log, run, "pending", at));
   }
 
   /** Runs of one workflow. For each, in their order, what became of it. */
@@ -74,14 +78,14 @@ export class Launcher {
    */
   async warningWithin(runs: readonly NewRun[], refusals: readonly (Refusal | null)[]): Promise<string | null> {
     if (runs[0] === undefined || this.#adopterFor(runs[0]) !== null) return null;
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const tooLate = new Promise<null>((resolve) => {
-      timer = setTimeout(resolve, patienceMs, null);
+      timer = this.#runtime.setTimeout(() => resolve(null), patienceMs);
     });
     try {
       return await Promise.race([this.#warningFor(runs, refusals), tooLate]);
     } finally {
-      clearTimeout(timer);
+      this.#runtime.clearTimeout(timer);
     }
   }
 

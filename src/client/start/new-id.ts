@@ -1,16 +1,26 @@
 /** New ids. Random bytes are fetched in bulk: one call for ten bytes costs more than the rest of a start's id. */
-import { randomBytes } from "node:crypto";
 import { uuidv7 } from "../../core/naming/ids.js";
+import { randomHex } from "../../runtime/random-hex.js";
+import type { Runtime } from "../../runtime/runtime.js";
 
 const digitsPerId = 20;
-let pool = "";
-let used = 0;
+const idsPerPool = 256;
 
-export function newId(): string {
-  if (used === pool.length) {
-    pool = randomBytes((digitsPerId / 2) * 256).toString("hex");
-    used = 0;
+export class IdSource {
+  readonly #runtime: Runtime;
+  #pool = "";
+  #used = 0;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
   }
-  used += digitsPerId;
-  return uuidv7(Date.now(), pool.slice(used - digitsPerId, used));
+
+  next(): string {
+    if (this.#used === this.#pool.length) {
+      this.#pool = randomHex(this.#runtime, (digitsPerId / 2) * idsPerPool);
+      this.#used = 0;
+    }
+    this.#used += digitsPerId;
+    return uuidv7(this.#runtime.now(), this.#pool.slice(this.#used - digitsPerId, this.#used));
+  }
 }

@@ -9,7 +9,7 @@ import { checkHero } from "../../define/hero.js";
 import type { HeroRef } from "../../define/step-engine.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { tagsOfStart } from "../../telemetry/around.js";
-import { newId } from "./new-id.js";
+import type { IdSource } from "./new-id.js";
 
 export interface StartOptions {
   /** The same key starts a workflow once; later starts with it get the first run. */
@@ -39,7 +39,7 @@ export const startOptions: ReadonlySet<string> = new Set([
 export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
-export function birthOf(origin: Origin, options: StartOptions = {}): (input: unknown) => NewRun {
+export function birthOf(origin: Origin, options: StartOptions, ids: IdSource): (input: unknown) => NewRun {
   const { name, version } = origin;
   const hero = checkHero(name, origin.hero, options.hero);
   const queue = origin.queue ?? name;
@@ -56,7 +56,7 @@ export function birthOf(origin: Origin, options: StartOptions = {}): (input: unk
   const due = dueOf(options);
   const what = { what: `the input of workflow "${name}"` };
   return (input) => ({
-    id: newId(),
+    id: ids.next(),
     workflow: name,
     version,
     queue,

@@ -3,6 +3,8 @@
 import { howManyFit, Lane } from "../../concurrency/batcher.js";
 import { StoreError } from "../../core/errors/errors.js";
 import { isKeyed } from "../../core/naming/start-key.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { NewRun, Refusal, Store } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 
@@ -31,13 +33,15 @@ const isTransient = (error: unknown) => error instanceof StoreError && error.tra
 
 export class Starter {
   readonly #store: Store;
+  readonly #runtime: Runtime;
   readonly #started: (run: NewRun, at: number) => void;
   readonly #free: Lane<Pending>;
   readonly #keyed: Lane<Pending>;
 
   /** @param started told of each run that was made */
-  constructor(store: Store, started: (run: NewRun, at: number) => void) {
+  constructor(store: Store, runtime: Runtime, started: (run: NewRun, at: number) => void) {
     this.#store = store;
+    this.#runtime = runtime;
     this.#started = started;
     // The starts of many callers share a write: it is told of, and logged, as none of theirs.
     const write = (batch: readonly Pending[]) => inCleanContext(() => this.#write(batch));
@@ -56,7 +60,7 @@ export class Starter {
     });
   }
 
-  async #write(batch: readonly Pending[], waitMs = 50, since = performance.now()): Promise<void> {
+  async #write(batch: readonly Pending[], waitMs = 50, since = this.#runtime.monotonic()): Promise<void> {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
       if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
@@ -65,9 +69,9 @@ export class Starter {
         settle(one, result.refused);
       }
     } catch (error) {
-      if (isTransient(error) && performance.now() - since + waitMs < patienceMs) {
+      if (isTransient(error) && this.#runtime.monotonic() - since + waitMs < patienceMs) {
         // Written or not, the ids are ours: a start that is there already is not made again.
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        await sleep(this.#runtime, waitMs);
         return this.#write(batch, waitMs * 2, since);
       }
       // One start that cannot be written must not take the others with it.

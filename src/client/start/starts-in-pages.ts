@@ -1,4 +1,7 @@
 /** Many starts at once: what is encoded and not yet written is bounded, however many there are. */
+
+import type { Runtime } from "../../runtime/runtime.js";
+import { yieldToEventLoop } from "../../runtime/wait.js";
 import type { NewRun } from "../../store/contract/store.js";
 
 export const runsPerPage = 1_000;
@@ -16,8 +19,9 @@ type Make<Input> = (input: Input) => NewRun | Promise<NewRun>;
 export async function* birthsInPages<Input>(
   inputs: readonly Input[],
   make: Make<Input>,
+  runtime: Runtime,
 ): AsyncGenerator<readonly NewRun[]> {
-  const kept = await tryAll(inputs, make);
+  const kept = await tryAll(inputs, make, runtime);
   if (kept !== null) return yield kept;
   let page: NewRun[] = [];
   let bytes = 0;
@@ -34,7 +38,11 @@ export async function* birthsInPages<Input>(
 }
 
 /** null: they are too many to be kept. After each page other things of this process get their turn. */
-async function tryAll<Input>(inputs: readonly Input[], make: Make<Input>): Promise<readonly NewRun[] | null> {
+async function tryAll<Input>(
+  inputs: readonly Input[],
+  make: Make<Input>,
+  runtime: Runtime,
+): Promise<readonly NewRun[] | null> {
   let kept: NewRun[] | null = [];
   let bytes = 0;
   for (let index = 0; index < inputs.length; index += 1) {
@@ -44,7 +52,7 @@ async function tryAll<Input>(inputs: readonly Input[], make: Make<Input>): Promi
     bytes += run.input.length;
     if (kept !== null && kept.length < keptRuns && bytes < keptBytes) kept.push(run);
     else kept = null;
-    if (index % runsPerPage === runsPerPage - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (index % runsPerPage === runsPerPage - 1) await yieldToEventLoop(runtime);
   }
   return kept;
 }

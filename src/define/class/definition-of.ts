@@ -245,6 +245,6 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
     compensate: null,
     retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),
-    react: (error, history) => reactTo(error, levels, retry, history),
+    react: (error, history, random) => reactTo(error, levels, retry, history, random),
   };
 }

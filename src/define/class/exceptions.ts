@@ -5,6 +5,7 @@ import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { promptAnswer } from "../../core/naming/prompt-answer.js";
 import { nextDelay, type RetryPolicy } from "../../core/naming/retry-policy.js";
+import { systemRuntime } from "../../runtime/system.js";
 import { isHopeless, isPassing } from "../retry-reaction.js";
 import type { Reaction } from "../step-engine.js";
 
@@ -95,12 +96,14 @@ const defaultMaxReattempts = 100;
 
 /**
  * @param levels the step's own, then its class's, then those of the parents
+ * @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime
  */
 export function reactTo(
   error: unknown,
   levels: readonly PolicyLevel[],
   backoff: RetryPolicy,
   history: { readonly reattempts: number; readonly postponed: number },
+  random: number = systemRuntime.random(),
 ): Reaction {
   const special = firstOf(levels, (level) => bestRule(error, partsOf(level)));
   if (special === undefined) {
@@ -110,7 +113,7 @@ export function reactTo(
     if (isPassing(error))
       return {
         kind: "reattempt",
-        waitMs: nextDelay(backoff, history.reattempts + history.postponed + 1, Math.random(), error),
+        waitMs: nextDelay(backoff, history.reattempts + history.postponed + 1, random, error),
         counts: false,
       };
   }
@@ -122,7 +125,7 @@ export function reactTo(
     return { kind: rule.terminalAction ?? firstOf(levels, (level) => level.terminalAction) ?? "pause" };
   const waitMs =
     rule.wait === undefined
-      ? nextDelay(backoff, history.reattempts + 1, Math.random(), error)
+      ? nextDelay(backoff, history.reattempts + 1, random, error)
       : parseDuration(rule.wait, "wait of onException");
   return { kind: "reattempt", waitMs, counts: true };
 }

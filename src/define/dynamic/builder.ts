@@ -1,5 +1,5 @@
 /** Builds a graph at run time: plain code, run once, whose result is frozen. */
-import { randomBytes } from "node:crypto";
+
 import { GraphError, InvalidInputError } from "../../core/errors/errors.js";
 import {
   checkDagOptions,
@@ -11,6 +11,8 @@ import {
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import { scopeMark } from "../../core/run/step-key.js";
+import { randomHex } from "../../runtime/random-hex.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { knownNames } from "../known-names.js";
 import type { JobDefinition } from "./job.js";
 
@@ -61,13 +63,15 @@ interface Draft {
 
 export class GraphBuilder {
   readonly #workflow: string;
+  readonly #runtime: Runtime;
   readonly #drafts = new Map<string, Draft>();
   readonly #ids = new Map<string, string>();
   /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
   #previous: readonly NodeRef[] = [];
 
-  constructor(workflow: string) {
+  constructor(workflow: string, runtime: Runtime) {
     this.#workflow = workflow;
+    this.#runtime = runtime;
   }
 
   /** One node. It comes after the one before it, unless `dependsOn` says otherwise. */
@@ -134,7 +138,7 @@ export class GraphBuilder {
 
   #newId(): string {
     for (;;) {
-      const id = `n_${randomBytes(4).toString("hex")}`;
+      const id = `n_${randomHex(this.#runtime, 4)}`;
       if (!this.#drafts.has(id)) return id;
     }
   }

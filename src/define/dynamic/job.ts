@@ -86,11 +86,11 @@ export function job<Args = void, Output = void>(
   return Object.freeze({
     ...definition,
     job: name,
-    retryOfNode: (error: unknown, { failures }: JobInput) => {
+    retryOfNode: (error: unknown, { failures }: JobInput, random?: number) => {
       // Each attempt is a run of its own, and two events in the log of the graph: there has to be an end to it.
       if (failures + 1 >= mostAttempts) return null;
       const history = { failures, setbacks: failures, reattempts: failures, postponed: 0 };
-      const reaction = byRetryPolicy(definition.retry, error, history);
+      const reaction = byRetryPolicy(definition.retry, error, history, random);
       return reaction.kind === "reattempt" ? reaction.waitMs : null;
     },
   }) as JobDefinition<any, any>;

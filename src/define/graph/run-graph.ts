@@ -70,7 +70,7 @@ function declare(shape: Shape, node: ShapeNode, { retry, hooks }: Defaults, engi
       const body = () => (handle.kind === "step" ? handle.fn(ctx) : choose(handle, ctx));
       return hooks === null ? body() : hooked(hooks, ctx, scope, body);
     },
-    react: (error, history) => byRetryPolicy(policy, error, history),
+    react: (error, history, random) => byRetryPolicy(policy, error, history, random),
   };
 }
 

@@ -1,18 +1,20 @@
 /** Which workers would execute a task. */
+import type { Runtime } from "../../runtime/runtime.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "./store.js";
 
 /** Those that are marked as live and have been heard of lately: one that was killed stays marked until another finds out. */
-export async function heardOf(store: Store): Promise<WorkerRecord[]> {
+export async function heardOf(store: Store, runtime: Runtime): Promise<WorkerRecord[]> {
   const [workers, now] = await Promise.all([store.workers(), store.now()]);
-  return workers.filter((worker) => isHeardOf(worker, now));
+  return workers.filter((worker) => isHeardOf(worker, now, runtime));
 }
 
 /** Silent only if our own clock says so, too: in tests the store's clock goes its own way. */
 export function isHeardOf(
   { live, beatAt, leaseMs }: Pick<WorkerRecord, "live" | "beatAt" | "leaseMs">,
   now: number,
+  runtime: Runtime,
 ): boolean {
-  return live && Math.min(now, Date.now()) - beatAt <= leaseMs;
+  return live && Math.min(now, runtime.now()) - beatAt <= leaseMs;
 }
 
 export function serves({ routes }: WorkerRecord, task: TaskRecord, run: RunRecord): boolean {

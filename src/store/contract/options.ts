@@ -1,3 +1,4 @@
+import type { Runtime } from "../../runtime/runtime.js";
 /** How a store is opened. */
 
 /** How many connections one process may have open at most. They are opened when they are needed. */
@@ -35,4 +36,6 @@ export interface StoreOptions {
    * and that it can be again.
    */
   readonly onTrouble?: (what: string, error?: unknown) => void;
+  /** Where the store's timers, clocks and random numbers come from. Default: the process. */
+  readonly runtime?: Runtime;
 }

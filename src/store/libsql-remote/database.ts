@@ -1,7 +1,9 @@
 /** The connection to the server: reads, batches and transactions, with the repetitions that are safe. */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { Places } from "../../concurrency/semaphore.js";
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { StoreOptions } from "../contract/store.js";
 import { closingPatienceMs, Reach } from "../shared/reachability.js";
 import { StatementDeadline } from "../shared/statement-deadline.js";
@@ -51,8 +53,9 @@ export interface Begun {
 
 export class RemoteDatabase implements Queryable {
   /** How long a call may go unanswered; workers make it shorter. */
-  readonly deadline = new StatementDeadline();
+  readonly deadline: StatementDeadline;
   readonly description: string;
+  readonly #runtime: Runtime;
   readonly #open: OpenClient;
   readonly #reach: Reach;
   readonly #reads = new Places(mostReads);
@@ -68,7 +71,10 @@ export class RemoteDatabase implements Queryable {
     open: OpenClient,
     { description, usesWebSocket }: Pick<RemoteAddress, "description" | "usesWebSocket">,
     onTrouble: StoreOptions["onTrouble"],
+    runtime: Runtime,
   ) {
+    this.#runtime = runtime;
+    this.deadline = new StatementDeadline(runtime);
     this.#open = open;
     this.#client = open();
     this.description = description;
@@ -144,9 +150,9 @@ export class RemoteDatabase implements Queryable {
     if (this.#closed) return;
     this.#closed = true;
     // A server that has gone without a word would keep the process waiting for as long as the network likes.
-    const impatience = setTimeout(() => this.#client.close(), closingPatienceMs);
+    const impatience = this.#runtime.setTimeout(() => this.#client.close(), closingPatienceMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
-    clearTimeout(impatience);
+    this.#runtime.clearTimeout(impatience);
     // Transactions that user code has left open are not committed.
     for (const begun of this.#begun) begun.end();
     this.#client.close();
@@ -178,7 +184,7 @@ export class RemoteDatabase implements Queryable {
         if (isConnectionLost(error)) this.#reach.lost(error);
         if (!isSafe(error) || attempt === attempts || this.#closed) throw toStoreError(error, this.description);
         // Random, so that processes that were in each other's way do not come back at the same instant.
-        await sleep((5 + 20 * Math.random()) * attempt ** 2);
+        await sleep(this.#runtime, (5 + 20 * this.#runtime.random()) * attempt ** 2);
       }
     }
   }
@@ -188,21 +194,23 @@ export class RemoteDatabase implements Queryable {
    * same socket still answers others. If it does not, it is closed, which ends all that waits for it.
    */
   #watched<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
-    const since = performance.now();
+    const since = this.#runtime.monotonic();
     return this.deadline.within(call, {
-      isAtWork: async () => performance.now() - since < this.#longestWaitMs && (await this.#answers(client)),
+      isAtWork: async () => this.#runtime.monotonic() - since < this.#longestWaitMs && (await this.#answers(client)),
       cut: () => this.#replace(client),
     });
   }
 
   async #answers(client: RemoteClient): Promise<boolean> {
-    const given = new AbortController();
-    const tooLate = sleep(this.deadline.ms, false, { signal: given.signal }).catch(() => false);
+    let timer: Timer | undefined;
+    const tooLate = new Promise<boolean>((resolve) => {
+      timer = this.#runtime.setTimeout(() => resolve(false), this.deadline.ms);
+    });
     const answer = client.execute({ sql: "SELECT 1", args: [] }).then(
       () => true,
       () => false,
     );
-    return Promise.race([answer, tooLate]).finally(() => given.abort());
+    return Promise.race([answer, tooLate]).finally(() => this.#runtime.clearTimeout(timer));
   }
 
   #replace(client: RemoteClient): void {

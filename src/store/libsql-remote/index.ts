@@ -2,7 +2,10 @@
  * The store on a libSQL server (sqld, Turso), over the network: the tables and statements of SQLite, each commit and each
  * claim as one guarded batch. The server has no way to tell of other processes' commits: they poll.
  */
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
   BeatResult,
@@ -43,9 +46,10 @@ import { planBeat, planEnlist, planReap, planRetire } from "./workers.js";
 export type { LibsqlTransactionHandle } from "./handle.js";
 
 export async function openRemoteLibsql(url: string, options: StoreOptions = {}): Promise<Store> {
+  const runtime = options.runtime ?? systemRuntime;
   const address = remoteAddress(url, options.authToken);
-  const db = new RemoteDatabase(await loadClient(address), address, options.onTrouble);
-  const store = new RemoteLibsqlStore(db, options.clock);
+  const db = new RemoteDatabase(await loadClient(address), address, options.onTrouble, runtime);
+  const store = new RemoteLibsqlStore(db, options.clock, runtime);
   try {
     // Fails now rather than later when the address or the token is wrong.
     await store.learnTime();
@@ -81,15 +85,16 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   readonly description: string;
   readonly upkeep: SqlUpkeep;
   readonly #db: RemoteDatabase;
-  readonly #serverClock = new ServerClock();
+  readonly #runtime: Runtime;
+  readonly #serverClock: ServerClock;
   readonly #clock: () => number;
   readonly #isVirtual: boolean;
   readonly #hints = new HintEmitter();
   readonly #transactions: Transactions;
   #hasFoundTasks = true;
 
-  constructor(db: RemoteDatabase, clock: StoreOptions["clock"]) {
-    const sqlite = sqliteDialect(clock ?? Date.now);
+  constructor(db: RemoteDatabase, clock: StoreOptions["clock"], runtime: Runtime) {
+    const sqlite = sqliteDialect(clock ?? (() => runtime.now()));
     const dialect: Dialect = clock === undefined ? { ...sqlite, now: () => serverNow } : sqlite;
     super(db, dialect);
     this.upkeep = new SqlUpkeep(
@@ -103,6 +108,8 @@ class RemoteLibsqlStore extends SqlReads implements Store {
       dialect,
     );
     this.#db = db;
+    this.#runtime = runtime;
+    this.#serverClock = new ServerClock(runtime);
     this.description = db.description;
     this.#isVirtual = clock !== undefined;
     this.#clock = clock ?? (() => this.#serverClock.now());
@@ -160,9 +167,9 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   /** While there are tasks each claim is one batch. Once there are none, a look without the write lock comes first. */
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     if (!this.#hasFoundTasks) {
-      const sentAt = Date.now();
+      const sentAt = this.#runtime.now();
       const [row] = await this.#db.read(lookStatement(request));
-      this.#serverClock.learn(Number(row?.now), sentAt, Date.now());
+      this.#serverClock.learn(Number(row?.now), sentAt, this.#runtime.now());
       const nothing = row === undefined ? null : nothingToClaim(row, this.#clock());
       if (nothing !== null) return nothing;
     }
@@ -182,9 +189,9 @@ class RemoteLibsqlStore extends SqlReads implements Store {
 
   async beat(fence: Fence): Promise<BeatResult> {
     const { plan, resultOf } = planBeat(fence);
-    const sentAt = Date.now();
+    const sentAt = this.#runtime.now();
     const { someSilent, now, ...news } = resultOf(await this.#db.write(plan.statements));
-    this.#serverClock.learn(now, sentAt, Date.now());
+    this.#serverClock.learn(now, sentAt, this.#runtime.now());
     const reaped = someSilent ? await this.#reap() : [];
     if (reaped.length > 0) this.#tellToLook();
     return { ...news, reaped };
@@ -211,10 +218,10 @@ class RemoteLibsqlStore extends SqlReads implements Store {
 
   /** The server's time, by which this process' idea of it is corrected. */
   async learnTime(): Promise<number> {
-    const sentAt = Date.now();
+    const sentAt = this.#runtime.now();
     const [row] = await this.#db.read({ sql: `SELECT ${serverNow} AS now`, args: [] });
     const now = Number(row?.now);
-    this.#serverClock.learn(now, sentAt, Date.now());
+    this.#serverClock.learn(now, sentAt, this.#runtime.now());
     return now;
   }
 

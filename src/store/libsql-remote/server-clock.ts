@@ -6,11 +6,18 @@
  * question was sent and before the answer came. The difference is corrected only as far as an answer contradicts it, and
  * begins with the least that is possible, so that this clock is never ahead of the server's.
  */
+import type { Runtime } from "../../runtime/runtime.js";
+
 export class ServerClock {
+  readonly #runtime: Runtime;
   #difference: number | null = null;
 
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
   now(): number {
-    return Date.now() + (this.#difference ?? 0);
+    return this.#runtime.now() + (this.#difference ?? 0);
   }
 
   learn(serverNow: number, sentAt: number, answeredAt: number): void {

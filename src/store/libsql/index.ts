@@ -1,5 +1,6 @@
 /** libSQL, Turso's fork of SQLite: on files the SQLite store with another library, on servers a store of its own. */
 
+import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
 import { isRemote } from "../libsql-remote/address.js";
 import { SqliteStore } from "../sqlite/store.js";
@@ -21,5 +22,5 @@ export type { SqliteHandle } from "../sqlite/handle.js";
  */
 export async function openLibsql(url: string, options: StoreOptions = {}): Promise<Store> {
   if (isRemote(url)) return (await import("../libsql-remote/index.js")).openRemoteLibsql(url, options);
-  return SqliteStore.open(await loadLibsql(), locateLibsql(url), options);
+  return SqliteStore.open(await loadLibsql(), locateLibsql(url), options, options.runtime ?? systemRuntime);
 }

@@ -4,7 +4,10 @@
  * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
  * refused is checked first, then everything is applied.
  */
+
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
   BeatResult,
@@ -46,6 +49,7 @@ export class MemoryStore implements Store {
   readonly hearsOthers = true;
   readonly description = "memory";
   readonly #clock: () => number;
+  readonly #runtime: Runtime;
   readonly #hints = new HintEmitter();
   readonly #runs = new Map<string, Run>();
   readonly #tasks = new Map<string, Task>();
@@ -60,8 +64,10 @@ export class MemoryStore implements Store {
   readonly upkeep: MemoryUpkeep;
   #nextInboxId = 1;
 
-  constructor(options: Pick<StoreOptions, "clock"> = {}) {
-    this.#clock = options.clock ?? Date.now;
+  constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
+    const runtime = options.runtime ?? systemRuntime;
+    this.#runtime = runtime;
+    this.#clock = options.clock ?? (() => runtime.now());
     this.upkeep = new MemoryUpkeep({
       runs: this.#runs,
       tasks: this.#tasks,
@@ -328,14 +334,14 @@ export class MemoryStore implements Store {
     const old = this.#workers.get(worker.id);
     if (old !== undefined) this.#freeTasksOf(worker.id);
     const epoch = (old?.epoch ?? 0) + 1;
-    const now = Date.now();
+    const now = this.#runtime.now();
     this.#workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, beatAt: now });
     return { workerId: worker.id, epoch };
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
     if (!this.#holds(fence)) return { alive: false, mail: [], reaped: [], pausedQueues: [] };
-    const now = Date.now();
+    const now = this.#runtime.now();
     const me = this.#workers.get(fence.workerId) as Omit<WorkerRecord, "owned">;
     this.#workers.set(me.id, { ...me, beatAt: now });
     const reaped: string[] = [];

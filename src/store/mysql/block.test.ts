@@ -1,8 +1,10 @@
 /** A transaction that is aborted in the middle of what is sent at once: nothing of it stays, nothing behind it is done. */
+
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../../test/function-style/support.js";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { systemRuntime } from "../../runtime/system.js";
 import { begin, commit, rollback } from "./block.js";
 import { capabilitiesOf } from "./capabilities.js";
 import { Database } from "./database.js";
@@ -80,7 +82,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction that is sent in few packets",
     const told: string[] = [];
 
     beforeAll(async () => {
-      db = new Database(disguise(await loadDriver()), database.url, (what) => told.push(what));
+      db = new Database(disguise(await loadDriver()), database.url, systemRuntime, (what) => told.push(what));
     });
     afterAll(() => db.close());
 

@@ -2,7 +2,9 @@
  * A small pool. mysql2 has one, but it hands out a connection before its settings are known to hold, and at the end it
  * cuts off what is still open; both matter more here than features.
  */
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { StatementDeadline } from "../shared/statement-deadline.js";
 import { type Capabilities, capabilitiesOf } from "./capabilities.js";
 import type { Driver, DriverConnection } from "./driver.js";
@@ -24,6 +26,7 @@ export interface Connection {
 export interface ConnectionsOptions {
   readonly driver: Driver;
   readonly uri: string;
+  readonly runtime: Runtime;
   /** At most so many at a time; more callers wait. */
   readonly limit: number;
   /** Several statements in one packet. Only for our own use: in user code it would make an injection worse. */
@@ -56,7 +59,7 @@ export class Connections {
   #open = 0;
   #closed = false;
   #isCutOff = false;
-  #sweeper: NodeJS.Timeout | undefined;
+  #sweeper: Timer | undefined;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -91,9 +94,10 @@ export class Connections {
       next.resolve(connection);
       return;
     }
-    connection.freeSince = performance.now();
+    const { runtime, idleSeconds } = this.#options;
+    connection.freeSince = runtime.monotonic();
     this.#free.push(connection);
-    this.#sweeper ??= setInterval(() => this.#sweep(), this.#options.idleSeconds * 250).unref();
+    this.#sweeper ??= runtime.setInterval(() => this.#sweep(), idleSeconds * 250).unref();
   }
 
   /** Takes back a connection that somebody else has used: nothing that was set there is left. */
@@ -149,7 +153,7 @@ export class Connections {
   /** Everything that was taken has been given back by now. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#sweeper);
+    this.#options.runtime.clearInterval(this.#sweeper);
     for (const { resolve } of this.#waiting.splice(0)) resolve(null);
     const free = this.#free.splice(0);
     this.#open -= free.length;
@@ -208,7 +212,8 @@ export class Connections {
   }
 
   #isStale({ freeSince }: Connection): boolean {
-    return performance.now() - freeSince > this.#options.idleSeconds * 500;
+    const { runtime, idleSeconds } = this.#options;
+    return runtime.monotonic() - freeSince > idleSeconds * 500;
   }
 
   /** The free ones are a stack: those at the bottom have been idle for longest. */
@@ -219,7 +224,7 @@ export class Connections {
       driver.end().catch(() => driver.destroy());
     }
     if (this.#free.length > 0) return;
-    clearInterval(this.#sweeper);
+    this.#options.runtime.clearInterval(this.#sweeper);
     this.#sweeper = undefined;
   }
 

@@ -1,6 +1,8 @@
 /** Our own connections: reads and transactions, with the retries that are safe. */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { StoreOptions } from "../contract/store.js";
 import { closingPatienceMs, Reach } from "../shared/reachability.js";
 import { NoAnswerError, StatementDeadline } from "../shared/statement-deadline.js";
@@ -20,7 +22,8 @@ const attempts = 5;
 
 export class Database implements Queryable {
   /** How long a statement may go unanswered; workers make it shorter. */
-  readonly deadline = new StatementDeadline();
+  readonly deadline: StatementDeadline;
+  readonly #runtime: Runtime;
   readonly #driver: Driver;
   readonly #ours: Connections;
   readonly #users: Connections;
@@ -35,14 +38,23 @@ export class Database implements Queryable {
   /** For what only reads, with any connection. */
   readonly reader: Session = { run: (statements) => this.read(statements) };
 
-  constructor(driver: Driver, uri: string, onTrouble: StoreOptions["onTrouble"], pool: StoreOptions["pool"] = {}) {
+  constructor(
+    driver: Driver,
+    uri: string,
+    runtime: Runtime,
+    onTrouble: StoreOptions["onTrouble"],
+    pool: StoreOptions["pool"] = {},
+  ) {
+    this.deadline = new StatementDeadline(runtime);
+    this.#runtime = runtime;
     this.#driver = driver;
     this.#onTrouble = onTrouble;
     this.#reach = new Reach((what) => {
       if (!this.#closed) onTrouble?.(what);
     });
     const { deadline } = this;
-    const common = { driver, uri, deadline, sessions: new ServerSessions(driver, uri, deadline) };
+    const sessions = new ServerSessions(driver, uri, deadline, runtime);
+    const common = { driver, uri, runtime, deadline, sessions };
     const { max = usualPoolSize, transactions = max } = pool;
     this.#ours = new Connections({ ...common, limit: max, multipleStatements: true, idleSeconds: 20 });
     this.#users = new Connections({ ...common, limit: transactions, multipleStatements: false, idleSeconds: 60 });
@@ -142,12 +154,12 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     this.#closed = true;
     // A server that has gone without a word would keep us here for as long as the network likes.
-    const impatience = setTimeout(() => {
+    const impatience = this.#runtime.setTimeout(() => {
       this.#isCutOff = true;
       for (const connections of [this.#ours, this.#users]) connections.cutOff();
     }, closingPatienceMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
-    clearTimeout(impatience);
+    this.#runtime.clearTimeout(impatience);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
     await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
     await Promise.all([this.#ours.close(), this.#users.close()]);
@@ -218,7 +230,7 @@ export class Database implements Queryable {
         if (!(error instanceof SafeToRetry) || attempt === attempts || this.#isCutOff) throw toStoreError(cause);
         if (!lost) this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
         // Random, so that those who collided do not meet again.
-        await sleep((5 + 20 * Math.random()) * attempt ** 2);
+        await sleep(this.#runtime, (5 + 20 * this.#runtime.random()) * attempt ** 2);
       }
     }
   }

@@ -1,5 +1,6 @@
 /** The store on MySQL 8.0+ and MariaDB 10.6+. Nothing wakes other processes here: they poll. */
 
+import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
   BeatResult,
@@ -41,8 +42,9 @@ import { beat, enlist, retire } from "./workers.js";
  * @example const store = await openMysql("mysql://app:secret@localhost:3306/app");
  */
 export async function openMysql(url: string, options: StoreOptions = {}): Promise<Store> {
+  const runtime = options.runtime ?? systemRuntime;
   const { uri, description } = parseUrl(url);
-  const db = new Database(await loadDriver(), uri, options.onTrouble, options.pool);
+  const db = new Database(await loadDriver(), uri, runtime, options.onTrouble, options.pool);
   const store = new MysqlStore(db, description, options.clock);
   try {
     // Fails now rather than later when the address or the password is wrong.

@@ -1,6 +1,7 @@
 import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { systemRuntime } from "../../runtime/system.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { Database } from "./database.js";
 import { type Driver, loadDriver } from "./driver.js";
@@ -74,11 +75,12 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
       const dying = new Database(
         dyingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, survives),
         database.url,
+        systemRuntime,
         undefined,
       );
       await expect(migrate(migrationPort(dying), migrations), `statement ${survives}`).rejects.toThrow();
       await dying.close();
-      const db = new Database(driver, database.url, undefined);
+      const db = new Database(driver, database.url, systemRuntime, undefined);
       const isRecorded = survives === count - 1;
       expect(await pendingMigrations(migrationPort(db), migrations)).toEqual(isRecorded ? [] : [1]);
       await migrate(migrationPort(db), migrations);

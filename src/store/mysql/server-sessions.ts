@@ -3,8 +3,10 @@
  * locks, about to commit. What it did is not known before it is gone, so it is ended from another connection, and nothing
  * else is sent until it has.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep } from "../../runtime/wait.js";
 import type { StatementDeadline } from "../shared/statement-deadline.js";
 import type { Driver, DriverConnection } from "./driver.js";
 
@@ -29,14 +31,16 @@ export class ServerSessions {
   readonly #driver: Driver;
   readonly #uri: string;
   readonly #deadline: StatementDeadline;
+  readonly #runtime: Runtime;
   readonly #known = new WeakMap<DriverConnection, ServerSession>();
   readonly #doomed = new Set<ServerSession>();
   #clearing: Promise<void> | null = null;
 
-  constructor(driver: Driver, uri: string, deadline: StatementDeadline) {
+  constructor(driver: Driver, uri: string, deadline: StatementDeadline, runtime: Runtime) {
     this.#driver = driver;
     this.#uri = uri;
     this.#deadline = deadline;
+    this.#runtime = runtime;
   }
 
   /** @param listed the answer to `listSessions` on this connection */
@@ -82,16 +86,16 @@ export class ServerSessions {
 
   async #clear(): Promise<void> {
     const doomed = [...this.#doomed];
-    const giveUpAt = performance.now() + this.#patienceMs;
+    const giveUpAt = this.#runtime.monotonic() + this.#patienceMs;
     await this.#outside(async (query) => {
       for (;;) {
         const left = await alive(query, doomed);
         if (left.length === 0) break;
-        if (performance.now() > giveUpAt) {
+        if (this.#runtime.monotonic() > giveUpAt) {
           throw new StoreError("MySQL: the session of a lost connection does not end.", { transient: true });
         }
         await killAll(query, left);
-        await sleep(pauseMs);
+        await sleep(this.#runtime, pauseMs);
       }
     });
     for (const session of doomed) this.#doomed.delete(session);
@@ -106,11 +110,12 @@ export class ServerSessions {
     const connectTimeout = this.#patienceMs;
     const connection = await this.#driver.createConnection({ uri: this.#uri, connectTimeout });
     connection.on("error", () => {});
-    const impatience = setTimeout(() => connection.connection?.stream?.destroy(), 2 * connectTimeout);
+    const cut = () => connection.connection?.stream?.destroy();
+    const impatience = this.#runtime.setTimeout(cut, 2 * connectTimeout);
     try {
       return await work(async (text) => (await connection.query(text))[0]);
     } finally {
-      clearTimeout(impatience);
+      this.#runtime.clearTimeout(impatience);
       connection.destroy();
     }
   }

@@ -1,9 +1,11 @@
 /** A connection that goes silent in the middle of a commit, while its session keeps its locks on the server. */
+
 import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CuttingProxy } from "../../../test/processes/cutting-proxy.js";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, NewRun, Store, WorkerInfo } from "../contract/store.js";
 import { StatementDeadline } from "../shared/statement-deadline.js";
 import { openMysql } from "./index.js";
@@ -107,7 +109,7 @@ describe("the session of a connection that was given up", () => {
     };
     const driver = { createConnection: async () => connection, escape: (value: string) => value };
     const known = { ...connection };
-    const server = new ServerSessions(driver, "mysql://fake/fake", new StatementDeadline());
+    const server = new ServerSessions(driver, "mysql://fake/fake", new StatementDeadline(systemRuntime), systemRuntime);
     server.opened(known, 5, [{ Id: 5, Host: "10.0.0.1:4000", Command: "Query", State: "" }]);
     return { server, known, killed };
   };

@@ -1,5 +1,7 @@
 /** Pawl on PostgreSQL. */
+
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
 import { Database } from "./connection/database.js";
 import { loadPg, type PgModule } from "./connection/driver.js";
@@ -32,11 +34,12 @@ async function open(
   options: StoreOptions,
   pooled: boolean | "auto",
 ): Promise<PostgresStore> {
+  const runtime = options.runtime ?? systemRuntime;
   const { url, left } = pooled === true ? forPooler(given, options.schema) : { url: given, left: [] };
   const onTrouble = (...told: [what: string, error?: unknown]) => options.onTrouble?.(...told);
   if (left.length > 0) onTrouble(`the pooler is not sent ${left.join(", ")} of the URL: set it for the role instead.`);
   const onPooler = (sign: string) => onTrouble(poolerNoticed(sign, options));
-  const db = new Database({ pg, url, onTrouble, pooled, onPooler, pool: options.pool });
+  const db = new Database({ runtime, pg, url, onTrouble, pooled, onPooler, pool: options.pool });
   try {
     const { schema, place } = await db.describe();
     if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });
@@ -48,7 +51,7 @@ async function open(
       });
     }
     const description = options.schema === undefined ? `postgres ${place}` : `postgres ${place} (schema ${chosen})`;
-    return new PostgresStore({ pg, url, db, tables: tablesIn(chosen), description, options });
+    return new PostgresStore({ runtime, pg, url, db, tables: tablesIn(chosen), description, options });
   } catch (error) {
     await db.close();
     throw error;

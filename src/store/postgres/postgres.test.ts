@@ -1,8 +1,10 @@
 /** What only PostgreSQL has: locks that wait, schemas, plans, notifications. The rest is in the conformance suite. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { systemRuntime } from "../../runtime/system.js";
 import {
   batch,
   event,
@@ -329,7 +331,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
 
   test("runs that sleep, are paused or have ended cost a claim next to nothing", async () => {
     const tables = tablesIn("public");
-    const claimer = new Claimer(tables, sqlClock(undefined), new ScanBounds());
+    const claimer = new Claimer(tables, sqlClock(undefined), new ScanBounds(systemRuntime.monotonic), systemRuntime);
     const workflow = newRun().workflow;
     const settings = ["plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"];
     for (const setting of settings) await admin.query(`SET ${setting}`);
@@ -386,7 +388,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     bounds.learn(routes, hampered);
     const buffers: number[] = [];
     const claim = async () => {
-      const claimer = new Claimer(tablesIn("public"), sqlClock(undefined), bounds);
+      const claimer = new Claimer(tablesIn("public"), sqlClock(undefined), bounds, systemRuntime);
       const request = { fence: worker, routes, limit: 5, limitPerRoute: 5 };
       await admin.query("BEGIN");
       await claimer.claim(async ({ text, values }) => {

@@ -1,6 +1,8 @@
 /** The PostgreSQL store: its parts, put together. */
-import { randomUUID } from "node:crypto";
+
 import { FencedError, StoreError } from "../../core/errors/errors.js";
+import { randomHex } from "../../runtime/random-hex.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
   BeatResult,
@@ -52,6 +54,7 @@ import { assertTransaction, type CallersTransaction, PostgresTransaction } from 
 import { deadBeat, Workers } from "./workers.js";
 
 export interface Opened {
+  readonly runtime: Runtime;
   readonly pg: PgModule;
   readonly url: string;
   readonly db: Database;
@@ -72,7 +75,8 @@ export class PostgresStore implements Store {
   readonly #workers: Workers;
   readonly #history: History;
   readonly #hints = new HintEmitter();
-  readonly #instance = randomUUID();
+  readonly #runtime: Runtime;
+  readonly #instance: string;
   readonly #channel: string;
   readonly #notifier: Notifier | null;
   readonly #transactions = new Set<PostgresTransaction>();
@@ -82,8 +86,10 @@ export class PostgresStore implements Store {
   #closing: Promise<void> | null = null;
 
   constructor(opened: Opened) {
-    const { db, tables, description, options } = opened;
+    const { runtime, db, tables, description, options } = opened;
     this.#opened = opened;
+    this.#runtime = runtime;
+    this.#instance = randomHex(runtime, 16);
     this.description = description;
     this.#db = db;
     this.#write = (query) => db.write(query);
@@ -93,10 +99,12 @@ export class PostgresStore implements Store {
     this.upkeep = new SqlUpkeep(this.#upkeepPort(), dialect);
     this.#history = new History(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) => this.#history.knowsEnd(runId, end));
-    this.#claimer = new Claimer(tables, this.#clock, new ScanBounds());
+    this.#claimer = new Claimer(tables, this.#clock, new ScanBounds(() => runtime.monotonic()), runtime);
     this.#channel = channelOf(tables.schema);
     this.#notifier =
-      options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble);
+      options.notify === false
+        ? null
+        : new Notifier(this.#write, this.#channel, this.#instance, this.#trouble, runtime);
     const inTransaction = <T>(work: (run: Run) => Promise<T>) => db.transaction(work);
     const onFreed = () => this.#tell([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onFreed);
@@ -356,6 +364,7 @@ export class PostgresStore implements Store {
     const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
     const to = { channel: this.#channel, self: this.#instance, emit };
     return new Listener({
+      runtime: this.#runtime,
       pg,
       connection: db.connectionConfig(url),
       ...to,
@@ -378,11 +387,11 @@ export class PostgresStore implements Store {
 
   async #close(): Promise<void> {
     // A server that has gone without a word would keep us here for as long as the network likes.
-    const impatience = setTimeout(() => this.#db.cutOff(), closingPatienceMs);
+    const impatience = this.#runtime.setTimeout(() => this.#db.cutOff(), closingPatienceMs);
     await Promise.all([this.#operations.close(), this.#listener?.close()]);
     await this.#notifier?.settled();
     for (const transaction of this.#transactions) transaction.abandon();
     await this.#db.close();
-    clearTimeout(impatience);
+    this.#runtime.clearTimeout(impatience);
   }
 }

@@ -1,12 +1,14 @@
 /** The limit of a statement, and what happens at it. */
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
 import { NoAnswerError, StatementDeadline } from "./statement-deadline.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test("it is a third of the shortest lease of the workers that are there, ten seconds without any", () => {
-  const deadline = new StatementDeadline();
+  const deadline = new StatementDeadline(systemRuntime);
   expect(deadline.ms).toBe(10_000);
   deadline.enlisted("a", 30_000);
   deadline.enlisted("b", 9_000);
@@ -21,7 +23,7 @@ test("it is a third of the shortest lease of the workers that are there, ten sec
 });
 
 test("an answer in time is passed on, and nothing is left behind", async () => {
-  const deadline = new StatementDeadline();
+  const deadline = new StatementDeadline(systemRuntime);
   const awaited = { isAtWork: vi.fn(async () => false), cut: vi.fn() };
   expect(await deadline.within(Promise.resolve(7), awaited)).toBe(7);
   await expect(deadline.within(Promise.reject(new Error("no")), awaited)).rejects.toThrow("no");
@@ -29,7 +31,7 @@ test("an answer in time is passed on, and nothing is left behind", async () => {
 });
 
 test("silence cuts the connection and is an error of its own", async () => {
-  const deadline = new StatementDeadline();
+  const deadline = new StatementDeadline(systemRuntime);
   const awaited = { isAtWork: vi.fn(async () => false), cut: vi.fn() };
   const failed = expect(deadline.within(new Promise(() => {}), awaited)).rejects.toThrow(NoAnswerError);
   await vi.advanceTimersByTimeAsync(9_999);
@@ -40,7 +42,7 @@ test("silence cuts the connection and is an error of its own", async () => {
 });
 
 test("a server that says it is at work is waited for", async () => {
-  const deadline = new StatementDeadline();
+  const deadline = new StatementDeadline(systemRuntime);
   let isAtWork = true;
   const awaited = { isAtWork: vi.fn(async () => isAtWork), cut: vi.fn() };
   const failed = expect(deadline.within(new Promise(() => {}), awaited)).rejects.toThrow(NoAnswerError);
@@ -53,7 +55,7 @@ test("a server that says it is at work is waited for", async () => {
 });
 
 test("a server that cannot be asked is silent", async () => {
-  const deadline = new StatementDeadline();
+  const deadline = new StatementDeadline(systemRuntime);
   const cut = vi.fn();
   const isAtWork = () => Promise.reject(new Error("unreachable"));
   const failed = expect(deadline.within(new Promise(() => {}), { isAtWork, cut })).rejects.toThrow(NoAnswerError);

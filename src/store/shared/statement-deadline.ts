@@ -2,6 +2,7 @@
  * How long a statement may go unanswered. A connection can swallow every packet without ever breaking; a worker that waits
  * on one loses its lease while new connections would work. The limit is therefore tied to the lease.
  */
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /** No lease depends on it then. */
 const withoutWorkersMs = 10_000;
@@ -28,8 +29,13 @@ export interface Awaited {
 }
 
 export class StatementDeadline {
+  readonly #runtime: Runtime;
   readonly #leases = new Map<string, number>();
   #ms = withoutWorkersMs;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
   get ms(): number {
     return this.#ms;
@@ -53,25 +59,26 @@ export class StatementDeadline {
 
   /** What comes of the call; NoAnswerError when the deadline passes and the server is not at work on it. */
   within<T>(call: Promise<T>, awaited: Awaited): Promise<T> {
+    const runtime = this.#runtime;
     return new Promise((resolve, reject) => {
-      const since = performance.now();
+      const since = runtime.monotonic();
       let isSettled = false;
-      let timer: NodeJS.Timeout;
+      let timer: Timer;
       const settle = () => {
         isSettled = true;
-        clearTimeout(timer);
+        runtime.clearTimeout(timer);
       };
       const look = async () => {
         const isAtWork = await awaited.isAtWork().catch(() => false);
         if (isSettled) return;
         if (isAtWork) return watch();
         settle();
-        const error = new NoAnswerError(Math.round(performance.now() - since));
+        const error = new NoAnswerError(Math.round(runtime.monotonic() - since));
         awaited.cut(error);
         reject(error);
       };
       const watch = () => {
-        timer = setTimeout(() => void look(), this.#ms);
+        timer = runtime.setTimeout(() => void look(), this.#ms);
       };
       watch();
       call.then(

@@ -6,7 +6,9 @@
  * the one), and as SQLite has a single write lock, all other writes of this process wait for it here, in order, rather
  * than asking the database again and again.
  */
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";
@@ -25,15 +27,18 @@ export class Access {
   readonly location: Location;
   readonly #main: Connection;
   readonly #writing = new Mutex();
-  readonly #breather = new Breather();
+  readonly #runtime: Runtime;
+  readonly #breather: Breather;
   #second: Connection | undefined;
   #begun = 0;
   #closed = false;
 
-  constructor(driver: SqliteDriver, location: Location, main: Connection) {
+  constructor(driver: SqliteDriver, location: Location, main: Connection, runtime: Runtime) {
     this.driver = driver;
     this.location = location;
     this.#main = main;
+    this.#runtime = runtime;
+    this.#breather = new Breather(runtime);
   }
 
   async read<T>(work: (db: Connection) => T): Promise<T> {
@@ -56,7 +61,7 @@ export class Access {
     await this.#writing.acquire();
     try {
       this.#assertOpen();
-      if (this.location.file !== null) this.#second ??= await openConnection(this.driver, this.location);
+      if (this.location.file !== null) this.#second ??= await openConnection(this.driver, this.location, this.#runtime);
       const db = this.#second ?? this.#main;
       const mark = `pawl_transaction_${++this.#begun}`;
       await this.#attempt(() => db.database.exec(`BEGIN IMMEDIATE; SAVEPOINT ${mark}`));
@@ -99,11 +104,15 @@ export class Access {
     const breath = this.#breather.pause();
     if (breath !== undefined) await breath;
     try {
-      return await whileBusy(() => {
-        // Each time: it may have been closed while this waited.
-        this.#assertOpen();
-        return work(this.#main);
-      }, this.location.description);
+      return await whileBusy(
+        () => {
+          // Each time: it may have been closed while this waited.
+          this.#assertOpen();
+          return work(this.#main);
+        },
+        this.location.description,
+        this.#runtime,
+      );
     } catch (error) {
       throw toStoreError(error, this.location.description);
     }

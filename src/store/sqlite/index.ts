@@ -1,4 +1,5 @@
 /** SQLite: the default store. One file, any number of processes on one machine. */
+import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
 import { type DriverName, loadDriver } from "./driver.js";
 import { locate } from "./open.js";
@@ -20,5 +21,5 @@ export interface SqliteOptions extends StoreOptions {
  */
 export async function openSqlite(urlOrPath: string, options: SqliteOptions = {}): Promise<Store> {
   const location = locate(urlOrPath);
-  return SqliteStore.open(await loadDriver(options.driver), location, options);
+  return SqliteStore.open(await loadDriver(options.driver), location, options, options.runtime ?? systemRuntime);
 }

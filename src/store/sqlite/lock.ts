@@ -1,5 +1,8 @@
 /** Waiting without blocking the event loop: for this process' turn to write, and for other processes' locks. */
+
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { sleep, yieldToEventLoop } from "../../runtime/wait.js";
 import { isBusy } from "./errors.js";
 
 /** First come, first served. Taken when free without a tick in between. */
@@ -28,26 +31,26 @@ const patienceMs = 30_000;
  * Short pauses are fair pauses: with up to 25 ms, of four processes that commit without end one got five times as much
  * as another, and 0.9 s was the longest wait; with 8 ms it was 0.4 s. Whoever blocks for a second is no such process.
  */
-const pauseMs = (waitedMs: number) => 1 + Math.random() * (waitedMs < 1_000 ? 7 : 24);
+const pauseMs = (waitedMs: number, random: number) => 1 + random * (waitedMs < 1_000 ? 7 : 24);
 
 /**
  * Calls `work`, a whole transaction, until no other process is in its way. Pauses are random so that several waiting
  * processes do not come back at the same instant.
  */
-export async function whileBusy<T>(work: () => T, description: string): Promise<T> {
+export async function whileBusy<T>(work: () => T, description: string, runtime: Runtime): Promise<T> {
   for (let waitingSince: number | null = null; ; ) {
     try {
       return work();
     } catch (error) {
       if (!isBusy(error)) throw error;
-      const now = performance.now();
+      const now = runtime.monotonic();
       waitingSince ??= now;
       const waitedMs = now - waitingSince;
       if (waitedMs > patienceMs) {
         const message = `${description} was locked by others for ${patienceMs / 1000} s; is a transaction left open?`;
         throw new StoreError(message, { transient: true, cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, pauseMs(waitedMs)));
+      await sleep(runtime, pauseMs(waitedMs, runtime.random()));
     }
   }
 }
@@ -60,18 +63,23 @@ const longestStretchMs = 10;
  * sockets waiting for as long as they have work. This lets them have a turn now and then.
  */
 export class Breather {
+  readonly #runtime: Runtime;
   #since: number | undefined;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
   /** Undefined: go on. */
   pause(): Promise<void> | undefined {
     if (this.#since === undefined) {
-      this.#since = performance.now();
-      setImmediate(() => {
+      this.#since = this.#runtime.monotonic();
+      this.#runtime.setImmediate(() => {
         this.#since = undefined;
       });
       return undefined;
     }
-    if (performance.now() - this.#since < longestStretchMs) return undefined;
-    return new Promise((resolve) => setImmediate(resolve));
+    if (this.#runtime.monotonic() - this.#since < longestStretchMs) return undefined;
+    return yieldToEventLoop(this.#runtime);
   }
 }

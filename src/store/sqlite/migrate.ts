@@ -1,4 +1,5 @@
 /** How migrations are applied in SQLite, where a table is made in a transaction like anything else. */
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import type { Connection } from "./connection.js";
 import { migrationsTable } from "./schema.js";
@@ -7,9 +8,13 @@ import { migrationsTable } from "./schema.js";
 export function migrationPort(
   read: <T>(work: (db: Connection) => T) => Promise<T>,
   write: <T>(work: (db: Connection) => T) => Promise<T>,
+  runtime: Runtime,
 ): MigrationPort {
   const applied = () => read(appliedVersions);
-  const session: MigrationSession = { applied, apply: (migration) => write((db) => apply(db, migration)) };
+  const session: MigrationSession = {
+    applied,
+    apply: (migration) => write((db) => apply(db, migration, runtime.now())),
+  };
   // The lock is that of each transaction; whoever gets it second finds the migration done.
   return { applied, locked: (work) => work(session) };
 }
@@ -20,9 +25,9 @@ function appliedVersions(db: Connection): number[] {
   return db.all("SELECT version FROM pawl_migrations ORDER BY version").map((row) => Number(row.version));
 }
 
-function apply(db: Connection, { version, name, statements }: Migration): void {
+function apply(db: Connection, { version, name, statements }: Migration, now: number): void {
   if (appliedVersions(db).includes(version)) return;
   db.database.exec(migrationsTable);
   for (const statement of statements) db.database.exec(statement);
-  db.run("INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ?)", version, name, Date.now());
+  db.run("INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ?)", version, name, now);
 }

@@ -3,6 +3,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";
@@ -57,11 +58,15 @@ const settings = [
  * Many processes may open a new file at once. Switching it to WAL needs the file alone and does not wait by itself, and
  * meanwhile even a setting, which reads the file's header, finds it locked.
  */
-export async function openConnection(driver: SqliteDriver, { file, description }: Location): Promise<Connection> {
+export async function openConnection(
+  driver: SqliteDriver,
+  { file, description }: Location,
+  runtime: Runtime,
+): Promise<Connection> {
   try {
     const db = new Connection(driver.open(file ?? ":memory:"));
     try {
-      await whileBusy(() => setUp(db, file !== null, description), description);
+      await whileBusy(() => setUp(db, file !== null, description), description, runtime);
       return db;
     } catch (error) {
       db.close();

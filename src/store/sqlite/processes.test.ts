@@ -1,7 +1,7 @@
 /** Several processes on one file, and processes that are killed; with SQLite and with libSQL. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -50,7 +50,8 @@ const importsOf = (name: keyof typeof libraries) => `
 /** Runs a script with the URL as its argument; `lines` is what it has said so far. */
 function runScript(name: string, script: string, ...args: string[]) {
   const path = join(folder, `${name}.mjs`);
-  writeFileSync(path, script);
+  // Once: a process that is starting would read an empty file while it is written again, and end at once without an error.
+  if (!existsSync(path)) writeFileSync(path, script);
   const child = spawn(process.execPath, [path, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] });
   children.add(child);
   const lines: string[] = [];

@@ -1,5 +1,6 @@
 /** The SQLite store: each method is a transaction (or a read) of the files beside this one. */
 
+import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
   BeatResult,
@@ -42,6 +43,7 @@ export class SqliteStore extends SqlReads implements Store {
   readonly #access: Access;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
+  readonly #runtime: Runtime;
   readonly #hints = new HintEmitter();
   readonly #registry: SqlReads;
   readonly #handles = new WeakMap<object, OpenTransaction>();
@@ -49,12 +51,18 @@ export class SqliteStore extends SqlReads implements Store {
   #fileWatch: FileWatch | undefined;
   #dataVersion: unknown;
 
-  static async open(driver: SqliteDriver, location: Location, options: StoreOptions): Promise<SqliteStore> {
-    return new SqliteStore(new Access(driver, location, await openConnection(driver, location)), options);
+  static async open(
+    driver: SqliteDriver,
+    location: Location,
+    options: StoreOptions,
+    runtime: Runtime,
+  ): Promise<SqliteStore> {
+    const connection = await openConnection(driver, location, runtime);
+    return new SqliteStore(new Access(driver, location, connection, runtime), options, runtime);
   }
 
-  private constructor(access: Access, options: StoreOptions) {
-    const clock = options.clock ?? Date.now;
+  private constructor(access: Access, options: StoreOptions, runtime: Runtime) {
+    const clock = options.clock ?? (() => runtime.now());
     const dialect = sqliteDialect(clock);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
     this.#registry = new SqlReads({ query: (sql, values) => access.write((db) => db.query(sql, values)) }, dialect);
@@ -74,6 +82,7 @@ export class SqliteStore extends SqlReads implements Store {
     this.#access = access;
     this.#options = options;
     this.#clock = clock;
+    this.#runtime = runtime;
   }
 
   async migrate(): Promise<void> {
@@ -88,6 +97,7 @@ export class SqliteStore extends SqlReads implements Store {
     return migrationPort(
       (work) => this.#access.read(work),
       (work) => this.#access.write(work),
+      this.#runtime,
     );
   }
 
@@ -129,10 +139,16 @@ export class SqliteStore extends SqlReads implements Store {
 
   async begin(): Promise<StoreTransaction> {
     const transaction = await this.#access.begin();
-    const begun = new SqliteTransaction(this.#access, transaction, this.#clock, (batch, result, started) => {
-      this.#hints.emit(hintsOf(batch, result));
-      if (isCommitted(result)) this.#hints.emit(hintsOfStarts(started));
-    });
+    const begun = new SqliteTransaction(
+      this.#access,
+      transaction,
+      this.#clock,
+      this.#runtime,
+      (batch, result, started) => {
+        this.#hints.emit(hintsOf(batch, result));
+        if (isCommitted(result)) this.#hints.emit(hintsOfStarts(started));
+      },
+    );
     this.#handles.set(begun.handle, begun.open);
     return begun;
   }
@@ -143,14 +159,14 @@ export class SqliteStore extends SqlReads implements Store {
   }
 
   async enlist(worker: WorkerInfo): Promise<Fence> {
-    const { fence, freed } = await this.#access.write((db) => enlist(db, worker, this.#clock()));
+    const { fence, freed } = await this.#access.write((db) => enlist(db, worker, this.#clock(), this.#runtime.now()));
     if (freed > 0) this.#tellToLook();
     return fence;
   }
 
   async beat(fence: Fence): Promise<BeatResult> {
-    const { someSilent, ...news } = await this.#access.writeEach((db) => beat(db, fence));
-    const reaped = someSilent ? await this.#access.write((db) => reap(db, this.#clock())) : [];
+    const { someSilent, ...news } = await this.#access.writeEach((db) => beat(db, fence, this.#runtime));
+    const reaped = someSilent ? await this.#access.write((db) => reap(db, this.#clock(), this.#runtime.now())) : [];
     if (reaped.length > 0) this.#tellToLook();
     return { ...news, reaped };
   }
@@ -195,6 +211,7 @@ export class SqliteStore extends SqlReads implements Store {
     const { file } = this.#access.location;
     if (file === null || this.#options.notify === false) return undefined;
     return new FileWatch({
+      runtime: this.#runtime,
       file: `${file}-wal`,
       hasChanged: () => this.#hasForeignCommits(),
       onChange: () => this.#hints.emit([{ kind: "anything" }]),

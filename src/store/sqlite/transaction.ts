@@ -1,6 +1,8 @@
 /** A transaction over user code, and runs that are started on a transaction of the user's own. */
+
 import { realpathSync } from "node:fs";
 import { StoreError } from "../../core/errors/errors.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
   CommitResult,
@@ -36,6 +38,7 @@ export class SqliteTransaction implements StoreTransaction {
   readonly #access: Access;
   readonly #end: () => void;
   readonly #clock: () => number;
+  readonly #runtime: Runtime;
   readonly #onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void;
   readonly #mark: string;
   #ended = false;
@@ -44,12 +47,14 @@ export class SqliteTransaction implements StoreTransaction {
     access: Access,
     { db, mark, end }: BegunTransaction,
     clock: () => number,
+    runtime: Runtime,
     onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void,
   ) {
     this.#access = access;
     this.#mark = mark;
     this.#end = end;
     this.#clock = clock;
+    this.#runtime = runtime;
     this.#onCommit = onCommit;
     this.open = { db, started: [], guard: new TransactionGuard(sqliteSyntax) };
     this.handle = guardedHandle(db, this.open.guard);
@@ -63,7 +68,7 @@ export class SqliteTransaction implements StoreTransaction {
       this.#assertSame();
       const result = applyBatch(db, batch, this.#clock());
       // While this transaction had the write lock, the worker's heartbeat could not renew its lease.
-      if (isCommitted(result) && batch.fence !== null) renew(db, batch.fence);
+      if (isCommitted(result) && batch.fence !== null) renew(db, batch.fence, this.#runtime.now());
       db.run(isCommitted(result) ? "COMMIT" : "ROLLBACK");
       this.#finish();
       this.#onCommit(batch, result, started);

@@ -2,6 +2,7 @@ import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
 import { FileWatch } from "./watch.js";
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-watch-"));
@@ -12,6 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function watching(file: string) {
   const seen = { changed: false, changes: 0 };
   watch = new FileWatch({
+    runtime: systemRuntime,
     file,
     hasChanged: () => {
       const { changed } = seen;

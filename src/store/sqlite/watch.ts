@@ -2,7 +2,9 @@
  * Wake-ups from other processes: the operating system tells of writes to the WAL file, and `hasChanged` (PRAGMA
  * data_version) whether they were somebody else's commit. An idle file costs nothing.
  */
+
 import { type FSWatcher, watch } from "node:fs";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /**
  * When to look after a write to the file. It is seen before the commit counts: the writer still syncs the file, and
@@ -14,6 +16,7 @@ const looksAfterMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 const rewatchMs = { first: 50, last: 5_000 };
 
 export interface FileWatchOptions {
+  readonly runtime: Runtime;
   readonly file: string;
   /** Whether somebody else has committed since it was last asked. */
   readonly hasChanged: () => boolean;
@@ -24,7 +27,7 @@ export interface FileWatchOptions {
 export class FileWatch {
   readonly #options: FileWatchOptions;
   #watcher: FSWatcher | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #looks = 0;
   #rewatchMs = rewatchMs.first;
   #stopped = false;
@@ -37,7 +40,7 @@ export class FileWatch {
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#options.runtime.clearTimeout(this.#timer);
     this.#watcher?.close();
   }
 
@@ -94,10 +97,13 @@ export class FileWatch {
   }
 
   #later(ms: number, work: () => void): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (!this.#stopped) work();
-    }, ms).unref();
+    const { runtime } = this.#options;
+    runtime.clearTimeout(this.#timer);
+    this.#timer = runtime
+      .setTimeout(() => {
+        this.#timer = undefined;
+        if (!this.#stopped) work();
+      }, ms)
+      .unref();
   }
 }

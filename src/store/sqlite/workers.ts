@@ -1,5 +1,7 @@
-/** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always. */
+/** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always:
+ * `now` is the process's clock, where `at` may be a virtual one's. */
 
+import type { Runtime } from "../../runtime/runtime.js";
 import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
@@ -32,8 +34,8 @@ export function holds(db: Connection, { workerId, epoch }: Fence): boolean {
   return db.get(selectFence, workerId, epoch) !== undefined;
 }
 
-export function renew(db: Connection, { workerId, epoch }: Fence): boolean {
-  return db.run(renewLease, Date.now(), workerId, epoch) === 1;
+export function renew(db: Connection, { workerId, epoch }: Fence, now: number): boolean {
+  return db.run(renewLease, now, workerId, epoch) === 1;
 }
 
 interface Enlisted {
@@ -42,24 +44,27 @@ interface Enlisted {
   readonly freed: number;
 }
 
-export function enlist(db: Connection, worker: WorkerInfo, at: number): Enlisted {
+export function enlist(db: Connection, worker: WorkerInfo, at: number, now: number): Enlisted {
   const { id, name, host, pid, port, routes, leaseMs } = worker;
-  const now = Date.now();
   const row = db.get(enlistWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs, now, now);
   const epoch = Number(row?.epoch);
   return { fence: { workerId: id, epoch }, freed: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
 /** Two statements, each by itself; only a death, which is rare, needs a transaction (`reap`). */
-export function beat(db: Connection, fence: Fence): Omit<BeatResult, "reaped"> & { readonly someSilent: boolean } {
-  if (!renew(db, fence)) return { alive: false, mail: [], pausedQueues: [], someSilent: false };
-  const news = db.all(selectNews, fence.workerId, Date.now());
+export function beat(
+  db: Connection,
+  fence: Fence,
+  runtime: Runtime,
+): Omit<BeatResult, "reaped"> & { readonly someSilent: boolean } {
+  if (!renew(db, fence, runtime.now())) return { alive: false, mail: [], pausedQueues: [], someSilent: false };
+  const news = db.all(selectNews, fence.workerId, runtime.now());
   const about = (kind: string) => news.filter((row) => row.kind === kind).map((row) => row.about as string);
   return { alive: true, mail: about("mail"), pausedQueues: about("paused"), someSilent: about("silent").length > 0 };
 }
 
-export function reap(db: Connection, at: number): string[] {
-  const reaped = db.all(selectSilent, Date.now()).map((row) => row.id as string);
+export function reap(db: Connection, at: number, now: number): string[] {
+  const reaped = db.all(selectSilent, now).map((row) => row.id as string);
   for (const id of reaped) bury(db, id, at);
   return reaped;
 }

@@ -1,5 +1,9 @@
 /** Rows and batches with everything filled in, so that a test names only what it is about. */
-import { randomUUID } from "node:crypto";
+
+import { uuidv7 } from "../../core/naming/ids.js";
+import { randomHex } from "../../runtime/random-hex.js";
+import { systemRuntime } from "../../runtime/system.js";
+import { sleep } from "../../runtime/wait.js";
 import type {
   ActiveStatus,
   Batch,
@@ -25,8 +29,7 @@ export function unique(stem: string): string {
 
 /** A UUIDv7, as clients make them. */
 export function newId(): string {
-  const time = Date.now().toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  return uuidv7(systemRuntime.now(), randomHex(systemRuntime, 10));
 }
 
 export function newRun(overrides: Partial<NewRun> = {}): NewRun {
@@ -118,7 +121,7 @@ export function workerInfo(overrides: Partial<WorkerInfo> = {}): WorkerInfo {
   return { id, name: id, host: "localhost", pid: 1, port: null, routes: [], leaseMs: 60_000, ...overrides };
 }
 
-export const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const delay = (ms: number): Promise<void> => sleep(systemRuntime, ms);
 
 export const byId = <T extends { readonly id: string }>(rows: readonly T[]): T[] =>
   [...rows].sort((a, b) => (a.id < b.id ? -1 : 1));

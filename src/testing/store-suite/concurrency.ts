@@ -1,4 +1,5 @@
 /** Many writers at once: no deadlock, no lost message, no lost or doubled event. */
+import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/contract/store.js";
 import { batch, delay, event, finish, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -125,15 +126,16 @@ export function concurrencyTests(fixture: Fixture): void {
   async function readEverything(run: NewRun, worker: Fence, howMany: number): Promise<void> {
     let position = 0;
     let seen = 0;
-    const deadline = performance.now() + 20_000;
+    const deadline = systemRuntime.monotonic() + 20_000;
     while (seen < howMany) {
-      if (performance.now() > deadline) throw new Error(`Only ${seen} of ${howMany} messages ever woke the run.`);
+      if (systemRuntime.monotonic() > deadline)
+        throw new Error(`Only ${seen} of ${howMany} messages ever woke the run.`);
       const { tasks } = await fixture.claim(worker, routesOf(run));
       if (tasks.length === 0) {
         await delay(1);
         continue;
       }
-      for (let parked = false; !parked && performance.now() < deadline; ) {
+      for (let parked = false; !parked && systemRuntime.monotonic() < deadline; ) {
         const rows = await fixture.inbox(run.id);
         const events = [...rows.map(({ data }) => event(data)), event("parked")];
         const drained = rows.map(({ id }) => id);
@@ -289,9 +291,9 @@ export function concurrencyTests(fixture: Fixture): void {
       let ended = 0;
       const workers = stores.map(async (store) => {
         const worker = await fixture.worker({}, store);
-        const deadline = performance.now() + 20_000;
+        const deadline = systemRuntime.monotonic() + 20_000;
         while (starting > 0 || ended < started.length) {
-          if (performance.now() > deadline) throw new Error(`Only ${ended} of ${started.length} runs ended.`);
+          if (systemRuntime.monotonic() > deadline) throw new Error(`Only ${ended} of ${started.length} runs ended.`);
           const { tasks } = await fixture.claim(worker, routes, { limit: 8 }, store);
           if (tasks.length === 0) {
             await delay(2);

@@ -1,4 +1,5 @@
 /** What the tests of one topic stand on: a database, an open store, and the moves that most tests begin with. */
+import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
   Claimed,
@@ -158,9 +159,9 @@ export class Fixture {
 
   /** Waits for what must become true, and fails when it does not. */
   async eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-    const deadline = performance.now() + patienceMs;
+    const deadline = systemRuntime.monotonic() + patienceMs;
     while (!(await holds())) {
-      if (performance.now() > deadline) throw new Error(`In ${patienceMs} ms it never came true that ${what}.`);
+      if (systemRuntime.monotonic() > deadline) throw new Error(`In ${patienceMs} ms it never came true that ${what}.`);
       await delay(10);
     }
   }

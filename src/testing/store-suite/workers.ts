@@ -1,4 +1,5 @@
 /** Workers: epochs, leases, and what becomes of the tasks of one that is gone. Leases run on real time. */
+import { systemRuntime } from "../../runtime/system.js";
 import type { Fence, Store, WorkerRecord } from "../../store/contract/store.js";
 import {
   batch,
@@ -42,7 +43,7 @@ export function workerTests(fixture: Fixture): void {
     expect(fence.workerId).toBe(info.id);
     const found = await record(fence);
     expect(found).toMatchObject({ ...info, epoch: fence.epoch, live: true, owned: 0 });
-    expect(Math.abs((found?.startedAt ?? 0) - Date.now())).toBeLessThan(600_000);
+    expect(Math.abs((found?.startedAt ?? 0) - systemRuntime.now())).toBeLessThan(600_000);
     expect(found?.beatAt).toBe(found?.startedAt);
   });
 

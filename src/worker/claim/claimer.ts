@@ -5,7 +5,7 @@
 
 import { nextLookIn } from "../../concurrency/poll-interval.js";
 import type { Logger } from "../../define/context.js";
-import { maxTimerMs } from "../../runtime/runtime.js";
+import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
 import type { Route, Store } from "../../store/contract/store.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
 import type { Session } from "../session/session.js";
@@ -16,6 +16,7 @@ const fillAfterMs = 5;
 const afterTroubleMs = 200;
 
 export interface ClaimingOptions {
+  readonly runtime: Runtime;
   readonly workerName: string;
   readonly store: Store;
   readonly log: Logger;
@@ -31,12 +32,13 @@ export interface ClaimingOptions {
 
 export class Claiming {
   readonly #options: ClaimingOptions;
+  readonly #runtime: Runtime;
   #running = false;
   /** When there last was something to do; our own monotonic clock. */
   #busyAt = Number.NEGATIVE_INFINITY;
-  #pollTimer: NodeJS.Timeout | null = null;
-  #dueTimer: NodeJS.Timeout | null = null;
-  #fillTimer: NodeJS.Timeout | null = null;
+  #pollTimer: Timer | null = null;
+  #dueTimer: Timer | null = null;
+  #fillTimer: Timer | null = null;
   #underWay: Promise<void> | null = null;
   #again = false;
   /** When the earliest parked run that we know of becomes due. */
@@ -55,6 +57,7 @@ export class Claiming {
 
   constructor(options: ClaimingOptions) {
     this.#options = options;
+    this.#runtime = options.runtime;
   }
 
   start(): void {
@@ -66,7 +69,7 @@ export class Claiming {
   /** Comes back when no claim is under way any more. */
   async stop(): Promise<void> {
     this.#running = false;
-    for (const timer of [this.#pollTimer, this.#dueTimer, this.#fillTimer]) if (timer !== null) clearTimeout(timer);
+    for (const timer of [this.#pollTimer, this.#dueTimer, this.#fillTimer]) this.#runtime.clearTimeout(timer);
     await this.#underWay;
   }
 
@@ -153,7 +156,7 @@ export class Claiming {
     } catch (error) {
       warnOf(log, `Worker "${workerName}" could not claim runs.`, error);
       this.#uncertain = true;
-      if (!session.dead) setTimeout(() => this.soon(), afterTroubleMs).unref();
+      if (!session.dead) this.#runtime.setTimeout(() => this.soon(), afterTroubleMs).unref();
     } finally {
       this.#reserved -= limit;
     }
@@ -170,33 +173,32 @@ export class Claiming {
   /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
   #fillUp(): void {
     if (this.free >= this.#options.concurrency >> 1) return this.soon();
-    this.#fillTimer ??= setTimeout(() => {
+    this.#fillTimer ??= this.#runtime.setTimeout(() => {
       this.#fillTimer = null;
       this.soon();
     }, fillAfterMs);
   }
 
   #wakeAt(dueAt: number | null, now: number): void {
-    if (this.#dueTimer !== null) clearTimeout(this.#dueTimer);
+    this.#runtime.clearTimeout(this.#dueTimer);
     this.#dueTimer = null;
     this.#nextDueAt = dueAt;
     if (dueAt === null || !this.#running) return;
-    this.#dueTimer = setTimeout(
-      () => {
-        this.#nextDueAt = null;
-        this.soon();
-      },
-      Math.min(Math.max(0, dueAt - now) + 1, maxTimerMs),
-    );
-    this.#dueTimer.unref();
+    // A run that is due later than a timer can count is claimed for in vain, and the answer says again when it is due.
+    const inMs = Math.max(0, dueAt - now) + 1;
+    const onDue = () => {
+      this.#nextDueAt = null;
+      this.soon();
+    };
+    this.#dueTimer = this.#runtime.setTimeout(onDue, inMs).unref();
   }
 
   #schedulePoll(): void {
     const { store, pollMs } = this.#options;
-    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    this.#runtime.clearTimeout(this.#pollTimer);
     if (pollMs > maxTimerMs || !this.#running) return;
-    const delay = store.hearsOthers ? pollMs : nextLookIn(performance.now() - this.#busyAt, pollMs);
-    this.#pollTimer = setTimeout(() => {
+    const delay = store.hearsOthers ? pollMs : nextLookIn(this.#runtime.monotonic() - this.#busyAt, pollMs);
+    this.#pollTimer = this.#runtime.setTimeout(() => {
       this.soon();
       this.#schedulePoll();
     }, delay);
@@ -204,7 +206,7 @@ export class Claiming {
 
   /** There was something to do: more may come soon. */
   #noteBusy(): void {
-    const now = performance.now();
+    const now = this.#runtime.monotonic();
     const wasQuiet = now - this.#busyAt > 1_000;
     this.#busyAt = now;
     if (wasQuiet && !this.#options.store.hearsOthers) this.#schedulePoll();

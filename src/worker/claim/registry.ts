@@ -7,6 +7,7 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import { coordinator } from "../../define/dynamic/coordinator.js";
 import { isJob, type JobDefinition } from "../../define/dynamic/job.js";
 import { type AnyWorkflow, asDefinitions } from "../../define/resolve.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { heardOf } from "../../store/contract/live-workers.js";
 import type { Store } from "../../store/contract/store.js";
 import type { JobInfo, Registered } from "../turn/host.js";
@@ -101,11 +102,12 @@ export class Repertoire {
   }
 
   /** What is known of a job that this worker, or some other live one, has. */
-  async jobInfo(job: string, store: Store, registration: Registration): Promise<JobInfo> {
+  async jobInfo(job: string, store: Store, registration: Registration, runtime: Runtime): Promise<JobInfo> {
     const name = jobWorkflow(job);
     const own = this.#definitions.get(keyOf(name, ""));
     if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority, tags: own.tags };
-    const isThere = (await heardOf(store)).some(({ routes }) => routes.some(({ workflow }) => workflow === name));
+    const live = await heardOf(store, runtime);
+    const isThere = live.some(({ routes }) => routes.some(({ workflow }) => workflow === name));
     const known = isThere ? await registration(name) : null;
     return known === null ? null : { queue: known.queue, priority: known.priority, tags: known.tags };
   }

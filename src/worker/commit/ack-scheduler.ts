@@ -6,6 +6,8 @@
  * more is waiting to be flushed, that goes first. Otherwise all runs of a worker advance in step, and Node and the
  * database take turns instead of working at the same time.
  */
+import type { Runtime } from "../../runtime/runtime.js";
+
 interface Pending<T> {
   readonly receive: (receipt: T) => void;
   readonly receipt: T;
@@ -18,10 +20,15 @@ const largest = 128;
 const patienceMs = 4;
 
 export class Receipts {
+  readonly #runtime: Runtime;
   #pending: Pending<any>[] = [];
   #handingOut = false;
   /** When the first receipts of this turn of the event loop were handed out. */
   #turnBegan: number | null = null;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
   add<T>(receive: (receipt: T) => void, receipt: T): void {
     this.#pending.push({ receive, receipt });
@@ -31,16 +38,16 @@ export class Receipts {
   handOut(flushWaits: boolean): void {
     if (this.#handingOut || this.#pending.length === 0) return;
     this.#handingOut = true;
-    if (flushWaits || this.#loopStandsStill()) setImmediate(this.#next);
+    if (flushWaits || this.#loopStandsStill()) this.#runtime.setImmediate(this.#next);
     else this.#next();
   }
 
   /** All runs are made to wait together, so that they go on sharing their commits. */
   #loopStandsStill(): boolean {
-    const now = performance.now();
+    const now = this.#runtime.monotonic();
     if (this.#turnBegan !== null) return now - this.#turnBegan > patienceMs;
     this.#turnBegan = now;
-    setImmediate(() => {
+    this.#runtime.setImmediate(() => {
       this.#turnBegan = null;
     });
     return false;
@@ -50,7 +57,7 @@ export class Receipts {
     const half = Math.ceil(this.#pending.length / 2);
     const batch = this.#pending.splice(0, Math.min(Math.max(half, smallest), largest));
     for (const { receive, receipt } of batch) receive(receipt);
-    if (this.#pending.length > 0) setImmediate(this.#next);
+    if (this.#pending.length > 0) this.#runtime.setImmediate(this.#next);
     else this.#handingOut = false;
   };
 }

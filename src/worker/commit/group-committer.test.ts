@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../core/errors/errors.js";
+import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, CommitResult, Store, StoredEvent } from "../../store/contract/store.js";
 import { event, newRun, transition } from "../../testing/store-suite/builders.js";
 import { Committer } from "./group-committer.js";
@@ -30,6 +31,7 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
     log: async (runId: string, { after }: { after: number }) => (written.get(runId) ?? []).slice(after),
   } as unknown as Store;
   const committer = new Committer({
+    runtime: systemRuntime,
     store,
     fence,
     onFenced: () => {

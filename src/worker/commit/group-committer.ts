@@ -11,6 +11,7 @@ import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { FencedError } from "../../core/errors/errors.js";
 import { isKeyed } from "../../core/naming/start-key.js";
 import { gatherMail } from "../../core/run/message.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 import { Receipts } from "./ack-scheduler.js";
@@ -67,6 +68,7 @@ const maxBytes = 4 * 1024 * 1024;
 const mostKeyedCommits = 2;
 
 export interface CommitterOptions {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly fence: Fence;
   /** Called once, when the store says that this fence is gone. */
@@ -77,10 +79,11 @@ export interface CommitterOptions {
 }
 
 export class Committer {
+  readonly runtime: Runtime;
   readonly #store: Store;
   readonly #fence: Fence;
   readonly #options: CommitterOptions;
-  readonly #receipts = new Receipts();
+  readonly #receipts: Receipts;
   #queue = new Map<string, Entry>();
   #starts: Start[] = [];
   /** Apart from everything else, for they may have to wait. */
@@ -95,6 +98,8 @@ export class Committer {
 
   constructor(options: CommitterOptions) {
     this.#options = options;
+    this.runtime = options.runtime;
+    this.#receipts = new Receipts(options.runtime);
     this.#store = options.store;
     this.#fence = options.fence;
     const write = (starts: readonly Start[]) => inCleanContext(() => this.#write([], starts));
@@ -204,7 +209,7 @@ export class Committer {
   }
 
   async #write(entries: Entry[], starts: readonly Start[]): Promise<void> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(this.runtime);
     let uncertain = false;
     while (entries.length > 0 || starts.length > 0) {
       const batch = this.#batch(entries, starts);

@@ -53,7 +53,7 @@ export class Journal {
   #closed = false;
   /** The store's time as we last heard it, and our own monotonic clock then. */
   #heardAt: number;
-  #heardMono = performance.now();
+  #heardMono: number;
 
   /** @param at the store's time when the run was taken */
   constructor(owner: JournalOwner, committer: Committer, at: number) {
@@ -61,6 +61,7 @@ export class Journal {
     this.#committer = committer;
     this.#nextSeq = owner.state.seq + 1;
     this.#heardAt = at;
+    this.#heardMono = committer.runtime.monotonic();
   }
 
   /** The run was let go of, or is about to be: nothing more is written. */
@@ -84,7 +85,7 @@ export class Journal {
 
   /** The store's time, as well as it is known here without asking. */
   storeNow(): number {
-    return this.#heardAt + Math.floor(performance.now() - this.#heardMono);
+    return this.#heardAt + Math.floor(this.#committer.runtime.monotonic() - this.#heardMono);
   }
 
   /** Commits the outbox and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
@@ -187,7 +188,7 @@ export class Journal {
     if (this.#waiting === null) return;
     const waiting = this.#waiting;
     this.#waiting = null;
-    setImmediate(() => {
+    this.#committer.runtime.setImmediate(() => {
       for (const goOn of waiting) goOn();
     });
   }
@@ -199,7 +200,7 @@ export class Journal {
 
   #heard(at: number): void {
     this.#heardAt = at;
-    this.#heardMono = performance.now();
+    this.#heardMono = this.#committer.runtime.monotonic();
   }
 
   #absorb(events: readonly NewEvent[], after: number, at: number): void {

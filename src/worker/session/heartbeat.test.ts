@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
 import type { Store } from "../../store/contract/store.js";
-import { Lease } from "./heartbeat.js";
+import { Lease, type LeaseEvents } from "./heartbeat.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const upkeep = { pausedQueues: async () => [] };
@@ -9,11 +10,13 @@ test("a look that is asked for while one is under way follows it: that one may h
   const answers: ((mailed: readonly string[]) => void)[] = [];
   const mailed = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
   const heard: string[] = [];
-  const lease = new Lease({ mailed, upkeep } as unknown as Store, { workerId: "w", epoch: 1 }, 3_600_000, silent, {
+  const store = { mailed, upkeep } as unknown as Store;
+  const events: LeaseEvents = {
     onLost: () => {},
     onMail: (runIds) => heard.push(...runIds),
     onPausedQueues: () => {},
-  });
+  };
+  const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
   onTestFinished(() => lease.stop());
   const first = lease.lookNow();
   // Mail has come since the first one looked.
@@ -38,7 +41,7 @@ test("none that is asked for is lost, at whatever moment of the one before, and 
     const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
     // A beat would be a TypeError here.
     const store = { mailed, upkeep } as unknown as Store;
-    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events);
+    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
     void lease.lookNow();
     for (let moment = 0; moment < moments; moment += 1) await undefined;
     void lease.lookNow();
@@ -72,7 +75,14 @@ function toldOfDead(dead: readonly { readonly id: string }[], workers: () => Pro
     const beat = async () => ({ alive: true, mail: [], reaped, pausedQueues: [] });
     const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
     const store = { beat, workers } as unknown as Store;
-    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 30, { ...silent, warn: resolve }, events);
+    const lease = new Lease(
+      store,
+      { workerId: "w", epoch: 1 },
+      30,
+      { ...silent, warn: resolve },
+      events,
+      systemRuntime,
+    );
     onTestFinished(() => lease.stop());
   });
 }

@@ -1,6 +1,6 @@
 /** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
 import type { Logger } from "../../define/context.js";
-import { monotonicMs } from "../../runtime/monotonic.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Fence, Store } from "../../store/contract/store.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
 
@@ -9,7 +9,7 @@ const fewWorkers = 3;
 export interface LeaseEvents {
   /** The store says that this epoch is over. */
   readonly onLost: () => void;
-  /** It was renewed, at this time or later (by `monotonicMs`). */
+  /** It was renewed, at this time or later (by `threadClock`). */
   readonly onRenewed?: (at: number) => void;
   readonly onMail: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
@@ -20,19 +20,21 @@ export class Lease {
   readonly #fence: Fence;
   readonly #log: Logger;
   readonly #events: LeaseEvents;
-  readonly #timer: NodeJS.Timeout;
+  readonly #runtime: Runtime;
+  readonly #timer: Timer;
   #beating = false;
   #looking: Promise<void> | null = null;
   #again = false;
   #stopped = false;
 
-  constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents) {
+  constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents, runtime: Runtime) {
     this.#store = store;
     this.#fence = fence;
     this.#log = log;
     this.#events = events;
+    this.#runtime = runtime;
     // Three beats to a lease: one may be lost, and one late.
-    this.#timer = setInterval(() => void this.#beat(), Math.max(10, leaseMs / 3)).unref();
+    this.#timer = runtime.setInterval(() => void this.#beat(), Math.max(10, leaseMs / 3)).unref();
   }
 
   /**
@@ -73,7 +75,7 @@ export class Lease {
     if (this.#beating) return;
     this.#beating = true;
     try {
-      const sentAt = monotonicMs();
+      const sentAt = this.#runtime.threadClock();
       const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
       if (this.#stopped) return;
       if (!alive) return this.#events.onLost();
@@ -104,6 +106,6 @@ export class Lease {
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#timer);
+    this.#runtime.clearInterval(this.#timer);
   }
 }

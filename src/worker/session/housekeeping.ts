@@ -5,14 +5,14 @@
  */
 
 import type { Logger } from "../../define/context.js";
-import { maxTimerMs } from "../../runtime/runtime.js";
+import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
 import type { Store } from "../../store/contract/store.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
-
 import { StuckRuns } from "./stuck-runs.js";
 import { jobPatienceMs, VanishedJobs } from "./vanished-jobs.js";
 
 export interface HousekeepingOptions {
+  readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   /** Deletes what is older than the retention, until it is done or told to stop; null: nothing is ever deleted. */
@@ -29,13 +29,14 @@ export class Housekeeping {
   readonly #stuck: StuckRuns;
   readonly vanished: VanishedJobs;
   readonly #stop = new AbortController();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #timers = new Map<string, Timer>();
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
-    this.vanished = new VanishedJobs(options.store);
-    this.#stuck = new StuckRuns(options.store, options.log, this.vanished);
+    const { store, log, runtime } = options;
+    this.vanished = new VanishedJobs(store, runtime);
+    this.#stuck = new StuckRuns(store, log, runtime, this.vanished);
   }
 
   start(): void {
@@ -48,13 +49,13 @@ export class Housekeeping {
   /** Lets go of what is under way at its next batch. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const timer of this.#timers.values()) this.#options.runtime.clearTimeout(timer);
     await Promise.all(this.#underWay);
   }
 
   async clean(): Promise<void> {
-    const { store, log, prune } = this.#options;
-    const forgotten = await store.upkeep.forgetWorkers({ silentSince: Date.now() - forgetAfterMs });
+    const { runtime, store, log, prune } = this.#options;
+    const forgotten = await store.upkeep.forgetWorkers({ silentSince: runtime.now() - forgetAfterMs });
     if (forgotten.length > 0) log.debug(`Forgot ${forgotten.length} worker(s) that died more than a day ago.`);
     const { runs } = (await prune?.(this.#stop.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
@@ -62,9 +63,10 @@ export class Housekeeping {
 
   /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
   #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+    const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;
     const after = (delayMs: number) => {
-      const timer = setTimeout(() => {
+      const timer = runtime.setTimeout(() => {
         const done = this.#attempt(what, work).finally(() => {
           this.#underWay.delete(done);
           if (!this.#stop.signal.aborted) after(everyMs);
@@ -73,7 +75,7 @@ export class Housekeeping {
       }, delayMs);
       this.#timers.set(what, timer.unref());
     };
-    after((everyMs / 20) * (1 + Math.random()));
+    after((everyMs / 20) * (1 + runtime.random()));
   }
 
   async #attempt(what: string, work: () => Promise<void>): Promise<void> {

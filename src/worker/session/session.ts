@@ -69,9 +69,10 @@ export class Session {
   #stopping = false;
 
   constructor(options: SessionOptions) {
-    const { store, log, workerName, fence } = options;
+    const { runtime, store, log, workerName, fence } = options;
     this.#options = options;
     this.committer = new Committer({
+      runtime,
       store,
       fence,
       onFenced: () => options.onLost(this),
@@ -79,7 +80,7 @@ export class Session {
       onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
-      runtime: options.runtime,
+      runtime,
       workerName,
       store,
       log,
@@ -203,7 +204,7 @@ export class Session {
 
   /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
   #insist<T>(read: () => Promise<T>): Promise<T> {
-    return insist(read, () => this.#dead || this.#stopping);
+    return insist(read, () => this.#dead || this.#stopping, this.#options.runtime);
   }
 
   #begin(opening: Opening): void | Promise<void> {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
 import { SilentCode } from "./silent-code.js";
 
 const turn = (isSilent: boolean, seq = 1) =>
@@ -8,7 +9,7 @@ function watching(...turns: object[]) {
   const warnings: string[] = [];
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: (text: unknown) => void warnings.push(String(text)), error: quiet };
-  return { warnings, silent: new SilentCode(log, () => turns as never) };
+  return { warnings, silent: new SilentCode(log, () => turns as never, systemRuntime) };
 }
 
 test("code that is silent at two looks in a row is told of once", () => {

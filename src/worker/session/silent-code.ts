@@ -3,7 +3,9 @@
  * awaits something of its own, or a schema that does not answer. Such a run is owned for as long as its worker lives, so
  * that only a warning can tell it from one that is about to go on.
  */
+
 import type { Logger } from "../../define/context.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /** A turn whose code may have come to a standstill. */
 interface Looked {
@@ -21,19 +23,21 @@ export class SilentCode {
   /** Those that were silent at the last look, and how long their logs were then. */
   #before = new Map<Looked, number>();
   readonly #told = new WeakSet<Looked>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #runtime: Runtime;
+  #timer: Timer | null = null;
 
-  constructor(log: Logger, turns: () => Iterable<Looked>) {
+  constructor(log: Logger, turns: () => Iterable<Looked>, runtime: Runtime) {
     this.#log = log;
     this.#turns = turns;
+    this.#runtime = runtime;
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), lookEveryMs).unref();
+    this.#timer = this.#runtime.setInterval(() => this.look(), lookEveryMs).unref();
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#runtime.clearInterval(this.#timer);
   }
 
   look(): void {

@@ -1,4 +1,5 @@
 /** Records the start of steps that take long, so that people can see what is running. Quick steps save that row. */
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 
 const slowMs = 100;
@@ -16,12 +17,14 @@ class ExecutingSet extends Set<RunningAttempt> {
 
 export class SlowSteps {
   readonly executing = new ExecutingSet();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #runtime: Runtime;
+  #timer: Timer | null = null;
 
-  constructor() {
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
     this.executing.onAdd = () => {
       if (this.#timer !== null) return;
-      this.#timer = setInterval(() => this.#look(), lookEveryMs);
+      this.#timer = runtime.setInterval(() => this.#look(), lookEveryMs);
       this.#timer.unref();
     };
   }
@@ -34,7 +37,7 @@ export class SlowSteps {
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#runtime.clearInterval(this.#timer);
     this.#timer = null;
   }
 }

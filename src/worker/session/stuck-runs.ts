@@ -1,6 +1,8 @@
 /** Finds runs that nobody will move by itself, and says so once: until it is better, and worse again. */
+
 import { graphRoute, jobOf } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { heardOf, isHeardOf } from "../../store/contract/live-workers.js";
 import type { Backlog, Store, WorkerRecord } from "../../store/contract/store.js";
 import { VanishedJobs } from "./vanished-jobs.js";
@@ -11,12 +13,14 @@ const patienceMs = 10 * 60_000;
 export class StuckRuns {
   readonly #store: Store;
   readonly #log: Logger;
+  readonly #runtime: Runtime;
   readonly #vanished: VanishedJobs;
   #told: ReadonlySet<string> = new Set();
 
-  constructor(store: Store, log: Logger, vanished = new VanishedJobs(store)) {
+  constructor(store: Store, log: Logger, runtime: Runtime, vanished = new VanishedJobs(store, runtime)) {
     this.#store = store;
     this.#log = log;
+    this.#runtime = runtime;
     this.#vanished = vanished;
   }
 
@@ -32,7 +36,7 @@ export class StuckRuns {
     const [backlog, now] = await Promise.all([upkeep.backlog(), this.#store.now()]);
     const late = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > patienceMs);
     if (late.length === 0) return [];
-    const routes = (await heardOf(this.#store)).flatMap((worker) => worker.routes);
+    const routes = (await heardOf(this.#store, this.#runtime)).flatMap((worker) => worker.routes);
     const isServed = ({ route, version }: Backlog) =>
       routes.some((one) => one.workflow === route && one.version === version);
     const unserved = late.filter((one) => !isServed(one));
@@ -49,10 +53,10 @@ export class StuckRuns {
    * are such workers: it may mean to read all open tasks.
    */
   async #abandoned(): Promise<[about: string, text: string][]> {
-    const silent = await this.#store.upkeep.silentWorkers({ silentSince: Date.now() - patienceMs });
+    const silent = await this.#store.upkeep.silentWorkers({ silentSince: this.#runtime.now() - patienceMs });
     if (silent.length === 0) return [];
     const [workers, now] = await Promise.all([this.#store.workers(), this.#store.now()]);
-    const isGone = (worker: WorkerRecord) => worker.owned > 0 && !isHeardOf(worker, now);
+    const isGone = (worker: WorkerRecord) => worker.owned > 0 && !isHeardOf(worker, now, this.#runtime);
     return workers
       .filter(isGone)
       .map(({ id, name, owned, beatAt }) => [

@@ -6,6 +6,7 @@
 
 import { jobOf } from "../../core/naming/route.js";
 import { writeMail } from "../../core/run/message.js";
+import type { Runtime } from "../../runtime/runtime.js";
 import { isHeardOf } from "../../store/contract/live-workers.js";
 import type { Store, WorkerRoutes } from "../../store/contract/store.js";
 
@@ -17,15 +18,18 @@ const runsAtOnce = 200;
 
 export class VanishedJobs {
   readonly #store: Store;
+  readonly #runtime: Runtime;
 
-  constructor(store: Store) {
+  constructor(store: Store, runtime: Runtime) {
     this.#store = store;
+    this.#runtime = runtime;
   }
 
   /** @param patienceMs how long a job has to be gone */
   async look(patienceMs = jobPatienceMs): Promise<void> {
     const [workers, now] = await Promise.all([this.#store.upkeep.workerRoutes(), this.#store.now()]);
-    await this.tell(routesGone(workers, now, patienceMs));
+    const isLive = (worker: WorkerRoutes) => isHeardOf(worker, now, this.#runtime);
+    await this.tell(routesGone(workers, isLive, now, patienceMs));
   }
 
   /** The owner of each run looks for itself whether the job is gone. */
@@ -40,14 +44,19 @@ export class VanishedJobs {
 }
 
 /** Jobs that dead workers had and no live one has. Dead workers are remembered for a day. */
-function routesGone(workers: readonly WorkerRoutes[], now: number, patienceMs: number): string[] {
+function routesGone(
+  workers: readonly WorkerRoutes[],
+  isLive: (worker: WorkerRoutes) => boolean,
+  now: number,
+  patienceMs: number,
+): string[] {
   const served = new Set<string>();
   const lastHeard = new Map<string, number>();
   for (const worker of workers) {
-    const isLive = isHeardOf(worker, now);
+    const live = isLive(worker);
     for (const { workflow } of worker.routes) {
       if (jobOf(workflow) === null) continue;
-      if (isLive) served.add(workflow);
+      if (live) served.add(workflow);
       lastHeard.set(workflow, Math.max(lastHeard.get(workflow) ?? 0, worker.beatAt));
     }
   }

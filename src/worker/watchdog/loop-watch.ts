@@ -14,7 +14,7 @@ export interface WatchedWorker {
   readonly name: string;
   readonly fence: Fence;
   readonly leaseMs: number;
-  /** When its lease was last renewed, by `monotonicMs`. */
+  /** When its lease was last renewed, by `threadClock`. */
   readonly renewedAt: number;
 }
 

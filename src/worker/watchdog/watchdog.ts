@@ -1,6 +1,8 @@
 /** The watchdog of this process: a thread that notices when the event loop stands still, one for all workers. */
+
 import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../../define/context.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { StoreOptions } from "../../store/contract/store.js";
 import { Frames } from "./frames.js";
 import type { WatchedWorker } from "./loop-watch.js";
@@ -32,7 +34,7 @@ export interface Watch {
   /** This run may be one that blocks: until `clear`, it is the one if nothing else is known. */
   suspect(runId: string): void;
   clear(): void;
-  /** Its lease was renewed at this time, by `monotonicMs`. */
+  /** Its lease was renewed at this time, by `threadClock`. */
   renewed(at: number): void;
   stop(): void;
 }
@@ -40,10 +42,10 @@ export interface Watch {
 /** One for each database that workers of this process have. */
 const watchdogs = new Map<string, Watchdog>();
 
-export function watchdogFor(address: StoreAddress, log: Logger): Watchdog {
+export function watchdogFor(address: StoreAddress, log: Logger, runtime: Runtime): Watchdog {
   const key = JSON.stringify([address.program.href, address.url, address.options]);
   let watchdog = watchdogs.get(key);
-  if (watchdog === undefined) watchdogs.set(key, (watchdog = new Watchdog(address, log)));
+  if (watchdog === undefined) watchdogs.set(key, (watchdog = new Watchdog(address, log, runtime)));
   return watchdog;
 }
 
@@ -56,9 +58,11 @@ class Watchdog {
   readonly #log: Logger;
   readonly #leases = new Map<number, number>();
   #thread: Thread | null = null;
-  #beating: NodeJS.Timeout | null = null;
+  readonly #runtime: Runtime;
+  #beating: Timer | null = null;
 
-  constructor(address: StoreAddress, log: Logger) {
+  constructor(address: StoreAddress, log: Logger, runtime: Runtime) {
+    this.#runtime = runtime;
     this.#address = address;
     this.#log = log;
   }
@@ -83,11 +87,11 @@ class Watchdog {
   }
 
   #keepBeating(): void {
-    if (this.#beating !== null) clearInterval(this.#beating);
+    this.#runtime.clearInterval(this.#beating);
     this.#beating = null;
     if (this.#leases.size === 0) return;
     const everyMs = Math.max(10, Math.min(...this.#leases.values()) / 30);
-    this.#beating = setInterval(() => frames.beat(), everyMs).unref();
+    this.#beating = this.#runtime.setInterval(() => frames.beat(), everyMs).unref();
   }
 
   #tell(message: WatchdogMessage): void {

@@ -42,7 +42,7 @@ export class ScanBounds {
   readonly #now: () => number;
 
   /** @param now a monotonic clock in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number) {
     this.#now = now;
   }
 

@@ -1,5 +1,6 @@
 /** The claim: takes due tasks, with all that is needed to run them, in one statement. */
 
+import type { Runtime } from "../../../runtime/runtime.js";
 import type { Claimed, ClaimRequest, ClaimResult, Route, RunRecord } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import { decodeTags, taskState } from "../../sql/records.js";
@@ -19,18 +20,20 @@ export class Claimer {
   readonly #bounds: ScanBounds;
   readonly #fullText: string;
   readonly #boundedText: string;
+  readonly #runtime: Runtime;
 
-  constructor(tables: Tables, clock: SqlClock, bounds: ScanBounds) {
+  constructor(tables: Tables, clock: SqlClock, bounds: ScanBounds, runtime: Runtime) {
     this.#tables = tables;
     this.#clock = clock;
     this.#bounds = bounds;
+    this.#runtime = runtime;
     this.#fullText = claimText(tables, clock, false);
     this.#boundedText = claimText(tables, clock, true);
   }
 
   async claim(run: Run, request: ClaimRequest): Promise<ClaimResult> {
     const bounds = this.#bounds.of(request.routes);
-    const began = performance.now();
+    const began = this.#runtime.monotonic();
     const rows = await run(bounds === null ? this.#full(request) : this.#bounded(request, bounds));
     const [first] = rows;
     if (first === undefined) return { kind: "fenced" };
@@ -40,7 +43,7 @@ export class Claimer {
     const nextDueAt = first.next_due_at === null ? null : Number(first.next_due_at);
     const tasks = found.map((row) => decodeClaimed(row, request.routes));
     if (bounds === null) {
-      const tookMs = performance.now() - began;
+      const tookMs = this.#runtime.monotonic() - began;
       // A virtual clock cannot say when to come back.
       if (this.#clock.isVirtual) return { kind: "claimed", at, tasks, nextDueAt };
       this.#bounds.learn(request.routes, {

@@ -2,9 +2,11 @@
  * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
  * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
  */
+
 import { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../../core/errors/errors.js";
+import type { Runtime } from "../../../runtime/runtime.js";
+import { sleep } from "../../../runtime/wait.js";
 import type { StoreOptions } from "../../contract/store.js";
 import { Reach } from "../../shared/reachability.js";
 import { StatementDeadline } from "../../shared/statement-deadline.js";
@@ -55,6 +57,7 @@ export const sessionSettings = [
 const transactionSettings = ["statement_timeout = 0", "idle_in_transaction_session_timeout = '60s'"];
 
 export interface DatabaseOptions {
+  readonly runtime: Runtime;
   readonly pg: PgModule;
   readonly url: string;
   readonly onTrouble: OnTrouble;
@@ -68,11 +71,12 @@ export class Database {
   readonly #pool: PgPool;
   readonly #transactions: PgPool;
   readonly #onTrouble: OnTrouble;
+  readonly #runtime: Runtime;
   readonly reach: Reach;
-  readonly deadline = new StatementDeadline();
+  readonly deadline: StatementDeadline;
   readonly #sessions: Sessions;
   readonly #pooling: Pooling;
-  readonly #sameServer = new SameServer();
+  readonly #sameServer: SameServer;
   #history: History | null = null;
   #whenPooled: (() => void) | null = null;
   /** When a connection was last found to be silent, and when each was opened. */
@@ -83,7 +87,10 @@ export class Database {
   #closed = false;
   #isCutOff = false;
 
-  constructor({ pg, url, onTrouble, pooled, onPooler, pool }: DatabaseOptions) {
+  constructor({ runtime, pg, url, onTrouble, pooled, onPooler, pool }: DatabaseOptions) {
+    this.#runtime = runtime;
+    this.deadline = new StatementDeadline(runtime);
+    this.#sameServer = new SameServer(runtime);
     this.#onTrouble = onTrouble;
     this.reach = new Reach((what) => {
       if (!this.#closed) onTrouble(what);
@@ -94,7 +101,7 @@ export class Database {
       return { ...this.connectionConfig(url), connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
     };
     const openRescue = () => new pg.Client(rescueConfig());
-    this.#sessions = new Sessions(openRescue, () => this.deadline.ms);
+    this.#sessions = new Sessions(openRescue, () => this.deadline.ms, runtime);
     this.#pooling = new Pooling(
       pooled,
       () => sharesSessions(openRescue),
@@ -115,7 +122,7 @@ export class Database {
       max,
       idleTimeoutMillis: 60_000,
       onConnect: async (client: PgClient) => {
-        this.#openedAt.set(client, performance.now());
+        this.#openedAt.set(client, this.#runtime.monotonic());
         await this.#setUp(client, settings);
         await this.#askForTheLast(client);
       },
@@ -273,7 +280,7 @@ export class Database {
         client.release(true);
         if (isConnectionLost(error)) this.reach.lost(error);
         if (attempt === attempts || !isConnectionLost(error)) throw toStoreError(error);
-        await backOff(attempt);
+        await backOff(attempt, this.#runtime);
       }
     }
   }
@@ -301,7 +308,7 @@ export class Database {
     return this.deadline.within(client.query(this.isPooled ? this.#unbound(client, query) : query), {
       isAtWork: () => this.#sessions.isAtWork(client),
       cut: () => {
-        this.#silentAt = performance.now();
+        this.#silentAt = this.#runtime.monotonic();
         drop(client);
       },
     });
@@ -372,7 +379,7 @@ export class Database {
         if (!again || attempt === attempts || this.#isCutOff) throw asThrown(error);
         if (!lost && !isPoolers) this.#onTrouble("A statement is tried again.", error);
       }
-      await backOff(attempt);
+      await backOff(attempt, this.#runtime);
     }
   }
 
@@ -407,7 +414,7 @@ export class Database {
         this.reach.lost(error);
         if (attempt >= 4) throw thrown;
       }
-      await backOff(attempt + 3);
+      await backOff(attempt + 3, this.#runtime);
     }
   }
 }
@@ -443,6 +450,6 @@ const asThrown = (error: unknown): unknown =>
   (error as { code?: string } | null)?.code === "23505" ? error : toStoreError(error);
 
 /** 5 ms, 10, 20 … and as much again by chance, so that those who collided do not meet again. */
-async function backOff(attempt: number): Promise<void> {
-  await sleep(Math.min(5 * 2 ** attempt, 1_000) * (0.5 + Math.random()));
+async function backOff(attempt: number, runtime: Runtime): Promise<void> {
+  await sleep(runtime, Math.min(5 * 2 ** attempt, 1_000) * (0.5 + runtime.random()));
 }

@@ -3,6 +3,7 @@
  * then, and comes back by itself. After every connect something may have been missed, so its first hint is "anything".
  */
 
+import type { Runtime, Timer } from "../../../runtime/runtime.js";
 import type { Hint } from "../../contract/store.js";
 import type { Reach } from "../../shared/reachability.js";
 import type { StatementDeadline } from "../../shared/statement-deadline.js";
@@ -14,6 +15,7 @@ import { decodeHints } from "./notifier.js";
 const longestPauseMs = 5_000;
 
 export interface ListenerOptions {
+  readonly runtime: Runtime;
   readonly pg: PgModule;
   readonly connection: Record<string, unknown>;
   readonly channel: string;
@@ -27,8 +29,9 @@ export interface ListenerOptions {
 
 export class Listener {
   readonly #options: ListenerOptions;
+  readonly #runtime: Runtime;
   #client: PgLoneClient | null = null;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #failures = 0;
   #heardAt = 0;
   #closed = false;
@@ -36,16 +39,17 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#runtime = options.runtime;
     this.#opening = this.#open();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#runtime.clearTimeout(this.#timer);
     await this.#opening;
     const client = this.#client;
     this.#client = null;
-    if (client !== null) await endQuickly(client);
+    if (client !== null) await endQuickly(client, this.#runtime);
   }
 
   async #open(): Promise<void> {
@@ -55,7 +59,7 @@ export class Listener {
     client.on("error", (error) => this.#lost(client, error));
     client.on("end", () => this.#lost(client, new Error("The listening connection was closed.")));
     client.on("notification", ({ payload }) => {
-      this.#heardAt = performance.now();
+      this.#heardAt = this.#runtime.monotonic();
       emit(decodeHints(payload ?? "", this.#options.self));
     });
     this.#client = client;
@@ -77,14 +81,15 @@ export class Listener {
 
   /** Asked only when nothing was heard for as long as a statement may take: the connection may swallow everything. */
   #pingLater(client: PgLoneClient): void {
-    const quietMs = performance.now() - this.#heardAt;
-    this.#timer = setTimeout(() => void this.#ping(client), Math.max(0, this.#options.deadline.ms - quietMs));
+    const quietMs = this.#runtime.monotonic() - this.#heardAt;
+    const restMs = Math.max(0, this.#options.deadline.ms - quietMs);
+    this.#timer = this.#runtime.setTimeout(() => void this.#ping(client), restMs);
     this.#timer.unref();
   }
 
   async #ping(client: PgLoneClient): Promise<void> {
     try {
-      if (performance.now() - this.#heardAt >= this.#options.deadline.ms) await this.#ask(client, "SELECT 1");
+      if (this.#runtime.monotonic() - this.#heardAt >= this.#options.deadline.ms) await this.#ask(client, "SELECT 1");
       if (this.#client === client && !this.#closed) this.#pingLater(client);
     } catch (error) {
       this.#lost(client, error);
@@ -96,21 +101,21 @@ export class Listener {
       isAtWork: async () => false,
       cut: (error) => this.#lost(client, error),
     });
-    this.#heardAt = performance.now();
+    this.#heardAt = this.#runtime.monotonic();
   }
 
   /** Called once per connection that was lost, however many signs of it there are. */
   #lost(client: PgLoneClient, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = null;
-    clearTimeout(this.#timer);
+    this.#runtime.clearTimeout(this.#timer);
     client.connection?.stream?.destroy();
     if (this.#closed) return;
     if (isConnectionLost(error) || !isAnswer(error)) this.#options.reach.lost(error);
     else this.#options.onTrouble("The listening connection was lost; it will be opened again.", error);
-    const pauseMs = Math.min(50 * 2 ** this.#failures, longestPauseMs) * (0.5 + Math.random());
+    const pauseMs = Math.min(50 * 2 ** this.#failures, longestPauseMs) * (0.5 + this.#runtime.random());
     this.#failures += 1;
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#runtime.setTimeout(() => {
       this.#opening = this.#open();
     }, pauseMs);
     this.#timer.unref();
@@ -118,10 +123,10 @@ export class Listener {
 }
 
 /** A server that does not answer must not keep `close` waiting. */
-async function endQuickly(client: PgLoneClient): Promise<void> {
-  const impatience = setTimeout(() => client.connection?.stream?.destroy(), 2_000);
+async function endQuickly(client: PgLoneClient, runtime: Runtime): Promise<void> {
+  const impatience = runtime.setTimeout(() => client.connection?.stream?.destroy(), 2_000);
   await client.end().catch(() => {});
-  clearTimeout(impatience);
+  runtime.clearTimeout(impatience);
 }
 
 /** Whether it is the server that says so, and not its silence. */

@@ -2,7 +2,9 @@
  * Tells other processes what changed. NOTIFY takes a lock on the whole server until its transaction has committed, so it
  * never travels with a write: hints are gathered while one notification is under way, and the next carries them all.
  */
+
 import { createHash } from "node:crypto";
+import type { Runtime, Timer } from "../../../runtime/runtime.js";
 import type { Hint } from "../../contract/store.js";
 import type { Run } from "../commit/commit.js";
 
@@ -39,19 +41,27 @@ function isKnown(hint: Hint): boolean {
 
 export class Notifier {
   readonly #run: Run;
+  readonly #runtime: Runtime;
   readonly #channel: string;
   readonly #sender: string;
   readonly #onTrouble: (what: string, error: unknown) => void;
   #gathered = new Gathered();
   #sending: Promise<void> | null = null;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #later: NodeJS.Timeout | null = null;
+  #later: Timer | null = null;
 
-  constructor(run: Run, channel: string, sender: string, onTrouble: (what: string, error: unknown) => void) {
+  constructor(
+    run: Run,
+    channel: string,
+    sender: string,
+    onTrouble: (what: string, error: unknown) => void,
+    runtime: Runtime,
+  ) {
     this.#run = run;
     this.#channel = channel;
     this.#sender = sender;
     this.#onTrouble = onTrouble;
+    this.#runtime = runtime;
   }
 
   /** Returns at once. A hint that is lost does no harm: polling is the backstop. */
@@ -59,9 +69,9 @@ export class Notifier {
     if (hints.length === 0) return;
     this.#gathered.add(hints);
     if (this.#sending !== null) return;
-    const waitMs = hints.every(isCrowd) ? this.#sentAt + crowdEveryMs - performance.now() : 0;
+    const waitMs = hints.every(isCrowd) ? this.#sentAt + crowdEveryMs - this.#runtime.monotonic() : 0;
     if (waitMs <= 0) this.#sendNow();
-    else this.#later ??= setTimeout(() => this.#sendNow(), waitMs);
+    else this.#later ??= this.#runtime.setTimeout(() => this.#sendNow(), waitMs);
   }
 
   /** When everything told so far has been sent, or given up. */
@@ -71,7 +81,7 @@ export class Notifier {
   }
 
   #sendNow(): void {
-    if (this.#later !== null) clearTimeout(this.#later);
+    this.#runtime.clearTimeout(this.#later);
     this.#later = null;
     this.#sending ??= this.#send();
   }
@@ -80,7 +90,7 @@ export class Notifier {
     while (!this.#gathered.isEmpty) {
       const payload = encodeHints(this.#gathered.hints(), this.#sender);
       this.#gathered = new Gathered();
-      this.#sentAt = performance.now();
+      this.#sentAt = this.#runtime.monotonic();
       await this.#run({
         name: "pawl_notify",
         text: "SELECT pg_notify($1, $2)",

@@ -4,6 +4,7 @@
  * after it was given up here. So the writes of workers say which server they are meant for, and until when. What has no
  * effect for that reason looks like a lost fence, and is sent again once it is known that nothing is missing.
  */
+import type { Runtime } from "../../../runtime/runtime.js";
 import type { SqlRow } from "../../sql/dialect.js";
 
 /** Stands where a fence is checked. To a server that is reached directly it is a comment. */
@@ -20,6 +21,7 @@ export interface Aim {
 }
 
 export class SameServer {
+  readonly #runtime: Runtime;
   /** When it was started, as it says; null: no worker has registered yet. */
   #server: string | null = null;
   /** The server's clock, less our own monotonic one. */
@@ -27,23 +29,27 @@ export class SameServer {
   /** How often it turned out to be another, or its clock to be set. */
   #changes = 0;
 
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
   isSame(row: SqlRow | undefined): boolean {
     return this.#server === null || row?.server === this.#server;
   }
 
   /** What a statement that is sent now is meant for. */
   aim(): Aim {
-    return { sentAt: performance.now(), changes: this.#changes };
+    return { sentAt: this.#runtime.monotonic(), changes: this.#changes };
   }
 
   /** Whether a statement that was sent with this aim may have had no effect for that reason. */
   hasMissed({ sentAt, changes }: Aim, forMs: number): boolean {
-    return changes !== this.#changes || performance.now() - sentAt > forMs;
+    return changes !== this.#changes || this.#runtime.monotonic() - sentAt > forMs;
   }
 
   /** @param row the answer to `whichServer` */
   learn(row: SqlRow): void {
-    const offsetMs = Number(row.now) - performance.now();
+    const offsetMs = Number(row.now) - this.#runtime.monotonic();
     if (this.#server !== row.server || offsetMs - this.#offsetMs > clockToleranceMs) this.#changes += 1;
     this.#server = row.server as string;
     this.#offsetMs = offsetMs;
@@ -52,7 +58,7 @@ export class SameServer {
   /** @param forMs how long the answer is waited for */
   condition(forMs: number): string {
     if (this.#server === null) return "";
-    const until = (performance.now() + this.#offsetMs + forMs) / 1000;
+    const until = (this.#runtime.monotonic() + this.#offsetMs + forMs) / 1000;
     return `AND ${startOf} = '${this.#server}' AND statement_timestamp() < to_timestamp(${until.toFixed(3)})`;
   }
 }

@@ -7,9 +7,11 @@
  * which the session that is at work on it can be found, and a transaction is known by its session and its beginning. A
  * session that is neither is at work for another client, and is left alone.
  */
-import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { StoreError } from "../../../core/errors/errors.js";
+import { randomHex } from "../../../runtime/random-hex.js";
+import type { Runtime } from "../../../runtime/runtime.js";
+import { sleep } from "../../../runtime/wait.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import type { PgClient, PgLoneClient, PgQuery } from "./driver.js";
 import { toStoreError } from "./errors.js";
@@ -29,6 +31,7 @@ const pauseMs = 20;
 export class Sessions {
   readonly #open: () => PgLoneClient;
   readonly #patienceMs: () => number;
+  readonly #runtime: Runtime;
   readonly #known = new WeakMap<PgClient, Session>();
   readonly #marks = new WeakMap<PgClient, string>();
   readonly #doomed = new Set<Session>();
@@ -38,9 +41,10 @@ export class Sessions {
    * @param open makes a connection outside of the pools, which may be full of silent ones
    * @param patienceMs how long it may take
    */
-  constructor(open: () => PgLoneClient, patienceMs: () => number) {
+  constructor(open: () => PgLoneClient, patienceMs: () => number, runtime: Runtime) {
     this.#open = open;
     this.#patienceMs = patienceMs;
+    this.#runtime = runtime;
   }
 
   /** @param row the answer to `whoAmI` */
@@ -52,7 +56,7 @@ export class Sessions {
   /** What statements that this connection sends through a pooler begin with. */
   markOf(client: PgClient): string {
     let mark = this.#marks.get(client);
-    if (mark === undefined) this.#marks.set(client, (mark = `/* pawl ${randomBytes(8).toString("hex")} */ `));
+    if (mark === undefined) this.#marks.set(client, (mark = `/* pawl ${randomHex(this.#runtime, 8)} */ `));
     return mark;
   }
 
@@ -98,15 +102,15 @@ export class Sessions {
 
   async #clear(): Promise<void> {
     const doomed = [...this.#doomed];
-    const giveUpAt = performance.now() + this.#patienceMs();
+    const giveUpAt = this.#runtime.monotonic() + this.#patienceMs();
     const end = this.#ask(async (query) => {
       for (;;) {
         const rows = await query({ text: `SELECT pg_terminate_backend(a.pid) AS told ${those(anyOf(doomed))}` });
         if (rows.length === 0) break;
-        if (performance.now() > giveUpAt) {
+        if (this.#runtime.monotonic() > giveUpAt) {
           throw new StoreError("PostgreSQL: the session of a lost connection does not end.", { transient: true });
         }
-        await sleep(pauseMs);
+        await sleep(this.#runtime, pauseMs);
       }
     });
     await end.catch((error: unknown) => {
