@@ -1,17 +1,8 @@
 import type { Runtime } from "../runtime/runtime.js";
-import { systemRuntime } from "../runtime/system.js";
 import { Backoff } from "./backoff.js";
 
-/**
- * Reads until the database answers. What the log has decided must not fail because the database was away for a moment.
- *
- * @param runtime optional only until every caller in `worker/` hands in the runtime of its host
- */
-export async function insist<T>(
-  read: () => Promise<T>,
-  isPointless: () => boolean = () => false,
-  runtime: Runtime = systemRuntime,
-): Promise<T> {
+/** Reads until the database answers. What the log has decided must not fail because the database was away for a moment. */
+export async function insist<T>(runtime: Runtime, read: () => Promise<T>, isPointless: () => boolean): Promise<T> {
   const backoff = new Backoff(runtime);
   for (;;) {
     try {

@@ -90,7 +90,7 @@ export interface WorkflowDefinition<Input = any, Output = any> {
   /** null: its steps are not declared, but found out as its code runs. */
   readonly declared: Declared | null;
   /** Of a job: in how many milliseconds its node is tried again after this error; null: it has failed for good. */
-  readonly retryOfNode: ((error: unknown, input: any, random?: number) => number | null) | null;
+  readonly retryOfNode: ((error: unknown, input: any, random: number) => number | null) | null;
   readonly handler: Handler<any, Output>;
   /** Carries the type only. */
   readonly __input?: (input: Input) => void;

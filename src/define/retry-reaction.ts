@@ -10,15 +10,14 @@ import {
   TransientError,
 } from "../core/errors/errors.js";
 import { nextDelay, type RetryPolicy, shouldRetry } from "../core/naming/retry-policy.js";
-import { systemRuntime } from "../runtime/system.js";
 import type { Reaction, StepHistory } from "./step-engine.js";
 
-/** @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime */
+/** @param random for the jitter: from 0 up to, but not including, 1 */
 export function byRetryPolicy(
   policy: RetryPolicy,
   error: unknown,
   { failures, setbacks }: StepHistory,
-  random: number = systemRuntime.random(),
+  random: number,
 ): Reaction {
   if (error instanceof PauseError) return { kind: "pause" };
   if (error instanceof PermanentError || isHopeless(error)) return { kind: "fail" };

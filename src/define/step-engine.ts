@@ -85,7 +85,7 @@ export interface DeclaredStep {
    *
    * @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime
    */
-  react(error: unknown, history: StepHistory, random?: number): Reaction;
+  react(error: unknown, history: StepHistory, random: number): Reaction;
 }
 
 export interface StepJob {

@@ -5,7 +5,6 @@ import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { promptAnswer } from "../../core/naming/prompt-answer.js";
 import { nextDelay, type RetryPolicy } from "../../core/naming/retry-policy.js";
-import { systemRuntime } from "../../runtime/system.js";
 import { isHopeless, isPassing } from "../retry-reaction.js";
 import type { Reaction } from "../step-engine.js";
 
@@ -96,14 +95,14 @@ const defaultMaxReattempts = 100;
 
 /**
  * @param levels the step's own, then its class's, then those of the parents
- * @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime
+ * @param random for the jitter: from 0 up to, but not including, 1
  */
 export function reactTo(
   error: unknown,
   levels: readonly PolicyLevel[],
   backoff: RetryPolicy,
   history: { readonly reattempts: number; readonly postponed: number },
-  random: number = systemRuntime.random(),
+  random: number,
 ): Reaction {
   const special = firstOf(levels, (level) => bestRule(error, partsOf(level)));
   if (special === undefined) {

@@ -86,7 +86,7 @@ export function job<Args = void, Output = void>(
   return Object.freeze({
     ...definition,
     job: name,
-    retryOfNode: (error: unknown, { failures }: JobInput, random?: number) => {
+    retryOfNode: (error: unknown, { failures }: JobInput, random: number) => {
       // Each attempt is a run of its own, and two events in the log of the graph: there has to be an end to it.
       if (failures + 1 >= mostAttempts) return null;
       const history = { failures, setbacks: failures, reattempts: failures, postponed: 0 };

@@ -3,7 +3,6 @@
  * are; a child that did not goes on where it ended. Both only with the same input: with another, it is another child.
  */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { childRunId } from "../../core/naming/ids.js";
 import type { Adopted, Place } from "../../core/run/event.js";
 import { successorNode } from "../../core/run/lineage.js";
@@ -11,6 +10,7 @@ import { indexes, rangesOf } from "../../core/run/ranges.js";
 import type { MapOp } from "../../core/run/state.js";
 import type { NewRun, RunRecord } from "../../store/contract/store.js";
 import type { RunAtHand, RunWriting } from "../turn/ports.js";
+import { readForTurn } from "../turn/read.js";
 
 type ParentTurn = RunAtHand & RunWriting;
 
@@ -80,10 +80,7 @@ const idsOf = (places: readonly Place[], index: number): string[] =>
   places.map(({ run, node }) => childRunId(run, node, index));
 
 async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
-  const rows = await insist(
-    () => turn.host.store.runsById(ids),
-    () => turn.over,
-  );
+  const rows = await readForTurn(turn, () => turn.host.store.runsById(ids));
   return new Map(rows.map((row) => [row.id, row]));
 }
 

@@ -1,6 +1,5 @@
 /** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { decode, encode } from "../../core/encoding/codec.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
@@ -31,6 +30,7 @@ import type { RunRecord } from "../../store/contract/store.js";
 import type { Scope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
 import type { Calling, Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
+import { readForTurn } from "../turn/read.js";
 import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
 
 type AnsweringTurn = RunAtHand & RunWriting & Pausing;
@@ -228,13 +228,7 @@ async function tryAll(
 async function birth<I, O>(turn: ParentTurn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
   const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
-  const registered =
-    definition === null
-      ? await insist(
-          () => turn.host.registration(name),
-          () => turn.over,
-        )
-      : null;
+  const registered = definition === null ? await readForTurn(turn, () => turn.host.registration(name)) : null;
   const schema = definition?.inputSchema ?? null;
   const hero = checkHero(name, definition?.hero ?? registered?.hero ?? anyHero, options.hero);
   const fixed = {
@@ -316,10 +310,7 @@ export async function settleMap(turn: AnsweringTurn, key: string, op: MapOp, cal
     const failures: MapFailure[] = [];
     let found = 0;
     for (let from = 0; from < ids.length; from += readsPerPage) {
-      for (const run of await insist(
-        () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)),
-        () => turn.over,
-      )) {
+      for (const run of await readForTurn(turn, () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)))) {
         const index = run.parentIndex as number;
         found += 1;
         if (run.status === "completed") outputs[index] = decode(run.output as string);

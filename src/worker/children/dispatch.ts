@@ -1,6 +1,5 @@
 /** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { encode } from "../../core/encoding/codec.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { jobWorkflow } from "../../core/naming/route.js";
@@ -13,6 +12,7 @@ import type { DispatchedNode } from "../../define/step-engine.js";
 import type { Scope } from "../replay/call-scope.js";
 import type { JobInfo } from "../turn/host.js";
 import type { StepTurn } from "../turn/ports.js";
+import { readForTurn } from "../turn/read.js";
 import { pauseIfItFails } from "../turn/user-code.js";
 import { holdForMissingJob } from "./missing-job.js";
 
@@ -57,10 +57,7 @@ export class Dispatcher {
     const known = this.#jobs.get(job);
     if (known !== undefined) return known;
     const { host } = this.#turn;
-    const asked = insist(
-      () => host.jobInfo(job),
-      () => this.#turn.over,
-    ).then((info) => {
+    const asked = readForTurn(this.#turn, () => host.jobInfo(job)).then((info) => {
       this.#jobs.set(job, info);
       return info;
     });

@@ -1,11 +1,11 @@
 /** Jobs that no live worker has: runs that wait for one are paused with an error that says so. */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { MissingJobError } from "../../core/errors/errors.js";
 import { dagOf } from "../../core/graph/frozen-dag.js";
 import { jobsUnderWay } from "../../core/run/job-runs.js";
 import type { Pausing, Phased, RunAtHand, RunWriting } from "../turn/ports.js";
+import { readForTurn } from "../turn/read.js";
 
 type NeedyTurn = RunAtHand & RunWriting & Phased & Pausing;
 
@@ -26,10 +26,7 @@ export function holdForMissingJob(turn: NeedyTurn, { id, name, job, frozenAt }: 
 export async function holdIfGone(turn: NeedyTurn, job: string): Promise<void> {
   const needy = needyNode(turn, job);
   if (needy === null || turn.halted) return;
-  const info = await insist(
-    () => turn.host.jobInfo(job),
-    () => turn.over,
-  );
+  const info = await readForTurn(turn, () => turn.host.jobInfo(job));
   if (info === null && !turn.halted) holdForMissingJob(turn, needy);
 }
 

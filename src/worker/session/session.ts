@@ -204,7 +204,7 @@ export class Session {
 
   /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
   #insist<T>(read: () => Promise<T>): Promise<T> {
-    return insist(read, () => this.#dead || this.#stopping, this.#options.runtime);
+    return insist(this.#options.runtime, read, () => this.#dead || this.#stopping);
   }
 
   #begin(opening: Opening): void | Promise<void> {

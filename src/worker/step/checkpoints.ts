@@ -4,7 +4,6 @@
  * successor goes on from the cursor.
  */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { decode, encode } from "../../core/encoding/codec.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";
@@ -12,6 +11,7 @@ import type { FlowAction } from "../../core/run/flow-control.js";
 import type { StepOp } from "../../core/run/state.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
+import { readForTurn } from "../turn/read.js";
 import type { TurnExecution } from "./turn-execution.js";
 
 const cursorLimitBytes = 128 * 1024;
@@ -32,10 +32,7 @@ export async function openCheckpoints(
   leave: (action: FlowAction) => never,
 ): Promise<StepCheckpoints> {
   const { turn, key } = execution;
-  const rows = await insist(
-    () => turn.host.store.cursors(turn.runId),
-    () => turn.over,
-  );
+  const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
   const rewound = op?.rewound === true && op.phase === "again";
   const stored = rewound ? nothing : read(rows.find((row) => row.node === key));

@@ -39,7 +39,7 @@ function undoIsGone(workflow: string, step: string, cause: string): StepNotDefin
 
 function undo(turn: StepTurn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
   const react = (error: unknown, op: StepOp | undefined): Reaction => {
-    const reaction = byRetryPolicy(retry, error, historyOf(op));
+    const reaction = byRetryPolicy(retry, error, historyOf(op), turn.host.runtime.random());
     // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.
     return reaction.kind === "fail" ? { kind: "pause" } : reaction;
   };

@@ -97,7 +97,7 @@ export class DeclaredSteps implements Stepping {
       undoable: declared.compensate !== null,
       places: declared.places,
       waitMs,
-      react: (error, op) => declared.react(error, historyOf(op)),
+      react: (error, op) => declared.react(error, historyOf(op), turn.host.runtime.random()),
     });
     return step.call(this.#scope);
   }

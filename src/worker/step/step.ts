@@ -58,7 +58,8 @@ export function callStep(
     throw new InvalidInputError(`onCrash of step "${key}" is "rerun" or "pause", not ${String(options.onCrash)}.`);
   }
   const { onCrash = "rerun", input } = options;
-  const react = (error: unknown, op: StepOp | undefined) => byRetryPolicy(policy, error, historyOf(op));
+  const react = (error: unknown, op: StepOp | undefined) =>
+    byRetryPolicy(policy, error, historyOf(op), turn.host.runtime.random());
   const { compensate } = options;
   if (compensate !== undefined) {
     const undo = keepContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));

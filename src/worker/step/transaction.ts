@@ -65,7 +65,7 @@ async function commit(
   after: number,
   event: NewEvent,
 ): Promise<CommitResult> {
-  const { committer, store } = turn.host;
+  const { committer, store, runtime } = turn.host;
   const none: readonly never[] = [];
   const transition = {
     runId: turn.runId,
@@ -82,8 +82,8 @@ async function commit(
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { alive } = await insist(() => store.beat(committer.fence));
-    const [written] = await insist(() => store.log(turn.runId, { after, limit: 1 }));
+    const { alive } = await insist(runtime, () => store.beat(committer.fence), never);
+    const [written] = await insist(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
     if (!alive || written === undefined) throw error;
     return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
   }
@@ -96,3 +96,6 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
     // The connection is gone, and the transaction with it.
   }
 }
+
+/** Whether it was written must be known, however long that takes. */
+const never = () => false;

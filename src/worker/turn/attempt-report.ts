@@ -16,7 +16,7 @@ export function attempted(
   try {
     // The very error that was thrown, if it was thrown here.
     const thrown = turn.handler.thrown === null ? reviveFailure(error) : turn.handler.thrown.error;
-    return { retryMs: retryOfNode(thrown, decode(turn.run.input)), ms };
+    return { retryMs: retryOfNode(thrown, decode(turn.run.input), turn.host.runtime.random()), ms };
   } catch (broken) {
     turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, broken);
     return { retryMs: null, ms };

@@ -1,10 +1,10 @@
 /** A run that takes down every worker that touches it is held, unless it got further each time. */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { event } from "../../core/run/event.js";
 import type { Opening } from "./host.js";
 import type { Leaving, RunAtHand, RunWriting } from "./ports.js";
+import { readForTurn } from "./read.js";
 
 type CrashedTurn = RunAtHand & RunWriting & Pick<Leaving, "park">;
 
@@ -27,9 +27,6 @@ export async function survives(turn: CrashedTurn, opening: Opening, deaths: numb
 /** Checkpoints are not in the log: their row says when the last one was. */
 async function movedItsCursor(turn: CrashedTurn, { log }: Opening): Promise<boolean> {
   const since = log.findLast((one) => one.type === "run.recovered")?.at ?? 0;
-  const rows = await insist(
-    () => turn.host.store.cursors(turn.runId),
-    () => turn.over,
-  );
+  const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   return rows.some((row) => row.cursor !== null && row.at >= since);
 }

@@ -3,7 +3,6 @@
  * `decide`, and committed before any code acts on it; one decision at a time.
  */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
 import { withHashes } from "../../core/graph/ancestry-hash.js";
 import { dismissedBy } from "../../core/run/cancel-children.js";
 import { decide, type Received } from "../../core/run/decide.js";
@@ -16,6 +15,7 @@ import type { InboxRow } from "../../store/contract/store.js";
 import { dismissFailedMaps } from "../children/children.js";
 import { holdIfGone } from "../children/missing-job.js";
 import type { InboxPort, WholeTurn } from "./ports.js";
+import { readForTurn } from "./read.js";
 
 export class Attention implements InboxPort {
   readonly #turn: WholeTurn;
@@ -70,9 +70,8 @@ export class Attention implements InboxPort {
     if (this.#deciding) return this.#lookNext();
     return this.#oneAtATime(async () => {
       const { host, runId } = this.#turn;
-      const isOver = () => this.#turn.over;
-      const inbox = await insist(() => host.readInbox(runId), isOver);
-      const now = await insist(() => host.store.now(), isOver);
+      const inbox = await readForTurn(this.#turn, () => host.readInbox(runId));
+      const now = await readForTurn(this.#turn, () => host.store.now());
       await this.#decideAndCommit(inbox, now);
     });
   }
