@@ -6,26 +6,13 @@ import { dataOf } from "../../core/run/event.js";
 import { callerNode } from "../../core/run/lineage.js";
 import { readMail } from "../../core/run/message.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
-import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../../store/contract/store.js";
+import type { AuditedRun, RunRecord } from "../../store/contract/store.js";
 import { damagedColumn, foldLog, messageOf } from "../inspect/damage.js";
 import { noteOf, readWaiting } from "../inspect/run-info.js";
 import { Findings } from "./difference.js";
-import type { Shapes } from "./shapes.js";
+import type { StoredRun } from "./stored-run.js";
 import { checkAncestry } from "./verify-ancestry.js";
 import { checkTask } from "./verify-task.js";
-
-/** All that is stored of a run, read while it did not move. */
-export interface StoredRun {
-  readonly row: AuditedRun;
-  readonly run: RunRecord;
-  /** With its end, if it has one. */
-  readonly log: readonly StoredEvent[];
-  readonly inbox: readonly InboxRow[];
-  /** Of the workers that are marked as live, by id. */
-  readonly epochs: ReadonlyMap<string, number>;
-  /** What the steps of workflows come after, or came after once. */
-  readonly shapes: Shapes;
-}
 
 export interface Examined {
   readonly findings: Findings;

@@ -10,7 +10,7 @@ import { sha256Hex } from "../naming/ids.js";
 import { checkName } from "../naming/names.js";
 import { frozenVersion } from "../naming/route.js";
 import { scopeMark } from "../run/step-key.js";
-import type { ParentsOf } from "./ancestry-hash.js";
+import type { ParentsOf } from "./predecessors.js";
 import { orderOf } from "./topological-sort.js";
 
 export interface FrozenNode {
@@ -178,10 +178,3 @@ export const parentsInDag =
   ({ nodes }: FrozenDag): ParentsOf =>
   (node) =>
     nodes[node]?.depends_on ?? null;
-
-export function parentsOfNodes(
-  nodes: readonly { readonly name: string; readonly after: readonly string[] }[],
-): ParentsOf {
-  const after = new Map(nodes.map((node) => [node.name, node.after]));
-  return (node) => after.get(node) ?? null;
-}

@@ -8,7 +8,7 @@
 
 import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { ExecutionAbortedError, NonDeterminismError, RunCanceledError } from "../../core/errors/errors.js";
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { dataOf, event, type NewEvent } from "../../core/run/event.js";
