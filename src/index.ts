@@ -53,11 +53,12 @@ export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
 export type { Aliases } from "./core/run/step-name.js";
 export type { Waiting } from "./core/run/waiting.js";
-export type { Condition, StepExecution } from "./define/class/class-types.js";
+export type { Condition } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";
 export type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from "./define/class/options.js";
-export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
+export { Workflow } from "./define/class/workflow.js";
+export type { WorkflowClass, WorkflowInstance } from "./define/class/workflow-instance.js";
 export type * from "./define/context.js";
 export type {
   ErrorContext,
@@ -81,9 +82,9 @@ export {
   type StepHandle,
   step,
 } from "./define/graph/node.js";
+export type { HeroRef } from "./define/hero.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
-export type { HeroRef } from "./define/step-engine.js";
-export type { HookContext, StepHooks } from "./define/step-hooks.js";
+export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
 export type { Worker, WorkerOptions } from "./worker/worker.js";

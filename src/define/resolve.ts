@@ -1,7 +1,8 @@
 /** Wherever a workflow is asked for, a definition will do and so will a workflow class. */
 import { InvalidInputError, StepNotDefinedError } from "../core/errors/errors.js";
 import { definitionOf } from "./class/definition-of.js";
-import { isWorkflowClass, type WorkflowClass } from "./class/workflow.js";
+import { isWorkflowClass } from "./class/workflow.js";
+import type { WorkflowClass } from "./class/workflow-instance.js";
 import { isDefinition, type WorkflowDefinition } from "./definition.js";
 
 export type AnyWorkflow = WorkflowDefinition | WorkflowClass;

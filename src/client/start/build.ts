@@ -5,8 +5,8 @@ import type { DagOptions } from "../../core/graph/frozen-dag.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
-import { anyHero } from "../../define/definition.js";
 import { GraphBuilder } from "../../define/dynamic/builder.js";
+import { anyHero } from "../../define/hero.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { birthOf, type StartOptions, startOptions } from "./new-run.js";
 

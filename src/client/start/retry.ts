@@ -2,7 +2,7 @@
 import { InvalidStateError } from "../../core/errors/errors.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import { retryIdOf, successorNode } from "../../core/run/lineage.js";
-import { anyHero, type HeroPolicy } from "../../define/definition.js";
+import { anyHero, type HeroPolicy } from "../../define/hero.js";
 import type { NewRun, Refusal, RunRecord, Store } from "../../store/contract/store.js";
 
 export interface Retried {

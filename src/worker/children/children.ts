@@ -22,9 +22,8 @@ import type {
   MapOptions,
   MapResult,
 } from "../../define/context.js";
-import { anyHero } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
-import { checkHero } from "../../define/hero.js";
+import { anyHero, checkHero } from "../../define/hero.js";
 import { asDefinition } from "../../define/resolve.js";
 import { validate } from "../../define/standard-schema.js";
 import type { RunRecord } from "../../store/contract/store.js";
