@@ -84,6 +84,7 @@ export {
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/hero.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
+export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";

@@ -1,5 +1,6 @@
-import { fieldsOf, PayloadTooLargeError, rebuildError, SerializationError } from "../errors/errors.js";
+import { PayloadTooLargeError, SerializationError } from "../errors/errors.js";
 import { guarded, guardWithin } from "../errors/guarded-promise.js";
+import { fieldsOf, rebuildError } from "../errors/rebuild-error.js";
 
 /**
  * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as

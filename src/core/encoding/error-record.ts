@@ -1,5 +1,5 @@
-import { fieldsOf, rebuildError } from "../errors/errors.js";
 import { guarded } from "../errors/guarded-promise.js";
+import { fieldsOf, rebuildError } from "../errors/rebuild-error.js";
 import { decode, encode } from "./codec.js";
 
 /** Whatever user code threw, as plain data that can always be stored. */

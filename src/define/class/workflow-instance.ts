@@ -13,7 +13,7 @@ export interface InstanceContext<Hero, Input, Output> extends Omit<WorkflowConte
   finish(output?: Output): never;
 }
 
-/** Its context, and the hooks that a class may override. */
+/** An instance of a workflow class: its context, and the hooks that a class may override. */
 export interface WorkflowInstance<Hero, Input, Output> extends InstanceContext<Hero, Input, Output> {
   /** Carries the type only. */
   readonly __output?: Output;
@@ -23,4 +23,4 @@ export interface WorkflowInstance<Hero, Input, Output> extends InstanceContext<H
 }
 
 export type AnyInstance = WorkflowInstance<any, any, any>;
-export type WorkflowClass<W extends AnyInstance = AnyInstance> = new () => W;
+export type WorkflowClass<W extends WorkflowInstance<any, any, any> = AnyInstance> = new () => W;
