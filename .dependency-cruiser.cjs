@@ -64,12 +64,12 @@ module.exports = {
       to: { path: "^src/cli/" },
     },
     {
-      // Looked for in the compiled files (scripts/check.mjs puts them in .check): type-only imports have vanished
-      // there, and in the sources swc cannot tell them from the others.
+      // A type-only import counts like any other: two files that name each other's types cannot be read one after the
+      // other. Until the turn of a worker is taken apart, its files are exempt; this exemption must go.
       name: "no-cycles",
-      comment: "A cycle of imports has no first file to read. Type-only imports do not count.",
+      comment: "A cycle of imports has no first file to read. Move the type to the file that defines its concept.",
       severity: "error",
-      from: { path: "^[.]check/" },
+      from: { path: "^src/", pathNot: ["^src/worker/", test] },
       to: { circular: true },
     },
     {
