@@ -91,15 +91,17 @@ export interface Received {
 
 /**
  * Decides about messages in the order they came, about waits that can be satisfied and about time that has passed.
- * `nextSeq` is the number that the first of the returned events will have.
+ * `nextSeq` is the number that the first of the returned events will have. `withdrawing` are waits and timers whose
+ * withdrawal is on its way into the log, before these events: the state still has them open, and they must take nothing.
  */
 export function decide(
   state: RunState,
   received: readonly Received[],
   now: number,
   nextSeq = state.seq + 1,
+  withdrawing: ReadonlySet<string> | null = null,
 ): NewEvent[] {
-  const decision = new Decision(state, nextSeq);
+  const decision = new Decision(state, nextSeq, withdrawing);
   decision.matchWaits();
   decision.resumeIfSignalled();
   for (const { command, at, strict, idle } of received) {
@@ -137,7 +139,7 @@ class Decision {
   #ended: boolean;
   #reattemptAt: number | null;
 
-  constructor(state: RunState, nextSeq: number) {
+  constructor(state: RunState, nextSeq: number, withdrawing: ReadonlySet<string> | null) {
     this.#state = state;
     this.#nextSeq = nextSeq;
     this.#signals = [...state.signals];
@@ -147,7 +149,7 @@ class Decision {
     this.#cancelForced = state.cancel?.force === true;
     this.#ended = state.ending !== null;
     this.#reattemptAt = state.reattemptAt;
-    for (const [key, op] of state.ops) this.#note(key, op);
+    for (const [key, op] of state.ops) if (withdrawing?.has(key) !== true) this.#note(key, op);
     this.#timers.sort((a, b) => a.dueAt - b.dueAt);
   }
 

@@ -122,6 +122,8 @@ export class Scope {
   ask(key: string, isAdded = false): Promise<unknown> {
     const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
     this.gate?.note(key);
+    // An earlier attempt at this step may have left it behind.
+    if (this.execution !== null) this.turn.withdrawing?.delete(key);
     const answer = this.turn.ask(key, isOutOfOrder);
     if (this.execution !== null && !this.#closed) this.#restUntil(answer);
     return answer;
@@ -153,8 +155,18 @@ export class Scope {
   /** The body has ended; what it asked for and did not wait for is not its business any more. */
   close(): void {
     this.gate?.close();
-    if (!this.#closed && this.#open > 0) this.turn.executions.hold();
+    if (!this.#closed && this.#open > 0) {
+      this.turn.executions.hold();
+      this.#withdrawOpen();
+    }
     this.#closed = true;
+  }
+
+  /** They are over when the end of the step is in the log; a signal that is decided about before that is for others. */
+  #withdrawOpen(): void {
+    for (const key of this.turn.answers.pending.keys()) {
+      if (key.startsWith(this.#prefix)) (this.turn.withdrawing ??= new Set()).add(key);
+    }
   }
 
   raise(signal: FlowSignal): void {

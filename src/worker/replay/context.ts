@@ -237,8 +237,10 @@ class Context implements WorkflowContext<any> {
     if (this.#scope.gate?.withdraw(key)) return turn.stir();
     const op = turn.state.ops.get(key);
     const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
-    if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn")
+    if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
+      (turn.withdrawing ??= new Set()).add(key);
       turn.outbox.events.push(event("wait.withdrawn", { node: key }));
+    }
     turn.stir();
   }
 

@@ -73,11 +73,16 @@ function pauseAgain(turn: Turn): boolean {
   return true;
 }
 
-/** A wait that is about to begin may be for a signal that came before it: it is decided as soon as the wait is in the log. */
+/**
+ * A wait that is about to begin may be for a signal that came before it, and a wait that lost a race gives back the signal
+ * that it had taken, perhaps to a wait that is open. That is decided as soon as it is in the log.
+ */
 function signalIsThere({ state, outbox }: Turn): boolean {
-  const opensWait = outbox.events.some((one) => one.type === "wait.started");
-  const givesBack = outbox.events.some((one) => one.type === "wait.withdrawn");
-  return opensWait && (state.signals.length > 0 || givesBack);
+  return outbox.events.some(({ type, node }) => {
+    if (type === "wait.started") return state.signals.length > 0;
+    const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
+    return lost?.kind === "wait" && lost.phase === "completed";
+  });
 }
 
 /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */

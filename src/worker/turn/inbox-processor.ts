@@ -118,7 +118,7 @@ export class Attention {
     const inboxed = inbox.flatMap((row) => this.#receive(row));
     let received: readonly Received[] = inboxed;
     for (let first = true; ; first = false) {
-      const decided = decide(turn.state, received, now, turn.journal.nextSeq);
+      const decided = decide(turn.state, received, now, turn.journal.nextSeq, turn.withdrawing);
       const events = turn.definition.declared === null ? decided : withHashes(decided, turn.state, turn.parentsOf);
       if (events.length === 0 && !(first && inbox.length > 0)) break;
       const failed = events.find((one) => one.type === "run.failed");

@@ -93,6 +93,8 @@ export class Turn implements JournalOwner, AnswersOwner {
   #gates: Set<ReplayGate> | null = null;
   /** What the code was told about its patches in this turn. */
   patches: Map<string, boolean> | null = null;
+  /** Waits and timers that lost a race, or whose step is over: their withdrawal is in the log, or on its way there. */
+  withdrawing: Set<string> | null = null;
   /** While messages are being taken that a commit has told of. */
   takingMessages: Promise<void> | null = null;
   #unended: ((unwritten: Transition) => void) | null = null;
@@ -508,7 +510,7 @@ export class Turn implements JournalOwner, AnswersOwner {
       }
       if (type === "map.settled" || type === "map.spawned") releaseChildren(this);
       else if ((type === "run.resumed" || type === "node.reopened") && this.#codeRuns) this.course.startOver = true;
-      else if (type === "wait.started" || type === "run.paused") listens = true;
+      else if (type === "wait.started" || type === "wait.withdrawn" || type === "run.paused") listens = true;
     }
     if (listens && this.state.signals.length > 0) void this.attention.pump([], at);
     if (this.halted) this.halt();

@@ -1,4 +1,7 @@
-/** I11: a timer fires once and not early, and a wait ends once: by signals, by its time, or because it was withdrawn. */
+/**
+ * I11: a timer fires once and not early, and a wait ends once: by signals, by its time, or because it was withdrawn. Only a
+ * wait that got its signals after another arm of its race had won is withdrawn after that: it gives them back.
+ */
 import type { Evidence, Report } from "../evidence.js";
 
 export function checkTimers(evidence: Evidence, report: Report): void {
@@ -10,7 +13,8 @@ export function checkTimers(evidence: Evidence, report: Report): void {
       if (type === "timer.started") due.set(node, data.until ?? at + data.ms);
       if (type === "wait.started" && data.timeoutMs !== undefined) due.set(node, at + data.timeoutMs);
       if (!/^(timer\.fired|wait\.(completed|timed_out|withdrawn))$/.test(type)) continue;
-      if (over.has(node)) report("I11", run.id, `${node} is over twice: ${over.get(node)} and ${type}.`);
+      const givesBack = type === "wait.withdrawn" && over.get(node) === "wait.completed";
+      if (over.has(node) && !givesBack) report("I11", run.id, `${node} is over twice: ${over.get(node)} and ${type}.`);
       over.set(node, type);
       const dueAt = due.get(node);
       const isByTime = type === "timer.fired" || type === "wait.timed_out";

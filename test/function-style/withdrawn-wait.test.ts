@@ -1,0 +1,115 @@
+/** A wait that lost a race, and the signal for it, at the same moment: the signal is for the next wait, and is not lost. */
+import { Pawl, Workflow, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
+import type { Batch, Store } from "../../src/store/contract/store.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
+import { gate, logOf, silent, until } from "./support.js";
+
+const writes = (batch: Batch, wanted: string) =>
+  batch.transitions.some(({ events }) => events.some(({ type }) => type === wanted));
+
+/** Calls `before` with every batch before it is written. */
+function watchedStore(before: (batch: Batch) => Promise<void> | undefined): Store {
+  return new Proxy(new MemoryStore() as Store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === "commit")
+        return async (batch: Batch) => {
+          await before(batch);
+          return target.commit(batch);
+        };
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+test("a signal that is decided while the withdrawal of its wait is being written goes to the next wait", async () => {
+  const decided = gate();
+  let isWithdrawing = false;
+  const store = watchedStore((batch) => {
+    if (!writes(batch, "wait.withdrawn")) return undefined;
+    isWithdrawing = true;
+    return decided.opened;
+  });
+  const pawl = new Pawl(store, silent);
+  onTestFinished(() => pawl.close());
+  const wf = workflow("racing", async (ctx) => {
+    const stop = gate();
+    const { name } = await ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", 1) });
+    // Keeps the turn, so that the run is not read again from its log.
+    const busy = ctx.step("busy", () => stop.opened);
+    const second = await ctx.waitForSignal("paid", { timeout: "365 days" });
+    stop.open();
+    await busy;
+    return [name, second];
+  });
+  const worker = await pawl.worker({ workflows: [wf], poll: Number.POSITIVE_INFINITY }).start();
+  const run = await pawl.start(wf);
+  await until(() => isWithdrawing);
+  await run.signal("paid", "just too late");
+  const look = worker.runUntilIdle();
+  // The inbox has been read and decided about; the decision waits behind the withdrawal.
+  for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
+  decided.open();
+  expect(await run.result({ timeout: "10s" })).toEqual(["late", "just too late"]);
+  await look;
+  const log = await logOf(run);
+  expect(log.filter((line) => /^wait\.(completed|withdrawn) signal:paid$/.test(line))).toEqual([
+    "wait.withdrawn signal:paid",
+  ]);
+});
+
+test("a signal that is decided while the end of its step is being written goes to the next step", async () => {
+  const decided = gate();
+  let isEnding = false;
+  const store = watchedStore((batch) => {
+    if (!writes(batch, "step.completed") || isEnding) return undefined;
+    isEnding = true;
+    return decided.opened;
+  });
+  const pawl = new Pawl(store, silent);
+  onTestFinished(() => pawl.close());
+  class Listening extends Workflow {
+    static {
+      this.step("first", async (w) => {
+        // Not `race` of the context: the wait that lost is over when the step is.
+        await Promise.race([w.waitForSignal("go"), w.sleep("nap", 1)]);
+      });
+      this.step("second", async (w) => {
+        heard = await w.waitForSignal("go", { timeout: "365 days" });
+      });
+    }
+  }
+  let heard: unknown;
+  const worker = await pawl.worker({ workflows: [Listening], poll: Number.POSITIVE_INFINITY }).start();
+  const run = await pawl.start(Listening);
+  await until(() => isEnding);
+  await run.signal("go", "for the second");
+  const look = worker.runUntilIdle();
+  for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
+  decided.open();
+  await run.result({ timeout: "10s" });
+  await look;
+  expect(heard).toBe("for the second");
+});
+
+test("a signal that a lost wait gives back is taken by a wait that has been open all along", async () => {
+  const pawl = new Pawl(new MemoryStore(), silent);
+  onTestFinished(() => pawl.close());
+  const wf = workflow("sharing", async (ctx) => {
+    const raced = ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", 1) });
+    const patient = ctx.waitForSignal("paid", { timeout: "365 days" });
+    return [(await raced).name, await patient];
+  });
+  const options = { workflows: [wf], poll: Number.POSITIVE_INFINITY };
+  const first = await pawl.worker(options).start();
+  const run = await pawl.start(wf);
+  await first.stop();
+  const timer = (await run.history()).find(({ type }) => type === "timer.started");
+  await until(() => Date.now() > Number(timer?.at) + 1);
+  // The timer is due and no worker was there to fire it: it fires, and the wait takes the signal, in one decision.
+  await run.signal("paid", "once");
+  expect(await logOf(run)).toEqual(expect.arrayContaining(["timer.fired late", "wait.completed signal:paid"]));
+  await pawl.worker(options).start();
+  expect(await run.result({ timeout: "10s" })).toEqual(["late", "once"]);
+});
