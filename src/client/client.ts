@@ -1,6 +1,6 @@
 /** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
 import { isDeepStrictEqual } from "node:util";
-import { decode } from "../core/encoding/codec.js";
+import { decode } from "../core/encoding/decode.js";
 import {
   AlreadyActiveError,
   InvalidInputError,

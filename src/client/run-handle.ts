@@ -1,5 +1,5 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
-import { encode } from "../core/encoding/codec.js";
+import { encode } from "../core/encoding/encode.js";
 import {
   DamagedDataError,
   InvalidInputError,

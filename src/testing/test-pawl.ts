@@ -3,7 +3,7 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 import type { RunHandle } from "../client/run-handle.js";
 import { Pawl } from "../connect.js";
-import { decode } from "../core/encoding/codec.js";
+import { decode } from "../core/encoding/decode.js";
 import { InvalidStateError } from "../core/errors/errors.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";

@@ -7,7 +7,7 @@
  * writes that.
  */
 
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
 import { withHashes } from "../../core/graph/ancestry-hash.js";

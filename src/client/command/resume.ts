@@ -1,5 +1,5 @@
 /** What `resume()` can be told. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import type { Command } from "../../core/run/decide.js";

@@ -1,5 +1,5 @@
 /** Compares one run's row and task with its log. The log is the truth. */
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
 import { childRunId } from "../../core/naming/ids.js";
 import { dataOf } from "../../core/run/event.js";

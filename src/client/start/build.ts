@@ -1,5 +1,5 @@
 /** Graphs that are built at run time become runs: the frozen graph is their input. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
 import { checkOptions } from "../../core/naming/check-options.js";

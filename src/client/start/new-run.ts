@@ -1,5 +1,5 @@
 /** How a run is born: what the definition, the options and the input make of its row. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName, checkTags } from "../../core/naming/names.js";

@@ -3,7 +3,8 @@
  * the latest that was imported into it, and it never changes by itself.
  */
 
-import { decode, encode } from "../encoding/codec.js";
+import { decode } from "../encoding/decode.js";
+import { encode } from "../encoding/encode.js";
 import { GraphError, InvalidInputError } from "../errors/errors.js";
 import { checkOptions } from "../naming/check-options.js";
 import { sha256Hex } from "../naming/ids.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encode } from "../encoding/codec.js";
+import { encode } from "../encoding/encode.js";
 import { InvalidStateError } from "../errors/errors.js";
 import { type Command, decide, hasOpenChildren, type Received } from "./decide.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";

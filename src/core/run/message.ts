@@ -1,5 +1,6 @@
 /** Messages to runs: a command as a row of an inbox, and back. */
-import { decode, encode } from "../encoding/codec.js";
+import { decode } from "../encoding/decode.js";
+import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
 import type { Command, NodeResult } from "./decide.js";
 import { callerNode } from "./lineage.js";

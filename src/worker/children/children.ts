@@ -1,7 +1,8 @@
 /** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
 
 import { insist } from "../../concurrency/retry-until-reachable.js";
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";

@@ -5,7 +5,8 @@
  */
 
 import { insist } from "../../concurrency/retry-until-reachable.js";
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";
 import type { FlowAction } from "../../core/run/flow-control.js";

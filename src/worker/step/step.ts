@@ -1,7 +1,7 @@
 /** A step: its body runs, and how it ended becomes an event. */
 
 import type { Places } from "../../concurrency/semaphore.js";
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError, SerializationError, TimeoutError } from "../../core/errors/errors.js";
 import { presentable } from "../../core/errors/safe-thrown.js";
 import { hashFor } from "../../core/graph/ancestry-hash.js";

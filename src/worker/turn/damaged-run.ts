@@ -2,7 +2,7 @@
  * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. That is written behind the log as
  * it is, and so are its messages: a person may restore what is missing, and the run goes on then.
  */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";

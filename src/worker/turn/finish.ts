@@ -1,5 +1,5 @@
 /** The last commit of a run: its row gets its end, its children are sent home, its parent is told. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";

@@ -1,5 +1,5 @@
 /** A run that goes on for another one begins with what that one has done: it is written into its log before its code runs. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
 import { decide } from "../../core/run/decide.js";
