@@ -12,7 +12,7 @@ import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkName, checkReason } from "../core/naming/names.js";
-import type { Command } from "../core/run/decide.js";
+import type { Command } from "../core/run/command.js";
 import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";

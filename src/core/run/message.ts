@@ -2,7 +2,7 @@
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
-import type { Command, NodeResult } from "./decide.js";
+import type { Command, NodeResult } from "./command.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
 

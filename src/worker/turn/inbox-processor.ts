@@ -6,7 +6,8 @@
 import { insist } from "../../concurrency/retry-until-reachable.js";
 import { withHashes } from "../../core/graph/ancestry-hash.js";
 import { dismissedBy } from "../../core/run/cancel-children.js";
-import { decide, type Received } from "../../core/run/decide.js";
+import type { Received } from "../../core/run/command.js";
+import { decide } from "../../core/run/decide.js";
 import { dataOf } from "../../core/run/event.js";
 import { readMail } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";

@@ -2,7 +2,7 @@
  * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let go
  * of in between, or the cost of a graph would grow with the square of its size.
  */
-import { hasOpenChildren } from "../../core/run/decide.js";
+import { hasOpenChildren } from "../../core/run/cancel-children.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Outbox } from "../commit/pending-writes.js";
 
