@@ -1,12 +1,12 @@
 /** The public names of Pawl. */
 
-export type { RunsFilter } from "./client/client.js";
 export type { ResumeOptions } from "./client/command/resume.js";
 export type { DamagedField } from "./client/inspect/damage.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
 export type { Explanation } from "./client/inspect/explain.js";
 export type { FindBy } from "./client/inspect/find.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
+export type { RunsFilter } from "./client/inspect/list-runs.js";
 export type { NodeInfo } from "./client/inspect/nodes.js";
 export type { ProgressInfo } from "./client/inspect/progress.js";
 export type { RunInfo } from "./client/inspect/run-info.js";

@@ -1,33 +1,23 @@
-/** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
-import { isDeepStrictEqual } from "node:util";
-import { decode } from "../core/encoding/decode.js";
-import {
-  AlreadyActiveError,
-  InvalidInputError,
-  RunNotFoundError,
-  WorkflowNotFoundError,
-} from "../core/errors/errors.js";
-import { type FrozenDag, isSamePlan } from "../core/graph/frozen-dag.js";
+import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
+import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { isUuid } from "../core/naming/ids.js";
 import { checkName } from "../core/naming/names.js";
-import { frozenVersion } from "../core/naming/route.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import { nameWarning } from "../define/class/minified-name.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
-import type { HeroRef } from "../define/hero.js";
-import { heroId } from "../define/hero.js";
-import { type AnyWorkflow, asDefinition } from "../define/resolve.js";
+import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
-import type { NewRun, Refusal, RunStatus, Store } from "../store/contract/store.js";
+import type { NewRun, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
 import { type FindBy, findRuns, theOneRun } from "./inspect/find.js";
+import { listRuns, type RunsFilter } from "./inspect/list-runs.js";
 import { Results } from "./inspect/result-waiter.js";
-import { type RunInfo, runInfo } from "./inspect/run-info.js";
+import type { RunInfo } from "./inspect/run-info.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
@@ -38,7 +28,8 @@ import { type HandleServices, RunHandle } from "./run-handle.js";
 import { type BuildOptions, graphRun } from "./start/build.js";
 import { checkTransaction } from "./start/callers-transaction.js";
 import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
-import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
+import { birthOf, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
+import { existingRun } from "./start/refused-start.js";
 import { queuesOfSteps, type Registration, registrationOf } from "./start/registration.js";
 import { retryRun } from "./start/retry.js";
 import {
@@ -53,45 +44,11 @@ import {
 import { birthsInPages, runsPerPage } from "./start/starts-in-pages.js";
 import { WorkflowNames } from "./start/workflow-names.js";
 
-export interface RunsFilter {
-  readonly workflow?: AnyWorkflow | string;
-  readonly status?: RunStatus;
-  /** Not completed, failed or canceled. */
-  readonly active?: boolean;
-  readonly hero?: HeroRef;
-  /** The key that it was started with. With `workflow` that is at most one run, and found at once. */
-  readonly idempotencyKey?: string;
-  readonly tag?: string;
-  /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
-  readonly parentId?: string | null;
-  readonly createdAfter?: Date | number;
-  readonly createdBefore?: Date | number;
-  readonly limit?: number;
-  /** `next` of the page before. */
-  readonly cursor?: string;
-}
-
-const runsFilter = new Set<string>([
-  "workflow",
-  "status",
-  "active",
-  "hero",
-  "idempotencyKey",
-  "tag",
-  "parentId",
-  "createdAfter",
-  "createdBefore",
-  "limit",
-  "cursor",
-] satisfies (keyof RunsFilter)[]);
-
 /** A key or a hero is of one run. */
 const startManyOptions = new Set(
   [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
 );
 const workflowOptions = new Set(["queue"]);
-
-const maxPage = 1_000;
 
 export class Client {
   protected readonly store: Store;
@@ -228,31 +185,8 @@ export class Client {
   }
 
   /** Runs, newest first, a page at a time. */
-  async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
-    checkOptions("runs()", filter, runsFilter, "filter");
-    const limit = filter.limit ?? 50;
-    if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
-      throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
-    const { workflow, hero, idempotencyKey: key, cursor } = filter;
-    const found = await this.store.runs({
-      limit: limit + 1,
-      ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
-      ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
-      ...(filter.active === undefined ? {} : { active: filter.active }),
-      ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
-      ...(key === undefined ? {} : { startKey: checkName("idempotency key", key) }),
-      ...(filter.tag === undefined ? {} : { tag: filter.tag }),
-      ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
-      ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
-      ...(filter.createdBefore === undefined ? {} : { createdBefore: instant("createdBefore", filter.createdBefore) }),
-      ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
-    });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      runs: page.map((run) => runInfo(run)),
-      next: found.length > limit && last !== undefined ? writeCursor(last) : null,
-    };
+  runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+    return listRuns(this.store, filter);
   }
 
   /** Workers that are there, and those that were. */
@@ -389,7 +323,7 @@ export class Client {
     const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const { refusal, warning } = launched[index] as Launched;
-      const id = refusal === null ? run.id : existing(run, refusal);
+      const id = refusal === null ? run.id : existingRun(run, refusal);
       return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
@@ -401,7 +335,7 @@ export class Client {
     const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
     if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;
-    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles, { created });
+    return new RunHandle(refusal === null ? run.id : existingRun(run as NewRun, refusal), this.#handles, { created });
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
@@ -411,46 +345,4 @@ export class Client {
     const warning = await this.#launcher.warningWithin(runs, refusals);
     return refusals.map((refusal) => ({ refusal, warning }));
   }
-}
-
-const nameOf = (workflow: AnyWorkflow | string): string =>
-  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
-
-function existing(run: NewRun, refusal: Refusal): string {
-  const { existing: first } = refusal;
-  if (refusal.reason === "heroKey") {
-    throw new AlreadyActiveError({
-      workflow: run.workflow,
-      hero: { type: run.heroType as string, id: run.heroId as string },
-      runId: first.id,
-    });
-  }
-  if (first.input === run.input || isSameInput(first, run)) return first.id;
-  throw new InvalidInputError(
-    `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
-    { runId: first.id },
-  );
-}
-
-function isSameInput(first: Pick<NewRun, "input" | "version">, run: NewRun): boolean {
-  const [one, other] = [decode(first.input), decode(run.input)];
-  if (first.version === frozenVersion && run.version === frozenVersion)
-    return isSamePlan(one as FrozenDag, other as FrozenDag, isDeepStrictEqual);
-  return isDeepStrictEqual(one, other);
-}
-
-const statuses = new Set<RunStatus>(["pending", "running", "waiting", "paused", "completed", "failed", "canceled"]);
-
-function checkStatus(status: RunStatus): RunStatus {
-  if (statuses.has(status)) return status;
-  throw new InvalidInputError(`There is no status "${String(status)}"; there are ${[...statuses].join(", ")}.`);
-}
-
-const writeCursor = (run: { readonly createdAt: number; readonly id: string }) =>
-  Buffer.from(`${run.createdAt}:${run.id}`).toString("base64url");
-
-function readCursor(cursor: string): { readonly createdAt: number; readonly id: string } {
-  const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");
-  if (id !== undefined && isUuid(id) && Number.isFinite(Number(createdAt))) return { createdAt: Number(createdAt), id };
-  throw new InvalidInputError("runs({ cursor }) takes the `next` of another page, nothing else.");
 }

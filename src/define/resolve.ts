@@ -15,6 +15,10 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
   );
 }
 
+/** The name of a workflow that is given by its name, or by its code. */
+export const nameOf = (workflow: AnyWorkflow | string): string =>
+  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
+
 /** Of a list, such as the exports of a module: what does not belong there is told by its place and by what it is. */
 export function asDefinitions(workflows: readonly unknown[]): WorkflowDefinition[] {
   return workflows.map((one, index) => {
