@@ -7,6 +7,7 @@ const checks = {
   "format and lint": () => run(tool("biome"), ["check", "--error-on-warnings", "."]),
   types: () => run(tool("tsc"), ["-p", "tsconfig.json"]),
   "import direction": () => run(tool("depcruise"), ["--config", ".dependency-cruiser.cjs", "src"]),
+  "file lengths": () => run(process.execPath, ["scripts/file-lengths.mjs"]),
   "dead exports": () => run(tool("knip"), []),
 };
 

@@ -1,0 +1,32 @@
+// `node scripts/file-lengths.mjs`
+//
+// No source file is longer than 400 lines: a longer one holds several ideas, and one of them wants a file and a name of
+// its own. Tests may be as long as they like.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./run.mjs";
+
+const mostLines = 400;
+
+/** Still longer, and being taken apart. This list may only shrink: a file that has become short enough must leave it. */
+const stillLonger = new Set(["src/worker/step/step.ts", "src/worker/turn/turn.ts", "src/worker/worker.ts"]);
+
+const sources = readdirSync(join(root, "src"), { recursive: true })
+  .map((file) => `src/${file.replaceAll("\\", "/")}`)
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+const lengths = new Map(sources.map((file) => [file, linesOf(file)]));
+
+for (const [file, lines] of lengths)
+  if (lines > mostLines && !stillLonger.has(file)) complain(`${file} has ${lines} lines; the most is ${mostLines}.`);
+for (const file of stillLonger)
+  if ((lengths.get(file) ?? 0) <= mostLines) complain(`${file} is short enough; take it off the list.`);
+
+function linesOf(file) {
+  return readFileSync(join(root, file), "utf8").split("\n").length - 1;
+}
+
+function complain(problem) {
+  console.error(problem);
+  process.exitCode = 1;
+}
