@@ -1,4 +1,5 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
+
 import { encode } from "../core/encoding/encode.js";
 import {
   DamagedDataError,
@@ -13,6 +14,7 @@ import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkName, checkReason } from "../core/naming/names.js";
 import type { Command } from "../core/run/command.js";
+import { readParkingNote } from "../core/run/parking-note.js";
 import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
@@ -29,14 +31,14 @@ import { readNextStep } from "./inspect/position.js";
 import { type ProgressInfo, progressOf } from "./inspect/progress.js";
 import type { Results } from "./inspect/result-waiter.js";
 import { frozenGraphOf, nodeName, readGraph } from "./inspect/run-graph.js";
-import { errorOf, type RunInfo, readWaiting, runInfo, soundInfo } from "./inspect/run-info.js";
+import { errorOf, type RunInfo, runInfo, soundInfo } from "./inspect/run-info.js";
 import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
 import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
 
 /** setTimeout overflows beyond 24.8 days. */
 const longestTimerMs = 2_147_483_647;
 
-const stepNoted = (run: RunRecord) => readWaiting(run.waiting).step ?? null;
+const stepNoted = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
 
 const resultOptions = new Set(["timeout"]);
 const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);

@@ -7,7 +7,6 @@
  * writes that.
  */
 
-import { encode } from "../../core/encoding/encode.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
 import { withHashes } from "../../core/graph/ancestry-hash.js";
@@ -16,16 +15,16 @@ import type { Command, Received } from "../../core/run/command.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { decide } from "../../core/run/decide.js";
 import { dataOf, event, type NewEvent } from "../../core/run/event.js";
+import { finishRun } from "../../core/run/finish.js";
 import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
-import { mailToParent } from "../../core/run/message.js";
-import { type RunState, statusOf } from "../../core/run/state.js";
+import type { Message } from "../../core/run/message.js";
+import { parkByClient, parkUnbegun } from "../../core/run/park.js";
+import type { RunState } from "../../core/run/state.js";
 import { isEnding } from "../../core/run/terminal-event.js";
-import { nextDueAt, parkingNote } from "../../core/run/waiting.js";
 import type { Logger } from "../../define/context.js";
-import type { CursorWrite, Mail, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import type { CursorWrite, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
 import { readParents } from "../inspect/run-graph.js";
-import { readWaiting } from "../inspect/run-info.js";
 
 export interface CommandServices {
   readonly store: Store;
@@ -62,7 +61,7 @@ export async function amendRun(
   const isCanceled = events.some((one) => one.type === "run.cancel_requested");
   if (isCanceled && (isForced || (!hasOpenChildren(state) && !mustUndo))) events.push(canceled(command));
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
-  const { next, toParent } = consequences(run, state, events, command.type === "start");
+  const { next, mail } = consequences(run, state, events, { isStarted: command.type === "start", dismissed });
   const written = events.filter((one) => !isEnding(one));
   const none: readonly never[] = [];
   const transition = {
@@ -72,7 +71,7 @@ export async function amendRun(
     next,
     drained: none,
     starts: none,
-    mail: [...toParent, ...dismissed],
+    mail,
     release: none,
     cursors: state.steps !== null ? forgottenCursors(written) : none,
   };
@@ -138,17 +137,15 @@ function consequences(
   run: RunRecord,
   state: RunState,
   events: readonly NewEvent[],
-  starts: boolean,
-): { next: Next; toParent: Mail[] } {
+  { isStarted, dismissed }: { readonly isStarted: boolean; readonly dismissed: readonly Message[] },
+): { readonly next: Next; readonly mail: readonly Message[] } {
   if (state.ending !== null) {
     const { status } = state.ending;
-    const failure = failureOf(status, events);
-    const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
-    const message = mailToParent(run, status, null, failure);
-    const next: Next = { kind: "finish", status, output: null, error, startedAt: state.startedAt };
-    return { next, toParent: message === null ? [] : [message] };
+    const end = { status, output: null, error: failureOf(status, events) };
+    return finishRun(run, end, state.startedAt, dismissed);
   }
-  return { next: state.startedAt === null ? parkUnbegun(state, starts) : park(run, state), toParent: [] };
+  const next = state.startedAt === null ? parkUnbegun(state, isStarted) : parkByClient(state, run.waiting);
+  return { next, mail: dismissed };
 }
 
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
@@ -156,36 +153,4 @@ function failureOf(status: string, events: readonly NewEvent[]): Failure | null 
   if (status === "failed") return dataOf(last, "run.failed").error;
   const { reason } = dataOf(last, "run.canceled");
   return reason === undefined ? null : { name: "RunCanceledError", message: reason };
-}
-
-/** With news for its code the run is ready now; otherwise it goes on waiting as it did. */
-function park(run: RunRecord, state: RunState): Next {
-  const seen = readWaiting(run.waiting).news;
-  const hasNews = state.paused === null && (seen < 0 || state.news > seen);
-  return {
-    kind: "park",
-    status: statusOf(state) as "waiting" | "paused",
-    waiting: parkingNote(state, seen),
-    startedAt: null,
-    wakeAt: hasNews ? null : nextDueAt(state),
-    wakeIn: hasNews ? 0 : null,
-  };
-}
-
-/**
- * A run that has not begun stays due as it is, also while it is paused. When a worker meets it then, the log says that
- * its time has come (`run.became_due`), and the run begins as soon as it is resumed.
- */
-function parkUnbegun(state: RunState, starts: boolean): Next {
-  const isPaused = state.paused !== null;
-  const beginsNow = starts || (!isPaused && state.becameDue);
-  return {
-    kind: "park",
-    status: isPaused ? "paused" : "pending",
-    waiting: isPaused ? parkingNote(state, -1) : null,
-    startedAt: null,
-    wakeAt: null,
-    wakeIn: beginsNow ? 0 : null,
-    ...(beginsNow ? {} : { keepsDue: true }),
-  };
 }

@@ -6,6 +6,7 @@ import { isCompensation } from "../../core/run/compensation.js";
 import type { StoredEvent } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
 import { readMail } from "../../core/run/message.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Op, RunState } from "../../core/run/state.js";
 import { type Waiting, waitingFor } from "../../core/run/waiting.js";
 import { heardOf, isHeardOf, serves } from "../../store/contract/live-workers.js";
@@ -13,7 +14,7 @@ import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord 
 import { pausedQueueOf } from "../operate/queues.js";
 import { readLog } from "./log.js";
 import { nodeName } from "./run-graph.js";
-import { errorOf, readWaiting } from "./run-info.js";
+import { errorOf } from "./run-info.js";
 
 export interface Explanation {
   readonly because:
@@ -60,13 +61,13 @@ function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | nul
   try {
     return fold(log);
   } catch (error) {
-    if (run.status === "paused" && readWaiting(run.waiting).paused !== undefined) return null;
+    if (run.status === "paused" && readParkingNote(run.waiting).paused !== undefined) return null;
     throw error;
   }
 }
 
 function damaged(run: RunRecord): Explanation {
-  const { paused: reason, pausedAt = null } = readWaiting(run.waiting);
+  const { paused: reason, pausedAt = null } = readParkingNote(run.waiting);
   const since = instant(pausedAt);
   const sinceWhen = since === null ? "" : ` since ${since.toISOString()}`;
   const text = `It has been paused${sinceWhen} until its log is repaired and somebody resumes it: ${reason}`;

@@ -1,9 +1,12 @@
 /** A run as its users see it: rows with their payloads decoded. */
+
 import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";
 import { frozenVersion } from "../../core/naming/route.js";
+import type { ParkingNote } from "../../core/run/parking-note.js";
+import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
 import type { Waiting } from "../../core/run/waiting.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumn, decodeColumn } from "./damage.js";
@@ -61,7 +64,7 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
     }
   };
   read("status", () => checkRow(run), undefined);
-  const note = read("waitingFor", () => noteOf(run), nothingNoted);
+  const note = read("waitingFor", () => noteOf(run), readParkingNote(null));
   const isParked = run.status === "waiting" || run.status === "paused";
   const step = (isParked ? note.step : undefined) ?? at;
   return {
@@ -117,50 +120,11 @@ export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
   }
 }
 
-/** What the worker that parked the run noted about it. */
-export interface WaitingNote {
-  /** How much news its code had seen; -1 when it was interrupted in the middle. */
-  readonly news: number;
-  /** How many events its log had. */
-  readonly seq?: number;
-  readonly for: readonly Waiting[];
-  /** Why it is paused. */
-  readonly paused?: string;
-  readonly pausedAt?: number;
-  /** The declared step that it is at. */
-  readonly step?: { readonly name: string; readonly attempt: number };
-}
-
-const nothingNoted: WaitingNote = { news: -1, for: [] };
-
-/** What cannot be read counts as not noted: the code is run then, which is always right. */
-export function readWaiting(text: string | null): WaitingNote {
-  try {
-    return parseNote(text);
-  } catch {
-    return nothingNoted;
-  }
-}
-
 /** @throws DamagedDataError when it cannot be read */
-export function noteOf(run: Pick<RunRecord, "id" | "waiting">): WaitingNote {
+export function noteOf(run: Pick<RunRecord, "id" | "waiting">): ParkingNote {
   try {
-    return parseNote(run.waiting);
+    return parseParkingNote(run.waiting);
   } catch (error) {
     throw damagedColumn(run.id, "waiting", error);
   }
 }
-
-function parseNote(text: string | null): WaitingNote {
-  if (text === null) return nothingNoted;
-  const note: unknown = JSON.parse(text);
-  // Of a run that has ended: how many events its log has.
-  if (typeof note === "number") return { ...nothingNoted, seq: note };
-  if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
-  const read = { ...nothingNoted, ...(note as Partial<WaitingNote>) };
-  const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);
-  if (!isSound) throw new TypeError("it does not say what the run waits for");
-  return read;
-}
-
-const isKnownWaiting = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;

@@ -1,14 +1,16 @@
 /** Compares one run's row and task with its log. The log is the truth. */
+
 import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
 import { childRunId } from "../../core/naming/ids.js";
 import { dataOf } from "../../core/run/event.js";
 import { callerNode } from "../../core/run/lineage.js";
 import { readMail } from "../../core/run/message.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import type { AuditedRun, RunRecord } from "../../store/contract/store.js";
 import { damagedColumn, foldLog, messageOf } from "../inspect/damage.js";
-import { noteOf, readWaiting } from "../inspect/run-info.js";
+import { noteOf } from "../inspect/run-info.js";
 import { Findings } from "./difference.js";
 import type { StoredRun } from "./stored-run.js";
 import { checkAncestry } from "./verify-ancestry.js";
@@ -117,7 +119,7 @@ function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   if (active.has(status)) findings.add("run.status", `is ${status} but has a time of its end.`, { table: status });
   if (row.task !== null)
     findings.add("task.left_over", `has ended (${status}) but still has a task.`, { log: status, table: row.task });
-  const { seq } = readWaiting(run.waiting);
+  const { seq } = readParkingNote(run.waiting);
   // The last event is made from the row: it is not one of those that were counted.
   const events = log.length - 1;
   if (seq !== undefined && seq !== events)

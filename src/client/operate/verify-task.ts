@@ -2,11 +2,14 @@
  * Compares a task with the log of its run, and holds it to the rule that nothing is lost: every open task is due, owned,
  * or waits for something that its log names.
  */
+
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import type { ParkingNote } from "../../core/run/parking-note.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
 import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
-import { readWaiting, type WaitingNote } from "../inspect/run-info.js";
+
 import type { Findings } from "./difference.js";
 import type { StoredRun } from "./stored-run.js";
 
@@ -50,7 +53,7 @@ function checkOwner({ epochs }: StoredRun, task: AuditedTask, findings: Findings
 }
 
 function checkProgress({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
-  const note = readWaiting(run.waiting);
+  const note = readParkingNote(run.waiting);
   // What an owner did since it was claimed is in the log alone until it parks the run, also if the owner died.
   const isSettled = task.state !== "owned" && task.deliveries === 0;
   if (note.seq !== undefined && (state.seq < note.seq || (isSettled && state.seq > note.seq)))
@@ -78,7 +81,7 @@ const isHeld = ({ version, parentId, parentIndex }: AuditedRun) =>
 
 function checkParked(
   waiting: string | null,
-  note: WaitingNote,
+  note: ParkingNote,
   task: AuditedTask,
   state: RunState,
   findings: Findings,

@@ -58,20 +58,6 @@ function isOfUndoing(key: string): boolean {
   return isCompensation(step) || step === onFailureStep;
 }
 
-/** The note that whoever parks a run leaves in its row: how much its code has seen, what it waits for, why it is paused. */
-export function parkingNote(state: RunState, newsSeen: number): string {
-  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
-  const step = currentStep(state);
-  // The number of events tells `verify` that the end of the log is missing, which nothing else would.
-  return JSON.stringify({
-    news: newsSeen,
-    seq: state.seq,
-    for: waitingFor(state),
-    ...paused,
-    ...(step === null ? {} : { step }),
-  });
-}
-
 /** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
 export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
   if (state.steps !== "chain") return null;

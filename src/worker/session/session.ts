@@ -8,6 +8,7 @@ import { toFailure } from "../../core/encoding/error-record.js";
 import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { event } from "../../core/run/event.js";
 import { predecessorOf } from "../../core/run/lineage.js";
+import { writePauseNote } from "../../core/run/parking-note.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -227,7 +228,7 @@ export class Session {
       else onRoom(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
       if (this.#dead || error instanceof FencedError) return;
-      const why = JSON.stringify({ news: -1, for: [], paused: toFailure(error).message });
+      const why = writePauseNote(toFailure(error).message);
       await this.#hold(run.id, opening.log.length, error, why);
     }
   }

@@ -2,15 +2,17 @@
  * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. That is written behind the log as
  * it is, and so are its messages: a person may restore what is missing, and the run goes on then.
  */
-import { encode } from "../../core/encoding/encode.js";
+
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
 import type { Command } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
 import { event, type NewEvent } from "../../core/run/event.js";
+import { finishRun } from "../../core/run/finish.js";
 import { foldBeforeDamage } from "../../core/run/fold.js";
-import { mailToParent, readMail } from "../../core/run/message.js";
+import { readMail } from "../../core/run/message.js";
+import { writePauseNote } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
 import type { InboxRow, Transition } from "../../store/contract/store.js";
 import type { Opening } from "./host.js";
@@ -35,35 +37,26 @@ export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, th
     const why: Failure | null =
       canceled.reason === null ? null : { name: "RunCanceledError", message: canceled.reason };
     const data = { ...(canceled.reason === null ? {} : { reason: canceled.reason }), force: true as const };
-    const toParent = mailToParent(run, "canceled", null, why);
-    const next = {
-      kind: "finish",
-      status: "canceled",
-      output: null,
-      ...ended(why),
-      startedAt: state.startedAt,
-    } as const;
-    const transition = {
-      ...rest,
-      events: [...events, event("run.cancel_requested", {}, data)],
-      next,
-      mail: [...(toParent === null ? [] : [toParent]), ...dismissChildren(run.id, state)],
+    const end = { status: "canceled", output: null, error: why } as const;
+    const canceling = [...events, event("run.cancel_requested", {}, data)];
+    return {
+      transition: {
+        ...rest,
+        events: canceling,
+        ...finishRun(run, end, state.startedAt, dismissChildren(run.id, state)),
+      },
+      reason,
     };
-    return { transition, reason };
   }
   events.push(event("run.paused", {}, { reason, error: failure }));
   // If it had not begun yet: a worker had it, so its time has come.
   if (state.startedAt === null) events.push(event("run.became_due", {}));
-  const waiting = JSON.stringify({ news: -1, for: [], paused: reason, pausedAt: at });
+  const waiting = writePauseNote(reason, at);
   const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
   return { transition: { ...rest, events, next, mail: none }, reason };
 }
 
 const none: readonly never[] = [];
-
-const ended = (why: Failure | null) => ({
-  error: why === null ? null : encode(why, { what: "error", limit: Number.POSITIVE_INFINITY }),
-});
 
 function readable(row: InboxRow): Command[] {
   try {

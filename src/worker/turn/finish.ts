@@ -1,9 +1,9 @@
 /** The last commit of a run: its row gets its end, its children are sent home, its parent is told. */
-import { encode } from "../../core/encoding/encode.js";
+
 import type { Failure } from "../../core/encoding/error-record.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";
-import { mailToParent } from "../../core/run/message.js";
+import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
 import { attempted } from "./attempt-report.js";
 import type { Turn } from "./turn.js";
@@ -34,11 +34,10 @@ function writeEnd(turn: Turn, conclusion: Conclusion): void {
   const { status, events, output, error } = conclusion;
   const { run, state, outbox } = turn;
   const before = outbox.mail.length;
-  for (const mail of dismissChildren(run.id, state)) outbox.mail.push(mail);
-  const mail = mailToParent(run, status, output, error, attempted(turn, status === "failed" ? error : null));
-  if (mail !== null) outbox.mail.push(mail);
-  const failure = error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
-  const startedAt = state.startedAt ?? turn.takenAt;
+  const attempt = attempted(turn, status === "failed" ? error : null);
+  const end = { status, output, error };
+  const { next, mail } = finishRun(run, end, state.startedAt ?? turn.takenAt, dismissChildren(run.id, state), attempt);
+  for (const message of mail) outbox.mail.push(message);
   turn.onUnended((unwritten) => {
     outbox.putBack({
       ...unwritten,
@@ -47,7 +46,7 @@ function writeEnd(turn: Turn, conclusion: Conclusion): void {
     });
     pauseIfItFails(turn, () => readAndConclude(turn, conclusion));
   });
-  turn.journal.post(events, { kind: "finish", status, output, error: failure, startedAt }, nothing);
+  turn.journal.post(events, next, nothing);
 }
 
 /** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */

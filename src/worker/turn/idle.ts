@@ -3,8 +3,8 @@
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { isCompensation, openCompensations } from "../../core/run/compensation.js";
 import { stepsWhoseJobsEnded } from "../../core/run/job-runs.js";
+import { isNewsForCode } from "../../core/run/park.js";
 import { cancel, cancelAtOnce, fail } from "./handler-end.js";
-import { isNewsForCode } from "./park.js";
 import type { Turn } from "./turn.js";
 import { pauseIfItFails } from "./user-code.js";
 
@@ -114,5 +114,5 @@ function waitForUndoing(turn: Turn): void {
 
 /** After a death nobody knows what the code had seen. */
 export function hasWorkForCode(turn: Turn): boolean {
-  return turn.deliveries > 1 || isNewsForCode(turn.run, turn.state, turn.storeNow());
+  return turn.deliveries > 1 || isNewsForCode(turn.state, turn.run.waiting, turn.storeNow());
 }

@@ -1,16 +1,18 @@
 /** A run that goes on for another one begins with what that one has done: it is written into its log before its code runs. */
-import { encode } from "../../core/encoding/encode.js";
+
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
 import { decide } from "../../core/run/decide.js";
 import { event, type NewEvent, type StoredEvent } from "../../core/run/event.js";
+import { finishRun } from "../../core/run/finish.js";
 import { fold } from "../../core/run/fold.js";
 import { forkOf } from "../../core/run/fork.js";
 import { predecessorOf } from "../../core/run/lineage.js";
-import { mailToParent, readMail } from "../../core/run/message.js";
+import { readMail } from "../../core/run/message.js";
+import { unknownNews, writeParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
-import { parkingNote } from "../../core/run/waiting.js";
+
 import type { CursorRow, CursorWrite, Next, RunRecord, Store, Transition } from "../../store/contract/store.js";
 import type { Committer } from "../commit/group-committer.js";
 import { keep } from "../commit/pending-writes.js";
@@ -122,7 +124,7 @@ const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
 
 function parkingWith(state: RunState, wakeIn: number | null): Next {
   const status = statusOf(state) as "pending" | "waiting" | "paused";
-  return { kind: "park", status, waiting: parkingNote(state, -1), startedAt: null, wakeAt: null, wakeIn };
+  return { kind: "park", status, waiting: writeParkingNote(state, unknownNews), startedAt: null, wakeAt: null, wakeIn };
 }
 
 async function submit(
@@ -143,10 +145,8 @@ function endOf(
   output: string | null,
   failure: Failure | null,
 ): Pick<Transition, "next" | "mail"> {
-  const mail = mailToParent(run, status, output, failure);
-  const error = failure === null ? null : encode(failure, { what: "error", limit: Number.POSITIVE_INFINITY });
-  const startedAt = status === "completed" ? "now" : null;
-  return { next: { kind: "finish", status, output, error, startedAt }, mail: mail === null ? none : [mail] };
+  // It has no children of its own yet.
+  return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, none);
 }
 
 const canceledBy = (reason: string | null): Failure | null =>

@@ -15,6 +15,9 @@ import { dataOf, event, type NewEvent } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import { fold } from "../../core/run/fold.js";
 import { keyOwner } from "../../core/run/lineage.js";
+import type { Station } from "../../core/run/park.js";
+import { parkByOwner } from "../../core/run/park.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Op, Pause, RunState } from "../../core/run/state.js";
 import { scopeMark } from "../../core/run/step-key.js";
 import { isEnding } from "../../core/run/terminal-event.js";
@@ -51,7 +54,6 @@ import { comeToRest, endExpired, hasWorkForCode } from "./idle.js";
 import { Attention } from "./inbox-processor.js";
 import { knownInput, withInput } from "./input.js";
 import { mismatch } from "./mismatch.js";
-import { newsSeen, parkingOf, type Station } from "./park.js";
 import { Linger } from "./park-delay.js";
 import { Course } from "./phase.js";
 import { parentsIn } from "./predecessors.js";
@@ -625,14 +627,14 @@ export class Turn implements JournalOwner, AnswersOwner {
   }
 
   #parking(): Next {
-    return parkingOf({
+    return parkByOwner({
       state: this.state,
-      outbox: this.outbox,
+      pending: this.outbox,
       at: this.journal.heardAt,
       // Stopped before the code ran: it still has to.
-      cutShort: this.course.cutShort && (this.#codeRuns || hasWorkForCode(this)),
+      isCutShort: this.course.cutShort && (this.#codeRuns || hasWorkForCode(this)),
       awaited: this.#codeRuns ? (key) => this.answers.pending.has(key) : undefined,
-      newsSeen: this.#codeRuns ? null : newsSeen(this.run),
+      newsSeen: this.#codeRuns ? null : readParkingNote(this.run.waiting).news,
       station: this.#station,
     });
   }

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { finishRun } from "./finish.js";
+import { readMail, writeMail } from "./message.js";
+import type { Birth } from "./transition.js";
+
+const run: Birth = {
+  id: "r",
+  workflow: "w",
+  version: "",
+  queue: "w",
+  priority: 0,
+  input: "null",
+  heroType: null,
+  heroId: null,
+  tags: [],
+  startKey: null,
+  parentId: null,
+  parentNode: null,
+  parentIndex: null,
+};
+const child: Birth = { ...run, parentId: "p", parentNode: "call" };
+const completed = { status: "completed", output: "1", error: null } as const;
+
+test("the end of a run that has no family is its row alone", () => {
+  expect(finishRun(run, completed, 5, [])).toEqual({
+    next: { kind: "finish", status: "completed", output: "1", error: null, startedAt: 5 },
+    mail: [],
+  });
+});
+
+test("the parent hears of the end, behind the children that are canceled with it", () => {
+  const dismissed = [writeMail("c", { type: "cancel", reason: null })];
+  const { mail } = finishRun(child, completed, 5, dismissed);
+  expect(mail.map(({ to }) => to)).toEqual(["c", "p"]);
+  expect(readMail(mail[1] as never)).toMatchObject({ type: "child", node: "call", status: "completed", output: "1" });
+});
+
+test("an error of any size can be written: a run must be able to end", () => {
+  const error = { name: "Error", message: "x".repeat(2 * 1024 * 1024) };
+  const { next } = finishRun(run, { status: "failed", output: null, error }, 5, []);
+  expect(JSON.parse(next.error as string)).toEqual(error);
+});
+
+test("a run that was canceled before it began has no time of its start", () => {
+  const error = { name: "RunCanceledError", message: "not needed" };
+  const { next, mail } = finishRun(child, { status: "canceled", output: null, error }, null, []);
+  expect(next).toMatchObject({ status: "canceled", startedAt: null });
+  expect(readMail(mail[0] as never)).toMatchObject({ status: "canceled", reason: "not needed", error: null });
+});

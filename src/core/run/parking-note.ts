@@ -1,0 +1,65 @@
+/**
+ * The note that a parked run leaves in its row (`waiting`): what it waits for, for people, and how far its code had come,
+ * for the next owner. It is written, typed and read here alone.
+ */
+import type { RunState } from "./state.js";
+import { currentStep, type Waiting, waitingFor } from "./waiting.js";
+
+export interface ParkingNote {
+  /** How many answers its code had seen; -1 when that is not known, or the code was interrupted: then it has to run. */
+  readonly news: number;
+  /** How many events its log had: tells `verify` that the end of the log is missing, which nothing else would. */
+  readonly seq?: number;
+  readonly for: readonly Waiting[];
+  /** Why it is paused. */
+  readonly paused?: string;
+  readonly pausedAt?: number;
+  /** The declared step that it is at. */
+  readonly step?: { readonly name: string; readonly attempt: number };
+}
+
+/** What its code has seen is not known, so the code is run. That is always right, if not always needed. */
+export const unknownNews = -1;
+
+const nothingNoted: ParkingNote = { news: unknownNews, for: [] };
+
+export function writeParkingNote(state: RunState, newsSeen: number): string {
+  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
+  const step = currentStep(state);
+  const note: ParkingNote = {
+    news: newsSeen,
+    seq: state.seq,
+    for: waitingFor(state),
+    ...paused,
+    ...(step === null ? {} : { step }),
+  };
+  return JSON.stringify(note);
+}
+
+/** Of a run that was paused before its log could be folded. */
+export const writePauseNote = (reason: string, pausedAt?: number): string =>
+  JSON.stringify({ ...nothingNoted, paused: reason, pausedAt });
+
+/** A note that cannot be read counts as none: the code is run then. */
+export function readParkingNote(text: string | null): ParkingNote {
+  try {
+    return parseParkingNote(text);
+  } catch {
+    return nothingNoted;
+  }
+}
+
+/** @throws TypeError or SyntaxError when it cannot be read */
+export function parseParkingNote(text: string | null): ParkingNote {
+  if (text === null) return nothingNoted;
+  const note: unknown = JSON.parse(text);
+  // Of a run that has ended: the store has written how many events its log has.
+  if (typeof note === "number") return { ...nothingNoted, seq: note };
+  if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
+  const read = { ...nothingNoted, ...(note as Partial<ParkingNote>) };
+  const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);
+  if (!isSound) throw new TypeError("it does not say what the run waits for");
+  return read;
+}
+
+const isKnownWaiting = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;
