@@ -1,5 +1,6 @@
 // `npm run check`: everything but the tests. Every check runs, so that one run shows all there is to mend.
 
+import { checkFileLengths } from "./file-lengths.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
 
@@ -7,7 +8,7 @@ const checks = {
   "format and lint": () => run(tool("biome"), ["check", "--error-on-warnings", "."]),
   types: () => run(tool("tsc"), ["-p", "tsconfig.json"]),
   "import direction": () => run(tool("depcruise"), ["--config", ".dependency-cruiser.cjs", "src"]),
-  "file lengths": () => run(process.execPath, ["scripts/file-lengths.mjs"]),
+  "file lengths": checkFileLengths,
   "dead exports": () => run(tool("knip"), []),
 };
 
