@@ -21,6 +21,7 @@ import type { Message } from "../../core/run/message.js";
 import { parkByClient, parkUnbegun } from "../../core/run/park.js";
 import type { RunState } from "../../core/run/state.js";
 import { isEnding } from "../../core/run/terminal-event.js";
+import { none, transitionOf } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { CursorWrite, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
@@ -63,18 +64,8 @@ export async function amendRun(
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
   const { next, mail } = consequences(run, state, events, { isStarted: command.type === "start", dismissed });
   const written = events.filter((one) => !isEnding(one));
-  const none: readonly never[] = [];
-  const transition = {
-    runId: run.id,
-    after,
-    events: written,
-    next,
-    drained: none,
-    starts: none,
-    mail,
-    release: none,
-    cursors: state.steps !== null ? forgottenCursors(written) : none,
-  };
+  const cursors = state.steps !== null ? forgottenCursors(written) : none;
+  const transition = transitionOf(run.id, after, { events: written, next, mail, cursors });
   try {
     const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
     if (result.kind !== "committed") return lost;

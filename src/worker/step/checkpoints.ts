@@ -11,6 +11,7 @@ import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "..
 import { guarded } from "../../core/errors/guarded-promise.js";
 import type { FlowAction } from "../../core/run/flow-control.js";
 import type { StepOp } from "../../core/run/state.js";
+import { none } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
 import type { Scope } from "../replay/call-scope.js";
@@ -254,4 +255,3 @@ export class StepCheckpoints implements Checkpoints {
 }
 
 const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
-const none: readonly never[] = [];
