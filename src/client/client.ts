@@ -11,6 +11,7 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
+import { stepQueues } from "../define/step-queues.js";
 import type { NewRun, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
@@ -248,7 +249,7 @@ export class Client {
     const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
     await this.store.registerWorkflows([
       ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
-        const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
+        const queues = stepQueues(declared, remembered.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
         const graph = JSON.stringify({ priority, tags, ...steps });

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
 import { ExecutionAbortedError, InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
-import { checkOptions } from "../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
 import type { Logger } from "../define/context.js";
@@ -122,7 +122,7 @@ export class Worker {
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
     this.#repertoire = new Repertoire(options);
-    this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
+    this.#maxDeliveries = checkWholeNumber("A worker's maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
@@ -135,7 +135,7 @@ export class Worker {
     this.#claiming = new Claiming({
       ...services,
       workerName: this.name,
-      concurrency: checkWhole("concurrency", options.concurrency ?? 100),
+      concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
       active: () => this.active,
@@ -439,11 +439,6 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   });
   await Promise.race([work, patience]);
   clearTimeout(timer);
-}
-
-function checkWhole(name: string, value: number): number {
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new InvalidInputError(`A worker's ${name} is a whole number above 0, not ${value}.`);
 }
 
 function checkPort(port: number): number {

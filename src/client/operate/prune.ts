@@ -7,8 +7,7 @@
  * goes in small batches, and rests after each for as long as it took: the database has at least half of its time for others.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { InvalidInputError } from "../../core/errors/errors.js";
-import { checkOptions } from "../../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../../core/run/lineage.js";
 import { type AnyWorkflow, asDefinition } from "../../define/resolve.js";
@@ -205,7 +204,5 @@ const nameOf = (workflow: AnyWorkflow | string | undefined): string | null => {
 };
 
 function checkLimit(limit: number | undefined): number {
-  if (limit === undefined) return Number.POSITIVE_INFINITY;
-  if (Number.isInteger(limit) && limit > 0) return limit;
-  throw new InvalidInputError(`prune({ limit }) is a whole number above 0, not ${limit}.`);
+  return limit === undefined ? Number.POSITIVE_INFINITY : checkWholeNumber("prune({ limit })", limit);
 }

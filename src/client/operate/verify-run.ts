@@ -3,6 +3,7 @@
 import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
 import { childRunId } from "../../core/naming/ids.js";
+import { heroKeyOf } from "../../core/naming/start-key.js";
 import { dataOf } from "../../core/run/event.js";
 import { callerNode } from "../../core/run/lineage.js";
 import { readMail } from "../../core/run/message.js";
@@ -80,7 +81,7 @@ function foldOf({ row, log }: StoredRun, findings: Findings): RunState | null {
 
 function checkKeys(row: AuditedRun, findings: Findings): void {
   const { id, workflow, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex, finishedAt } = row;
-  const key = heroType === null ? null : JSON.stringify([workflow, heroType, heroId]);
+  const key = heroType === null ? null : heroKeyOf(workflow, heroType, heroId);
   if (heroKey !== null && finishedAt !== null)
     findings.add("run.hero_key", "has ended but keeps its hero's key: no other run may start.", { table: heroKey });
   else if (heroKey !== null && heroKey !== key)

@@ -6,7 +6,7 @@
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
 import { GraphError, InvalidInputError } from "../errors/errors.js";
-import { checkOptions } from "../naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../naming/check-options.js";
 import { sha256Hex } from "../naming/ids.js";
 import { checkName } from "../naming/names.js";
 import { frozenVersion } from "../naming/route.js";
@@ -118,8 +118,7 @@ const dagOptions = new Set<string>(["concurrency", "onNodeFailure"] satisfies (k
 export function checkDagOptions(options: DagOptions): DagOptions {
   checkOptions("A graph", options, dagOptions);
   const { concurrency, onNodeFailure } = options;
-  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
-    throw new InvalidInputError(`The concurrency of a graph is a whole number above 0, not ${String(concurrency)}.`);
+  if (concurrency !== undefined) checkWholeNumber("The concurrency of a graph", concurrency);
   if (onNodeFailure !== undefined && onNodeFailure !== "stop" && onNodeFailure !== "continue")
     throw new InvalidInputError(`onNodeFailure of a graph is "stop" or "continue", not ${String(onNodeFailure)}.`);
   return {

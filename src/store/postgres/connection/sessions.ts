@@ -7,9 +7,11 @@
  * which the session that is at work on it can be found, and a transaction is known by its session and its beginning. A
  * session that is neither is at work for another client, and is left alone.
  */
+
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../../core/errors/errors.js";
+import { LostSessions } from "../../shared/lost-sessions.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import type { PgClient, PgLoneClient, PgQuery } from "./driver.js";
 import { toStoreError } from "./errors.js";
@@ -31,8 +33,7 @@ export class Sessions {
   readonly #patienceMs: () => number;
   readonly #known = new WeakMap<PgClient, Session>();
   readonly #marks = new WeakMap<PgClient, string>();
-  readonly #doomed = new Set<Session>();
-  #clearing: Promise<void> | null = null;
+  readonly #lost = new LostSessions<Session>((sessions) => this.#end(sessions));
 
   /**
    * @param open makes a connection outside of the pools, which may be full of silent ones
@@ -79,25 +80,19 @@ export class Sessions {
   /** This connection was given up while something was under way. */
   lost(client: PgClient): void {
     const session = this.#sessionOf(client);
-    if (session !== null) this.#doomed.add(session);
+    if (session !== null) this.#lost.add(session);
   }
 
   get isClear(): boolean {
-    return this.#doomed.size === 0;
+    return this.#lost.areGone;
   }
 
   /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
-  async clear(): Promise<void> {
-    while (!this.isClear) {
-      this.#clearing ??= this.#clear().finally(() => {
-        this.#clearing = null;
-      });
-      await this.#clearing;
-    }
+  clear(): Promise<void> {
+    return this.#lost.clear();
   }
 
-  async #clear(): Promise<void> {
-    const doomed = [...this.#doomed];
+  async #end(doomed: readonly Session[]): Promise<void> {
     const giveUpAt = performance.now() + this.#patienceMs();
     const end = this.#ask(async (query) => {
       for (;;) {
@@ -113,7 +108,6 @@ export class Sessions {
       // Without the right to end it there is nothing to wait for; the server finds out by itself that its client is gone.
       if (!isForbidden(error)) throw error;
     });
-    for (const session of doomed) this.#doomed.delete(session);
   }
 
   /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
