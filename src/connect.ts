@@ -59,6 +59,16 @@ export class Pawl extends Client {
   readonly #retentionMs: number | null;
   readonly #recheckPausedMs: number | null;
 
+  /** On a store that is open already, such as one of your own; `connect` opens one by its URL. */
+  constructor(store: Store, logger?: Logger);
+  /** @internal With all that `connect` can be told. */
+  constructor(
+    store: Store,
+    logger?: Logger,
+    onError?: ErrorReporter | null,
+    retention?: Duration | null,
+    recheckPausedAfter?: Duration | null,
+  );
   constructor(
     store: Store,
     logger: Logger = defaultLogger,

@@ -52,7 +52,9 @@ const startManyOptions = new Set(
 const workflowOptions = new Set(["queue"]);
 
 export class Client {
+  /** @internal */
   protected readonly store: Store;
+  /** @internal */
   protected readonly log: Logger;
   readonly #launcher: Launcher;
   readonly #results: Results;
@@ -62,6 +64,7 @@ export class Client {
   /** Names that were warned of. */
   readonly #suspectNames = new Set<string>();
 
+  /** @internal */
   constructor(store: Store, log: Logger) {
     this.store = store;
     this.log = log;
@@ -230,16 +233,17 @@ export class Client {
     return verify(this.store, runId);
   }
 
-  /** A worker of this process: it takes what is started here, as long as it has room. */
+  /** @internal A worker of this process: it takes what is started here, as long as it has room. */
   protected addAdopter(worker: Adopter): void {
     this.#launcher.adopters.add(worker);
   }
 
+  /** @internal */
   protected closeClient(): void {
     this.#results.close();
   }
 
-  /** Makes definitions known to those who know only names. Once per process and definition. */
+  /** @internal Makes definitions known to those who know only names. Once per process and definition. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
     if (fresh.length === 0) return;
@@ -286,6 +290,7 @@ export class Client {
     registered.catch((error) => this.log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
   }
 
+  /** @internal */
   async registration(name: string): Promise<Registration | null> {
     const known = await this.store.workflow(name);
     return known === null ? null : registrationOf(known);

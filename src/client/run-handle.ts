@@ -62,6 +62,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly #services: HandleServices;
   readonly #store: Store;
 
+  /** @internal */
   constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
     this.id = id;
     this.warning = born.warning ?? null;

@@ -115,6 +115,7 @@ export class Worker {
   #drives = 0;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
+  /** @internal */
   constructor(services: WorkerServices, options: WorkerOptions) {
     checkOptions("A worker", options, knownOptions);
     this.#services = services;
@@ -162,7 +163,7 @@ export class Worker {
     return inCleanContext(() => this.#start());
   }
 
-  /** Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
+  /** @internal Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
   startDriven(clock: () => number): Promise<this> {
     this.#drivenBy = clock;
     return this.start();
@@ -355,7 +356,7 @@ export class Worker {
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
-  /** Whether a run of this workflow could begin here at once. */
+  /** @internal Whether a run of this workflow could begin here at once. */
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
@@ -367,20 +368,20 @@ export class Worker {
     );
   }
 
-  /** Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** @internal Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
     const session = this.#session as Session;
     return inCleanContext(() => session.adopt(run));
   }
 
-  /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
+  /** @internal Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
   async runUntilIdle(): Promise<number | null> {
     this.#oneStep = null;
     return this.#drive();
   }
 
   /**
-   * The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it meanwhile. The
+   * @internal The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it meanwhile. The
    * worker then takes no more runs until it is asked to. For tests.
    */
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
@@ -399,7 +400,7 @@ export class Worker {
     }
   }
 
-  /** Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
+  /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
   lookForVanishedJobs(): Promise<void> {
     return this.#housekeeping.vanished.look(0);
   }

@@ -25,6 +25,7 @@ export class StepIterator {
   readonly name: string;
   readonly #checkpoints: Checkpoints;
 
+  /** @internal */
   constructor(name: string, checkpoints: Checkpoints) {
     this.name = name;
     this.#checkpoints = checkpoints;

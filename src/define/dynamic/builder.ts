@@ -66,6 +66,7 @@ export class GraphBuilder {
   /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
   #previous: readonly NodeRef[] = [];
 
+  /** @internal */
   constructor(workflow: string) {
     this.#workflow = workflow;
   }
@@ -139,6 +140,7 @@ export class GraphBuilder {
     }
   }
 
+  /** @internal What was built, as data. */
   frozen(at: Date, options: DagOptions): FrozenDag {
     if (this.#drafts.size === 0)
       throw new GraphError(
