@@ -4,14 +4,12 @@ import { checkOptions } from "../core/naming/check-options.js";
 import { isUuid } from "../core/naming/ids.js";
 import { checkName } from "../core/naming/names.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
-import { nameWarning } from "../define/class/minified-name.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
-import { stepQueues } from "../define/step-queues.js";
 import type { NewRun, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
@@ -22,7 +20,6 @@ import type { RunInfo } from "./inspect/run-info.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
-import { shapeRegistration } from "./operate/shapes.js";
 import { type Verification, verify } from "./operate/verify.js";
 import { healthOf, type WorkerHealth } from "./operate/workers.js";
 import { type HandleServices, RunHandle } from "./run-handle.js";
@@ -31,7 +28,8 @@ import { checkTransaction } from "./start/callers-transaction.js";
 import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
 import { birthOf, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
 import { existingRun } from "./start/refused-start.js";
-import { queuesOfSteps, type Registration, registrationOf } from "./start/registration.js";
+import { Registrar } from "./start/registrar.js";
+import type { Registration } from "./start/registration.js";
 import { retryRun } from "./start/retry.js";
 import {
   type HandleOf,
@@ -43,7 +41,6 @@ import {
   type StartableWithoutHero,
 } from "./start/start-args.js";
 import { birthsInPages, runsPerPage } from "./start/starts-in-pages.js";
-import { WorkflowNames } from "./start/workflow-names.js";
 
 /** A key or a hero is of one run. */
 const startManyOptions = new Set(
@@ -59,15 +56,13 @@ export class Client {
   readonly #launcher: Launcher;
   readonly #results: Results;
   readonly #handles: HandleServices;
-  readonly #definitions = new Set<WorkflowDefinition>();
-  readonly #names = new WorkflowNames();
-  /** Names that were warned of. */
-  readonly #suspectNames = new Set<string>();
+  readonly #registrar: Registrar;
 
   /** @internal */
   constructor(store: Store, log: Logger) {
     this.store = store;
     this.log = log;
+    this.#registrar = new Registrar(store, log);
     this.#launcher = new Launcher(store, log);
     this.#results = new Results(store);
     const commands = new RunCommands({ store, log });
@@ -83,7 +78,7 @@ export class Client {
     const definition = asDefinition(workflow);
     const [input, options] = inputAndOptions(definition, given);
     if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
-    await this.#registerFor(definition, options);
+    await this.#registrar.registerFor(definition, options?.tx);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
   }
@@ -101,7 +96,7 @@ export class Client {
   ): Promise<RunHandle<any, any>[]> {
     const definition = asDefinition(workflow);
     if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
-    await this.#registerFor(definition, options);
+    await this.#registrar.registerFor(definition, options?.tx);
     return this.#launch(definition, inputs, options);
   }
 
@@ -113,7 +108,7 @@ export class Client {
       /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
-        const known = await this.registration(name);
+        const known = await this.#registrar.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
         const nameOnly = { name, ...known, inputSchema: null };
@@ -148,7 +143,7 @@ export class Client {
     options: BuildOptions = {},
   ): Promise<RunHandle<FrozenDag, void>> {
     const run = await graphRun(name, build, options, await this.store.now());
-    await this.#names.takeForBuiltGraph(name, async () => (await this.store.workflow(name)) !== null);
+    await this.#registrar.takeForBuiltGraph(name);
     return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
@@ -244,56 +239,13 @@ export class Client {
   }
 
   /** @internal Makes definitions known to those who know only names. Once per process and definition. */
-  async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
-    const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
-    if (fresh.length === 0) return;
-    for (const definition of fresh) this.#names.takeForWorkflow(definition);
-    this.#warnOfNames(fresh);
-    const remembered = await this.#rememberedQueues(fresh);
-    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
-    await this.store.registerWorkflows([
-      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
-        const queues = stepQueues(declared, remembered.get(name));
-        const isChain = declared?.kind === "chain" ? { isChain: true } : {};
-        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
-        const graph = JSON.stringify({ priority, tags, ...steps });
-        return { name, queue, version, signature: null, graph };
-      }),
-      ...shapes,
-    ]);
-    for (const definition of fresh) this.#definitions.add(definition);
-  }
-
-  #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
-    for (const definition of definitions) {
-      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
-      if (warning === null) continue;
-      this.#suspectNames.add(definition.name);
-      this.log.warn(warning);
-    }
-  }
-
-  /** A run may be parked in a queue that the code does not name any more: somebody must still look there. */
-  async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
-    const remembered = new Map<string, readonly string[]>();
-    for (const { name, declared } of definitions) {
-      const known = declared === null ? null : await this.store.workflow(name);
-      if (known !== null) remembered.set(name, queuesOfSteps(known));
-    }
-    return remembered;
-  }
-
-  /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
-  async #registerFor(definition: WorkflowDefinition, options: StartOptions | undefined): Promise<void> {
-    const registered = this.register([definition]);
-    if (options?.tx === undefined) return registered;
-    registered.catch((error) => this.log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
+  register(definitions: readonly WorkflowDefinition[]): Promise<void> {
+    return this.#registrar.register(definitions);
   }
 
   /** @internal */
-  async registration(name: string): Promise<Registration | null> {
-    const known = await this.store.workflow(name);
-    return known === null ? null : registrationOf(known);
+  registration(name: string): Promise<Registration | null> {
+    return this.#registrar.registration(name);
   }
 
   #handle(id: string): RunHandle<any, any> {
@@ -337,7 +289,7 @@ export class Client {
   async #retry(id: string): Promise<RunHandle<any, any>> {
     const failed = await this.store.run(id);
     if (failed === null) throw new RunNotFoundError(id);
-    const known = await this.registration(failed.workflow);
+    const known = await this.#registrar.registration(failed.workflow);
     const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
     if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../../core/run/lineage.js";
-import { type AnyWorkflow, asDefinition } from "../../define/resolve.js";
+import { type AnyWorkflow, nameOf } from "../../define/resolve.js";
 import type { Age, Child, ChildKey, Root, Store } from "../../store/contract/store.js";
 
 export interface PruneOptions {
@@ -53,7 +53,8 @@ export async function prune(store: Store, options: PruneOptions): Promise<Pruned
   const limit = checkLimit(options.limit);
   const endedBefore = (await store.now()) - olderThanMs;
   const pruning = new Pruning(store, { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true });
-  for await (const roots of oldRoots(store, endedBefore, nameOf(options.workflow))) {
+  const workflow = options.workflow === undefined ? null : nameOf(options.workflow);
+  for await (const roots of oldRoots(store, endedBefore, workflow)) {
     const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
     await pruning.removeTreesOf(await withoutRetries(store, old));
     if (pruning.isOver) break;
@@ -197,11 +198,6 @@ async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGen
     }
   }
 }
-
-const nameOf = (workflow: AnyWorkflow | string | undefined): string | null => {
-  if (workflow === undefined) return null;
-  return typeof workflow === "string" ? workflow : asDefinition(workflow).name;
-};
 
 function checkLimit(limit: number | undefined): number {
   return limit === undefined ? Number.POSITIVE_INFINITY : checkWholeNumber("prune({ limit })", limit);
