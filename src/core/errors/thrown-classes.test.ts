@@ -11,7 +11,7 @@ const allowed: Readonly<Record<string, readonly [count: number, why: string]>> =
   "src/core/run/fold-wait.ts": [1, "fold tells it as a DamagedDataError"],
   "src/core/errors/safe-thrown.ts": [1, "in place of something that user code threw and that cannot be looked at"],
   "src/client/inspect/history.ts": [1, "told as a DamagedDataError"],
-  "src/client/inspect/run-info.ts": [2, "told as a DamagedDataError"],
+  "src/core/run/parking-note.ts": [2, "told as a DamagedDataError"],
   "src/client/inspect/result-waiter.ts": [1, "a mark within the file; the caller gets a RunNotFoundError"],
   "src/client/start/start-batcher.ts": [1, "an invariant: no store answers so"],
   "src/store/shared/event-rows.ts": [1, "an invariant: no commit has an empty list of events"],
