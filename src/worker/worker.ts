@@ -1,4 +1,5 @@
 /** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
+
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
 import { ExecutionAbortedError, InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
@@ -11,6 +12,7 @@ import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
 import { monotonicMs } from "../runtime/monotonic.js";
 import type { Runtime } from "../runtime/runtime.js";
+import { maxTimerMs } from "../runtime/runtime.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
@@ -22,9 +24,7 @@ import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
 import { SilentCode } from "./session/silent-code.js";
 import { SlowSteps } from "./session/slow-steps.js";
-import { maxTimerMs } from "./step/attempt.js";
-import type { Registered } from "./turn/host.js";
-import type { Turn } from "./turn/turn.js";
+import type { Registered, TurnAtHost } from "./turn/host.js";
 import { type StoreAddress, type Watch, watchdogFor } from "./watchdog/watchdog.js";
 
 export interface WorkerOptions {
@@ -405,7 +405,7 @@ export class Worker {
     return this.#housekeeping.vanished.look(0);
   }
 
-  #stepEnded(turn: Turn): void {
+  #stepEnded(turn: TurnAtHost): void {
     if (this.#oneStep?.runId !== turn.runId) return;
     this.#oneStep.ended = true;
     turn.stop();

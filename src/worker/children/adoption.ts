@@ -10,7 +10,9 @@ import { successorNode } from "../../core/run/lineage.js";
 import { indexes, rangesOf } from "../../core/run/ranges.js";
 import type { MapOp } from "../../core/run/state.js";
 import type { NewRun, RunRecord } from "../../store/contract/store.js";
-import type { Turn } from "../turn/turn.js";
+import type { RunAtHand, RunWriting } from "../turn/ports.js";
+
+type ParentTurn = RunAtHand & RunWriting;
 
 export type ChildBirth = Omit<NewRun, "id" | "due">;
 
@@ -18,7 +20,7 @@ export type ChildBirth = Omit<NewRun, "id" | "due">;
 const readsPerPage = 500;
 
 /** The child that an earlier run had for this call; null: none, or one with another input. */
-export async function predecessorOfChild(turn: Turn, key: string, born: ChildBirth): Promise<RunRecord | null> {
+export async function predecessorOfChild(turn: ParentTurn, key: string, born: ChildBirth): Promise<RunRecord | null> {
   const places = turn.state.lineage?.children.get(key);
   if (places === undefined) return null;
   const rows = await readRows(turn, idsOf(places, 0));
@@ -45,7 +47,7 @@ export interface Adoption {
 }
 
 /** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
-export async function adoptChildren(turn: Turn, { key, first, births, map }: Brood): Promise<Adoption> {
+export async function adoptChildren(turn: ParentTurn, { key, first, births, map }: Brood): Promise<Adoption> {
   const places = turn.state.lineage?.children.get(key) ?? [];
   const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...indexes(one.indexes)]));
   const found = places.map((place) => ({ place, indexes: [] as number[] }));
@@ -77,7 +79,7 @@ export async function adoptChildren(turn: Turn, { key, first, births, map }: Bro
 const idsOf = (places: readonly Place[], index: number): string[] =>
   places.map(({ run, node }) => childRunId(run, node, index));
 
-async function readRows(turn: Turn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
+async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
   const rows = await insist(
     () => turn.host.store.runsById(ids),
     () => turn.over,

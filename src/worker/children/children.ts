@@ -30,8 +30,11 @@ import { validate } from "../../define/standard-schema.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import type { Scope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
-import type { Turn } from "../turn/turn.js";
+import type { Calling, Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
 import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
+
+type AnsweringTurn = RunAtHand & RunWriting & Pausing;
+type ParentTurn = AnsweringTurn & Calling;
 
 /** More children than this are born in several commits. */
 const birthsPerCommit = 500;
@@ -52,7 +55,7 @@ export async function startChild<I, O>(
   checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
   const chosen = checkChosen(options);
   const key = scope.key(checkName("step", options.name ?? nameOf(child)));
-  const op = turn.recorded(key, "child");
+  const op = scope.recorded(key, "child");
   // One that was taken over from another run has the id that it has there.
   const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
@@ -65,7 +68,7 @@ export async function startChild<I, O>(
     turn.stir();
     return handle;
   }
-  const [born, earlier] = await turn.begins(key, async () => {
+  const [born, earlier] = await scope.begins(key, async () => {
     const make = await birth(turn, child, key, { ...options, ...chosen });
     const fresh = await make(input, null);
     const known = await predecessorOfChild(turn, key, fresh);
@@ -99,7 +102,7 @@ export async function mapChildren<I, O>(
   const count = items.length;
   const concurrency = checkCount("concurrency", options.concurrency ?? Math.max(1, count), 1);
   const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
-  const op = turn.recorded(key, "map");
+  const op = scope.recorded(key, "map");
   if (op !== undefined && op.count !== count) {
     turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
   }
@@ -108,7 +111,7 @@ export async function mapChildren<I, O>(
   const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await turn.begins(key, () =>
+    await scope.begins(key, () =>
       spawn(turn, child, items, {
         key,
         count,
@@ -156,13 +159,18 @@ function checkChosen({ tags, priority }: ChildOptions): ChildOptions {
  * One item that cannot be stored must not leave half a map behind, so all are tried before the first page is written. They
  * are not kept meanwhile: encoded, 100,000 items would be in memory twice.
  */
-async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readonly I[], map: Spawning): Promise<void> {
+async function spawn<I, O>(
+  turn: ParentTurn,
+  child: ChildWorkflow<I, O>,
+  items: readonly I[],
+  map: Spawning,
+): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const make = await birth(turn, child, key, {});
   let spawned = map.spawned;
   let isNew = map.isNew;
   // Items of a map that has begun were all tried then.
-  if (isNew && count > birthsPerCommit) await tryAll(items, make);
+  if (isNew && count > birthsPerCommit) await tryAll(turn, items, make);
   const makeAll = async (first: number, end: number) => {
     const births: ChildBirth[] = [];
     for (let index = first; index < end; index += 1) births.push(await make(items[index] as I, index));
@@ -205,17 +213,19 @@ async function spawn<I, O>(turn: Turn, child: ChildWorkflow<I, O>, items: readon
 
 /** After each page other things of this process get their turn. */
 async function tryAll(
+  { host }: RunAtHand,
   items: readonly unknown[],
   make: (input: unknown, index: number) => Promise<unknown>,
 ): Promise<void> {
   for (let index = 0; index < items.length; index += 1) {
     await make(items[index], index);
-    if (index % birthsPerCommit === birthsPerCommit - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (index % birthsPerCommit === birthsPerCommit - 1)
+      await new Promise<void>((resolve) => host.runtime.setImmediate(resolve));
   }
 }
 
 /** Everything about a child but its input and id, looked up once. */
-async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
+async function birth<I, O>(turn: ParentTurn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
   const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
   const registered =
@@ -246,10 +256,11 @@ async function birth<I, O>(turn: Turn, child: ChildWorkflow<I, O>, key: string, 
   };
 }
 
-const childId = (turn: Turn, key: string, index: number) => childRunId(turn.runId, childNode(turn.state, key), index);
+const childId = (turn: RunAtHand, key: string, index: number) =>
+  childRunId(turn.runId, childNode(turn.state, key), index);
 
 /** Those that were taken over have the ids that they have where they come from. */
-function childIds(turn: Turn, key: string, { adopted }: MapOp): (index: number) => string {
+function childIds(turn: RunAtHand, key: string, { adopted }: MapOp): (index: number) => string {
   const others = new Map<number, string>();
   for (const { run, node, indexes: of } of adopted ?? [])
     for (const index of indexes(of)) others.set(index, childRunId(run, node, index));
@@ -269,7 +280,7 @@ function checkCount(name: string, value: number, least: number): number {
 }
 
 /** Lets held children run now that others have ended. Looked at after every commit, so that nothing is missed. */
-export function releaseChildren(turn: Turn): void {
+export function releaseChildren(turn: ParentTurn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
     const allowed = releasable(op, op.spawned);
@@ -283,7 +294,7 @@ export function releaseChildren(turn: Turn): void {
 }
 
 /** A map that has failed sends its children home. */
-export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void {
+export function dismissFailedMaps(turn: ParentTurn, events: readonly NewEvent[]): void {
   for (const settled of events) {
     const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
     if (op?.kind !== "map" || settled.node === null) continue;
@@ -296,7 +307,7 @@ export function dismissFailedMaps(turn: Turn, events: readonly NewEvent[]): void
 }
 
 /** Reads the children's results in pages, when the map as a whole has an answer. */
-export async function settleMap(turn: Turn, key: string, op: MapOp, call: Deferred): Promise<void> {
+export async function settleMap(turn: AnsweringTurn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
     const idOf = childIds(turn, key, op);
     const ids =

@@ -11,7 +11,8 @@ import { childNode } from "../../core/run/step-key.js";
 import type { JobInput } from "../../define/dynamic/job.js";
 import type { DispatchedNode } from "../../define/step-engine.js";
 import type { Scope } from "../replay/call-scope.js";
-import type { Turn } from "../turn/turn.js";
+import type { JobInfo } from "../turn/host.js";
+import type { StepTurn } from "../turn/ports.js";
 import { pauseIfItFails } from "../turn/user-code.js";
 import { holdForMissingJob } from "./missing-job.js";
 
@@ -20,12 +21,9 @@ const startsPerCommit = 200;
 /** Arguments as large as any payload, and what is said of the node beside them. */
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
-/** What there is to know of a job that somebody has; null: nobody does. */
-export type JobInfo = { readonly queue: string; readonly priority: number; readonly tags: readonly string[] } | null;
-
 export class Dispatcher {
   readonly #scope: Scope;
-  readonly #turn: Turn;
+  readonly #turn: StepTurn;
   readonly #sent = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
   /** While a part is being written: what comes after it. */
@@ -37,7 +35,7 @@ export class Dispatcher {
   }
 
   dispatch(node: DispatchedNode): Promise<unknown> {
-    const op = this.#turn.recorded(node.id, "step");
+    const op = this.#scope.recorded(node.id, "step");
     const answer = this.#scope.ask(node.id);
     this.#begin(node, op);
     return answer;
@@ -46,11 +44,12 @@ export class Dispatcher {
   #begin(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
     // It may be tried again later, in this same turn.
-    turn.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
+    turn.attention.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
     if (!turn.course.mayBegin(node.id)) return;
     const info = this.#jobOf(node.job);
-    if (info instanceof Promise) pauseIfItFails(turn, () => turn.busy(async () => this.#send(node, op, await info)));
+    if (info instanceof Promise)
+      pauseIfItFails(turn, () => turn.executions.during(async () => this.#send(node, op, await info)));
     else this.#send(node, op, info);
   }
 
@@ -73,7 +72,7 @@ export class Dispatcher {
     if (this.#later !== null) return void this.#later.push([node, op, info]);
     this.#handOut(node, op, info);
     if (this.#turn.outbox.starts.length >= startsPerCommit)
-      pauseIfItFails(this.#turn, () => this.#turn.busy(() => this.#inParts()));
+      pauseIfItFails(this.#turn, () => this.#turn.executions.during(() => this.#inParts()));
   }
 
   /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */

@@ -5,7 +5,9 @@ import { toFailure } from "../../core/encoding/error-record.js";
 import { MissingJobError } from "../../core/errors/errors.js";
 import { dagOf } from "../../core/graph/frozen-dag.js";
 import { jobsUnderWay } from "../../core/run/job-runs.js";
-import type { Turn } from "../turn/turn.js";
+import type { Pausing, Phased, RunAtHand, RunWriting } from "../turn/ports.js";
+
+type NeedyTurn = RunAtHand & RunWriting & Phased & Pausing;
 
 /** The node that needs the job, by the id that the log has and the name that people gave it. */
 interface NeedyNode {
@@ -15,13 +17,13 @@ interface NeedyNode {
   readonly frozenAt: number | null;
 }
 
-export function holdForMissingJob(turn: Turn, { id, name, job, frozenAt }: NeedyNode): void {
+export function holdForMissingJob(turn: NeedyTurn, { id, name, job, frozenAt }: NeedyNode): void {
   const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt });
   turn.hold(error.message, toFailure(error), id);
 }
 
 /** Another worker has found that the job is gone. Whether the run still needs it, and the job is still gone, is looked at here. */
-export async function holdIfGone(turn: Turn, job: string): Promise<void> {
+export async function holdIfGone(turn: NeedyTurn, job: string): Promise<void> {
   const needy = needyNode(turn, job);
   if (needy === null || turn.halted) return;
   const info = await insist(
@@ -31,7 +33,7 @@ export async function holdIfGone(turn: Turn, job: string): Promise<void> {
   if (info === null && !turn.halted) holdForMissingJob(turn, needy);
 }
 
-function needyNode({ run, state, given }: Turn, job: string): NeedyNode | null {
+function needyNode({ run, state, given }: NeedyTurn, job: string): NeedyNode | null {
   for (const one of jobsUnderWay(state)) {
     if (one.job !== job) continue;
     const dag = dagOf(run, state, () => given.value);

@@ -2,12 +2,13 @@
  * When a worker asks for runs that are due, and for how many: when it is told of some, when one that it knows of becomes
  * due, when it has room again, and now and then without any reason.
  */
+
 import { nextLookIn } from "../../concurrency/poll-interval.js";
 import type { Logger } from "../../define/context.js";
+import { maxTimerMs } from "../../runtime/runtime.js";
 import type { Route, Store } from "../../store/contract/store.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
 import type { Session } from "../session/session.js";
-import { maxTimerMs } from "../step/attempt.js";
 
 /** Of one claim. */
 const mostAtOnce = 256;

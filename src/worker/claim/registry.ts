@@ -1,4 +1,5 @@
 /** What a worker can execute: its workflows, its jobs, graphs that were built at run time; and by which routes it is asked for them. */
+
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
 import { frozenVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
@@ -8,8 +9,7 @@ import { isJob, type JobDefinition } from "../../define/dynamic/job.js";
 import { type AnyWorkflow, asDefinitions } from "../../define/resolve.js";
 import { heardOf } from "../../store/contract/live-workers.js";
 import type { Store } from "../../store/contract/store.js";
-import type { JobInfo } from "../children/dispatch.js";
-import type { Registered } from "../turn/host.js";
+import type { JobInfo, Registered } from "../turn/host.js";
 import { PausedQueues } from "./paused-queues.js";
 import { type QueuedRoute, routesOf } from "./routes.js";
 

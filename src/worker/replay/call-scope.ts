@@ -2,17 +2,19 @@
  * Who asks: the handler of a workflow, or the body of one of its declared steps. Each numbers its own calls, and what a
  * body asks for is recorded under its step's name, so that it finds it again when it is run again.
  */
+
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { seededRandom } from "../../core/naming/ids.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
+import type { Op } from "../../core/run/state.js";
 import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
 import { recordedName } from "../../core/run/step-name.js";
-import type { TurnExecution } from "../step/step.js";
-import type { Turn } from "../turn/turn.js";
+import type { TurnExecution } from "../step/turn-execution.js";
+import type { StepTurn } from "../turn/ports.js";
 import type { ReplayGate } from "./replay-gate.js";
 
 export class Scope {
-  readonly turn: Turn;
+  readonly turn: StepTurn;
   /** null: the handler itself. */
   readonly execution: TurnExecution | null;
   /** null: the log has nothing that this code would have to ask for again. */
@@ -31,7 +33,7 @@ export class Scope {
   #open = 0;
   #closed = false;
 
-  constructor(turn: Turn, execution: TurnExecution | null = null, gate: ReplayGate | null = null) {
+  constructor(turn: StepTurn, execution: TurnExecution | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
     this.execution = execution;
     this.gate = gate;
@@ -124,9 +126,36 @@ export class Scope {
     this.gate?.note(key);
     // An earlier attempt at this step may have left it behind.
     if (this.execution !== null) this.turn.withdrawing?.delete(key);
-    const answer = this.turn.ask(key, isOutOfOrder);
+    if (this.turn.over) this.#warnLate(key);
+    const { answers } = this.turn;
+    const answer = isOutOfOrder ? answers.askOutOfOrder(key) : answers.ask(key);
     if (this.execution !== null && !this.#closed) this.#restUntil(answer);
     return answer;
+  }
+
+  #warnLate(key: string): void {
+    const { log, runId } = this.turn;
+    log.warn(
+      `Run ${runId}: "${key}" was asked for after the run had been parked. The workflow awaits something that is not under ctx beside a durable wait; put it into a step.`,
+    );
+  }
+
+  /** What the log has under this key. The same name must still be the same kind of thing. */
+  recorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
+    const op = this.turn.state.ops.get(key);
+    if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
+    this.turn.diverge([key], `the log has "${key}" as a ${op.kind}, the code now uses that name for a ${kind}`);
+    return undefined;
+  }
+
+  /** Keeps the run from being parked while `work` brings this call under way. If that fails, the call has failed. */
+  async begins<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.turn.executions.during(work);
+    } catch (error) {
+      this.turn.answers.refuse(key, error);
+      throw error;
+    }
   }
 
   /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
@@ -143,7 +172,7 @@ export class Scope {
 
   #restUntil(answer: Promise<unknown>): void {
     this.#open += 1;
-    if (this.#open === 1) this.turn.rest(this.execution as TurnExecution);
+    if (this.#open === 1) this.turn.executions.rest(this.execution as TurnExecution);
     const goOn = () => {
       if (this.#closed) return;
       this.#open -= 1;

@@ -30,9 +30,10 @@ import type {
 import { mapChildren, startChild } from "../children/children.js";
 import type { Body } from "../step/attempt.js";
 import { withHooks } from "../step/hooked-step.js";
-import { callStep, TurnExecution } from "../step/step.js";
+import { callStep } from "../step/step.js";
+import { TurnExecution } from "../step/turn-execution.js";
+import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
-import type { Turn } from "../turn/turn.js";
 import type { Scope } from "./call-scope.js";
 import { followedExecution, nestedCall } from "./nested-calls.js";
 
@@ -51,7 +52,7 @@ const suspendOptions = new Set(["wait"]);
 
 class Context implements WorkflowContext<any> {
   readonly #scope: Scope;
-  readonly #turn: Turn;
+  readonly #turn: StepTurn;
   #input: { readonly value: unknown } | null = null;
   /** The keys of timers and waits, for `race`. */
   #keys: WeakMap<Promise<unknown>, string> | null = null;
@@ -71,7 +72,7 @@ class Context implements WorkflowContext<any> {
 
   /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
   get input(): any {
-    if (this.#scope.execution === null) return this.#turn.input;
+    if (this.#scope.execution === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
     return this.#input.value;
   }
@@ -157,7 +158,7 @@ class Context implements WorkflowContext<any> {
     const checked = checkName("step", name);
     this.#checkOutsideOfSteps(`sleep("${name}")`);
     const key = this.#scope.key(checked);
-    const op = this.#turn.recorded(key, "timer");
+    const op = this.#scope.recorded(key, "timer");
     const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
     if (op === undefined)
       this.#scope.begin(key, isAdded, () => this.#open(event("timer.started", { node: key }, data), due));
@@ -198,7 +199,7 @@ class Context implements WorkflowContext<any> {
     this.#checkOutsideOfSteps(`waitForSignal("${names.join('", "')}")`);
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
     const key = this.#scope.key(waitKey(names.join(mode === "any" ? "|" : "&")));
-    const op = turn.recorded(key, "wait");
+    const op = this.#scope.recorded(key, "wait");
     const isAdded = options.added === true;
     const answer = this.#scope.ask(key, isAdded);
     if (op === undefined) {
@@ -270,13 +271,13 @@ class Context implements WorkflowContext<any> {
     const checked = checkName("step", name);
     this.#checkOutsideOfSteps(`branch("${name}")`);
     const key = this.#scope.key(checked);
-    const op = turn.recorded(key, "branch");
+    const op = this.#scope.recorded(key, "branch");
     const answer = this.#scope.ask(key, isAdded) as Promise<keyof Cases & string>;
     if (op === undefined) {
       const live = this.#scope.untilLive(key, isAdded);
       if (live !== undefined) await live;
       if (!turn.halted)
-        await turn.begins(key, async () => {
+        await this.#scope.begins(key, async () => {
           const choice = await choose();
           checkCase(name, choice, cases);
           await turn.submit([event("branch.chosen", { node: key }, { choice })]);
@@ -308,10 +309,10 @@ class Context implements WorkflowContext<any> {
     const turn = this.#turn;
     const key = this.#scope.patchKey(checkName("patch id", id));
     // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
-    const patches = (turn.patches ??= new Map());
+    const patches = (turn.handler.patches ??= new Map());
     const known = patches.get(key);
     if (known !== undefined) return known;
-    const isRecorded = turn.recorded(key, "patch") !== undefined;
+    const isRecorded = this.#scope.recorded(key, "patch") !== undefined;
     const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.halted;
     patches.set(key, isRecorded || isNew);
     if (isNew) {
@@ -331,7 +332,7 @@ class Context implements WorkflowContext<any> {
     const given = checkReason(reason);
     if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: given, key: "" });
     const key = this.#scope.nextKey("pause");
-    if (turn.recorded(key, "pause") !== undefined) {
+    if (this.#scope.recorded(key, "pause") !== undefined) {
       this.#scope.key("pause");
       turn.answers.note(key);
       return undefined as never;

@@ -11,7 +11,7 @@ import { isCompensation } from "../../core/run/compensation.js";
 import type { RunState } from "../../core/run/state.js";
 import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
 import { isAccepted, onFailureStep } from "../../core/run/step-name.js";
-import { maxTimerMs } from "../step/attempt.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 interface HeldCall {
   readonly key: string;
@@ -19,6 +19,7 @@ interface HeldCall {
 }
 
 export interface ReplayGateHost {
+  readonly runtime: Runtime;
   readonly state: RunState;
   /** How long code at rest may take to make the calls that are left over. */
   readonly replayGraceMs: number;
@@ -34,7 +35,7 @@ export class ReplayGate {
   readonly #host: ReplayGateHost;
   readonly #leftOver: Set<string>;
   #held: HeldCall[] = [];
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
   #seqAtGrace = 0;
 
   /** @param keys what the log has of this code, as far as the code must ask for it again */
@@ -89,7 +90,7 @@ export class ReplayGate {
   }
 
   close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#host.runtime.clearTimeout(this.#timer);
     this.#timer = null;
     this.#held = [];
   }
@@ -107,8 +108,8 @@ export class ReplayGate {
 
   #restartGrace(): void {
     this.#seqAtGrace = this.#host.state.seq;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#onGraceOver(), Math.min(this.#host.replayGraceMs, maxTimerMs));
+    this.#host.runtime.clearTimeout(this.#timer);
+    this.#timer = this.#host.runtime.setTimeout(() => this.#onGraceOver(), this.#host.replayGraceMs);
   }
 
   #onGraceOver(): void {

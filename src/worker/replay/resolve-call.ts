@@ -1,13 +1,31 @@
 /** What a call of user code gets, from what the log says about it. */
+
 import { decode } from "../../core/encoding/decode.js";
-import { reviveFailure } from "../../core/encoding/error-record.js";
+import { reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
 import { dataOf } from "../../core/run/event.js";
 import type { Op, Signal } from "../../core/run/state.js";
 import type { AnySignal } from "../../define/context.js";
+import { settleMap } from "../children/children.js";
+import type { Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
 import type { Deferred } from "./result-delivery.js";
 
-export function settleCall(runId: string, key: string, op: Op, call: Deferred): void {
+type AnsweringTurn = RunAtHand & RunWriting & Pausing;
+
+/** A promise when it takes reading more: the results of a map's children. */
+export function settleCall(turn: AnsweringTurn, key: string, call: Deferred): void | Promise<void> {
+  const op = turn.state.ops.get(key) as Op;
+  if (op.kind === "map") return settleMap(turn, key, op, call);
+  try {
+    settle(turn.runId, key, op, call);
+  } catch (error) {
+    // The row is damaged. That is for a person to look at, and must not take the worker down.
+    const failure = toFailure(error);
+    turn.hold(`What the log has of "${key}" cannot be read: ${failure.message}`, failure);
+  }
+}
+
+function settle(runId: string, key: string, op: Op, call: Deferred): void {
   switch (op.kind) {
     case "step":
       if (op.phase === "completed") return call.resolve(dataOf(op, "step.completed").output);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { event, type NewEvent } from "../../core/run/event.js";
 import { evolve, fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
+import { systemRuntime } from "../../runtime/system.js";
 import { Answers, type AnswersOwner } from "./result-delivery.js";
 
 const completed = (node: string) => event("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
@@ -12,6 +13,7 @@ function open(...recorded: NewEvent[]) {
   let idle = 0;
   const owner: AnswersOwner = {
     state,
+    host: { runtime: systemRuntime },
     settleCall: (key, call) => call.resolve(key),
     onAnswersIdle: () => {
       idle += 1;
@@ -146,6 +148,7 @@ describe("answers", () => {
     let read = () => {};
     const owner: AnswersOwner = {
       state,
+      host: { runtime: systemRuntime },
       settleCall: (key, call) => {
         if (key === "quick") return call.resolve(key);
         return new Promise<void>((resolve) => {

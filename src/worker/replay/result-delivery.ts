@@ -6,6 +6,7 @@
 
 import { type Answered, isAnswered, type Op, type RunState } from "../../core/run/state.js";
 import { scopeMark } from "../../core/run/step-key.js";
+import type { Runtime } from "../../runtime/runtime.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = nobody;
@@ -27,6 +28,7 @@ const nobody = (): void => {};
 /** The turn whose code waits for the answers. */
 export interface AnswersOwner {
   readonly state: RunState;
+  readonly host: { readonly runtime: Runtime };
   /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
   settleCall(key: string, call: Deferred): void | Promise<void>;
   /** Everything that the log holds has been handed over. */
@@ -156,12 +158,15 @@ export class Answers {
     this.pending.clear();
   }
 
+  /** Bound once: it is scheduled for every answer. */
+  readonly #handNext = (): void => {
+    this.#scheduled = false;
+    this.#next();
+  };
+
   #schedule(): void {
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#next();
-    });
+    this.#owner.host.runtime.setImmediate(this.#handNext);
   }
 
   #next(): void {

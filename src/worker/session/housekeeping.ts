@@ -3,10 +3,12 @@
  * long dead, and say what is stuck. Every worker begins at a moment of its own, so that many do not do it at once; should
  * they all the same, nothing is done twice.
  */
+
 import type { Logger } from "../../define/context.js";
+import { maxTimerMs } from "../../runtime/runtime.js";
 import type { Store } from "../../store/contract/store.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
-import { maxTimerMs } from "../step/attempt.js";
+
 import { StuckRuns } from "./stuck-runs.js";
 import { jobPatienceMs, VanishedJobs } from "./vanished-jobs.js";
 

@@ -16,12 +16,11 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfRun } from "../../telemetry/tell.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
-import type { JobInfo } from "../children/dispatch.js";
 import { Committer, type StartReceipt } from "../commit/group-committer.js";
 import { LogConflict } from "../commit/log-conflict.js";
 import type { Parting } from "../commit/run-writer.js";
 import { damagedRun } from "../turn/damaged-run.js";
-import type { Opening, Registered, TurnHost } from "../turn/host.js";
+import type { JobInfo, Opening, Registered, TurnAtHost, TurnHost } from "../turn/host.js";
 import { inherit, isHeir } from "../turn/inheritance.js";
 import { Trials } from "../turn/trial.js";
 import { Turn } from "../turn/turn.js";
@@ -48,7 +47,7 @@ export interface SessionOptions {
   interruptions(): boolean;
   crowded(): boolean;
   /** A step outside of others' bodies has its result; null when nothing wants to know. */
-  readonly stepEnded: ((turn: Turn) => void) | null;
+  readonly stepEnded: ((turn: TurnAtHost) => void) | null;
   readonly onError: ErrorReporter | null;
   registration(name: string): Promise<Registered | null>;
   jobInfo(job: string): Promise<JobInfo>;
@@ -88,7 +87,7 @@ export class Session {
       committer: this.committer,
       executing: options.slowSteps.executing,
       watch: options.watch,
-      trials: new Trials(options.watch, options.leaseMs),
+      trials: new Trials(options.watch, options.leaseMs, options.runtime),
       virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
@@ -249,7 +248,7 @@ export class Session {
     if (this.#stopping) turn.stop();
   }
 
-  #parted(turn: Turn, parting: Parting): void {
+  #parted(turn: TurnAtHost, parting: Parting): void {
     // Claimed again before we heard that it was parked, perhaps: then another turn has it.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
     if (this.turns.has(turn.runId)) return;

@@ -4,9 +4,14 @@
  * that only a warning can tell it from one that is about to go on.
  */
 import type { Logger } from "../../define/context.js";
-import type { Turn } from "../turn/turn.js";
 
-type Looked = Pick<Turn, "runId" | "run" | "isSilent" | "state">;
+/** A turn whose code may have come to a standstill. */
+interface Looked {
+  readonly runId: string;
+  readonly run: { readonly workflow: string };
+  readonly state: { readonly seq: number };
+  readonly isSilent: boolean;
+}
 
 const lookEveryMs = 60_000;
 

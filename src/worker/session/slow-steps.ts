@@ -1,13 +1,13 @@
 /** Records the start of steps that take long, so that people can see what is running. Quick steps save that row. */
-import type { TurnExecution } from "../step/step.js";
+import type { RunningAttempt } from "../step/running-attempts.js";
 
 const slowMs = 100;
 const lookEveryMs = 50;
 
-class ExecutingSet extends Set<TurnExecution> {
+class ExecutingSet extends Set<RunningAttempt> {
   onAdd: () => void = () => {};
 
-  override add(execution: TurnExecution): this {
+  override add(execution: RunningAttempt): this {
     super.add(execution);
     this.onAdd();
     return this;

@@ -1,11 +1,24 @@
 /** One attempt at one step: what its function gets, its time limit and its abort signal. */
+
 import { TimeoutError } from "../../core/errors/errors.js";
+import type { RetryPolicy } from "../../core/naming/retry-policy.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Logger, ResumedBy, StepTools } from "../../define/context.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
+import { maxTimerMs } from "../../runtime/runtime.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
+
+/** How to undo a step. */
+export interface Compensator {
+  readonly body: Body;
+  readonly retry: RetryPolicy;
+  /** It is a declared step's, with a scope of its own. */
+  readonly declared: boolean;
+}
 
 export interface ExecutionHost {
   readonly runId: string;
+  readonly host: { readonly runtime: Runtime };
   readonly log: Logger;
   /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
   keyOwner(node: string): string;
@@ -23,7 +36,7 @@ export type Body = (step: StepTools) => unknown;
 export class Execution implements StepTools {
   readonly key: string;
   readonly attempt: number;
-  readonly #startedMs = performance.now();
+  readonly #startedMs: number;
   readonly #startedVirtually: number | null;
   /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
   startRecorded = false;
@@ -34,11 +47,12 @@ export class Execution implements StepTools {
   #controller: AbortController | null = null;
   #abortReason: unknown;
   #aborted = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | null = null;
   #resumedBy: ResumedBy | null | undefined;
 
   constructor(host: ExecutionHost, key: string, attempt: number) {
     this.#host = host;
+    this.#startedMs = host.host.runtime.monotonic();
     this.#startedVirtually = host.virtualNow;
     this.key = key;
     this.attempt = attempt;
@@ -84,7 +98,7 @@ export class Execution implements StepTools {
   }
 
   get elapsedRealMs(): number {
-    return Math.max(0, Math.round(performance.now() - this.#startedMs));
+    return Math.max(0, Math.round(this.#host.host.runtime.monotonic() - this.#startedMs));
   }
 
   abort(reason: unknown): void {
@@ -115,7 +129,7 @@ export class Execution implements StepTools {
 
   async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
     const expired = new Promise<never>((_, reject) => {
-      this.#timer = setTimeout(() => {
+      this.#timer = this.#host.host.runtime.setTimeout(() => {
         const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
         this.abort(error);
         reject(error);
@@ -132,7 +146,7 @@ export class Execution implements StepTools {
 
   /** Nobody listens any more, so nobody is to be told of the time either. */
   dispose(): void {
-    clearTimeout(this.#timer);
+    if (this.#timer !== null) this.#host.host.runtime.clearTimeout(this.#timer);
   }
 }
 
@@ -140,6 +154,3 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
   return typeof (value as { then?: unknown }).then === "function";
 }
-
-/** setTimeout overflows beyond 24.8 days and would fire at once. */
-export const maxTimerMs = 2_147_483_647;

@@ -14,8 +14,7 @@ import type { StepOp } from "../../core/run/state.js";
 import { none } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
-import type { Scope } from "../replay/call-scope.js";
-import type { TurnExecution } from "./step.js";
+import type { TurnExecution } from "./turn-execution.js";
 
 const cursorLimitBytes = 128 * 1024;
 const yieldEveryMs = 4;
@@ -71,7 +70,7 @@ export class StepCheckpoints implements Checkpoints {
   #total: number | null;
   #writing = false;
   #dirty = false;
-  #yieldedAt = performance.now();
+  #yieldedAt: number;
 
   constructor(
     execution: TurnExecution,
@@ -84,6 +83,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#options = options;
     this.#leave = leave;
     this.#startedAt = execution.turn.storeNow();
+    this.#yieldedAt = execution.turn.host.runtime.monotonic();
     this.#first = stored.cursor;
     this.#text = stored.cursor;
     this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
@@ -134,7 +134,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   item(run: () => unknown): Promise<void> {
-    return (this.#execution.scope as Scope).item(this.#moves, run);
+    return (this.#execution.scope as NonNullable<TurnExecution["scope"]>).item(this.#moves, run);
   }
 
   total(count: number): void {
@@ -222,10 +222,10 @@ export class StepCheckpoints implements Checkpoints {
 
   /** A loop over quick items that waits for nothing would never let the process do anything else. */
   #letOthersRun(): Promise<void> | undefined {
-    const now = performance.now();
+    const now = this.#execution.turn.host.runtime.monotonic();
     if (now - this.#yieldedAt < yieldEveryMs) return undefined;
     this.#yieldedAt = now;
-    return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => this.#execution.turn.host.runtime.setImmediate(resolve));
   }
 
   #writeLatest(): void {

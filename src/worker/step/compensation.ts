@@ -2,26 +2,18 @@
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { StepNotDefinedError } from "../../core/errors/errors.js";
-import type { RetryPolicy } from "../../core/naming/retry-policy.js";
 import { compensationOf, openCompensations } from "../../core/run/compensation.js";
 import type { StepOp } from "../../core/run/state.js";
 import { unnumbered } from "../../core/run/step-name.js";
 import { byRetryPolicy } from "../../define/retry-reaction.js";
 import type { Reaction } from "../../define/step-engine.js";
 import { Scope } from "../replay/call-scope.js";
-import type { Turn } from "../turn/turn.js";
-import type { Body } from "./attempt.js";
+import type { StepTurn } from "../turn/ports.js";
+import type { Body, Compensator } from "./attempt.js";
 import { historyOf, Step } from "./step.js";
 
-export interface Compensator {
-  readonly body: Body;
-  readonly retry: RetryPolicy;
-  /** It is a declared step's, with a scope of its own. */
-  readonly declared: boolean;
-}
-
 /** False when it could not be done yet: the run is held, or not ours any more. `cause` is why there is something to undo. */
-export async function compensate(turn: Turn, cause: string): Promise<boolean> {
+export async function compensate(turn: StepTurn, cause: string): Promise<boolean> {
   for (const step of openCompensations(turn.state)) {
     const compensator = turn.compensators?.get(step);
     if (compensator === undefined) {
@@ -45,7 +37,7 @@ function undoIsGone(workflow: string, step: string, cause: string): StepNotDefin
   return new StepNotDefinedError({ workflow, step, problem });
 }
 
-function undo(turn: Turn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
+function undo(turn: StepTurn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
   const react = (error: unknown, op: StepOp | undefined): Reaction => {
     const reaction = byRetryPolicy(retry, error, historyOf(op));
     // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.

@@ -25,14 +25,16 @@ import { Dispatcher } from "../children/dispatch.js";
 import { Scope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfBody, type ReplayGate } from "../replay/replay-gate.js";
-import type { Turn } from "../turn/turn.js";
+import type { StepTurn } from "../turn/ports.js";
+import { enterStation } from "../turn/station.js";
 import type { Execution } from "./attempt.js";
 import { openCheckpoints } from "./checkpoints.js";
-import { historyOf, Step, type TurnExecution } from "./step.js";
+import { historyOf, Step } from "./step.js";
+import type { TurnExecution } from "./turn-execution.js";
 
 export class DeclaredSteps implements Stepping {
   readonly #scope: Scope;
-  readonly #turn: Turn;
+  readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
   /** What the log calls a step of the code, and the other way round: a step may have been renamed. */
   readonly #keyOf: (name: string) => string;
@@ -84,7 +86,7 @@ export class DeclaredSteps implements Stepping {
     // An operator who sends a run to a step wants it to go on there now.
     const waitMs = isNew && this.position === name ? 0 : declared.waitMs;
     const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
-    turn.enterStation(station, isNew && waitMs > 0);
+    enterStation(turn, station, isNew && waitMs > 0);
     const step = new Step(turn, key, (execution) => runIn(turn, declared, execution as TurnExecution, declared.body), {
       timeoutMs: declared.timeoutMs,
       onCrash: declared.onCrash,
@@ -166,12 +168,12 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
  * A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. A step with a
  * job has no code of its own that could change.
  */
-function gateOf(turn: Turn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
-  return wakes && job === null ? turn.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
+function gateOf(turn: StepTurn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
+  return wakes && job === null ? turn.handler.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
 }
 
 function runIn(
-  turn: Turn,
+  turn: StepTurn,
   declared: DeclaredStep,
   execution: TurnExecution,
   body: (scope: StepScope) => unknown,
@@ -208,7 +210,7 @@ function runIn(
   });
 }
 
-function spentRuns({ state }: Turn, step: string): number {
+function spentRuns({ state }: StepTurn, step: string): number {
   const op = state.ops.get(step);
   return op?.kind === "step" ? op.spent : 0;
 }

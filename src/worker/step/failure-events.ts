@@ -12,7 +12,7 @@ import { isCompensation } from "../../core/run/compensation.js";
 import { event, type NewEvent, type Outcome } from "../../core/run/event.js";
 import { FlowSignal } from "../../core/run/flow-control.js";
 import type { Reaction } from "../../define/step-engine.js";
-import type { Turn } from "../turn/turn.js";
+import type { RunAtHand } from "../turn/ports.js";
 import type { Execution } from "./attempt.js";
 import { pausedBy } from "./pause-event.js";
 import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
@@ -33,7 +33,7 @@ interface ThrownFrom {
  * it has failed, or is paused if it is a declared one, which can be repaired, or undoes something, which must not be left.
  */
 export function consequenceOf(
-  turn: Turn,
+  turn: RunAtHand,
   error: unknown,
   execution: Execution,
   { react, explain, postponed, ...facts }: ThrownFrom,

@@ -1,14 +1,15 @@
 /** A step of a function whose workflow has hooks. */
+
 import { bindHooks, type HookContext, runWithHooks, type StepHooks } from "../../define/step-hooks.js";
 import { Scope } from "../replay/call-scope.js";
-import type { Turn } from "../turn/turn.js";
+import type { StepTurn } from "../turn/ports.js";
 import type { Body } from "./attempt.js";
-import type { TurnExecution } from "./step.js";
+import type { TurnExecution } from "./turn-execution.js";
 
 /** The body with its hooks around it. Of a transactional step, all of them are called while its transaction is open. */
 export function withHooks(
   hooks: StepHooks,
-  turn: Turn,
+  turn: StepTurn,
   body: Body,
   createContext: (scope: Scope) => HookContext,
 ): Body {

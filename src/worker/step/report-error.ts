@@ -1,9 +1,9 @@
 /** Tells of every exception in a step: the log, and the reporters of the program and the workflow. */
 import { debugIsRead, logAbout } from "../../telemetry/safe-logger.js";
-import type { Turn } from "../turn/turn.js";
+import type { RunAtHand } from "../turn/ports.js";
 import { callSafely, warnOfNonsense } from "../turn/user-code.js";
 
-export function report(turn: Turn, error: unknown, step: string, attempt: number): void {
+export function report(turn: RunAtHand, error: unknown, step: string, attempt: number): void {
   const { host, runId, definition } = turn;
   const fields = { runId, workflow: definition.name, step, attempt };
   if (debugIsRead(host.log))

@@ -1,15 +1,46 @@
 /** The bodies of steps that run in a turn, and whatever else is under way: while there is anything, its run cannot be parked. */
-import type { TurnExecution } from "./step.js";
+
+import type { NewEvent } from "../../core/run/event.js";
+import type { Outbox } from "../commit/pending-writes.js";
+
+/** An attempt at a step whose body runs, as far as the turn and the watch for slow steps are concerned. */
+export interface RunningAttempt {
+  readonly key: string;
+  /** Whether the log has its start. */
+  readonly startRecorded: boolean;
+  readonly elapsedRealMs: number;
+  /** What is left of its time limit. */
+  readonly remainingMs: number | null;
+  /** Its body has ended, or has been given up on. */
+  over: boolean;
+  /** Of a step of which only so many are executed at a time. */
+  readonly leavePlace: (() => void) | null;
+  readonly scope: { close(): void } | null;
+  /** The event of its start, which counts as recorded from then on. */
+  started(): NewEvent;
+  recordStart(): Promise<boolean>;
+  abort(reason: unknown): void;
+  dispose(): void;
+}
+
+/** The turn that the attempts belong to. */
+interface AttemptsOwner {
+  readonly host: { readonly executing: Set<RunningAttempt> };
+  readonly answers: { readonly pending: ReadonlyMap<string, unknown> };
+  readonly outbox: Outbox;
+  readonly over: boolean;
+  readonly halted: boolean;
+  stir(): void;
+}
 
 export class Executions {
-  readonly #running = new Set<TurnExecution>();
-  /** Those of all turns of the worker, for whoever watches for slow steps. */
-  readonly #watched: Set<TurnExecution>;
+  readonly #running = new Set<RunningAttempt>();
+  readonly #owner: AttemptsOwner;
   /** Bodies and look-ups under way. */
   #busy = 0;
 
-  constructor(watched: Set<TurnExecution>) {
-    this.#watched = watched;
+  constructor(owner: AttemptsOwner) {
+    this.#owner = owner;
   }
 
   get busy(): boolean {
@@ -26,19 +57,19 @@ export class Executions {
     return false;
   }
 
-  began(execution: TurnExecution): void {
+  began(execution: RunningAttempt): void {
     this.#busy += 1;
     this.#running.add(execution);
-    this.#watched.add(execution);
+    this.#owner.host.executing.add(execution);
   }
 
   /** The body is over; what came of it is not in the log yet. */
-  ended(execution: TurnExecution): void {
+  ended(execution: RunningAttempt): void {
     execution.over = true;
     execution.leavePlace?.();
     execution.scope?.close();
     this.#running.delete(execution);
-    this.#watched.delete(execution);
+    this.#owner.host.executing.delete(execution);
   }
 
   /** Something more is under way, or goes on. */
@@ -50,7 +81,37 @@ export class Executions {
     this.#busy -= 1;
   }
 
-  /** Nobody waits for what runs. */
+  /** Keeps the run from being parked while `work` goes on. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.hold();
+    try {
+      return await work();
+    } finally {
+      this.release();
+      this.#owner.stir();
+    }
+  }
+
+  /** What came of a body is in the log. */
+  settled(): void {
+    this.release();
+    const { answers, halted } = this.#owner;
+    if (!this.busy && (answers.pending.size > 0 || halted)) this.#owner.stir();
+  }
+
+  /** The body of this step only waits for something durable: the run may be parked meanwhile. */
+  rest(attempt: RunningAttempt): void {
+    const { over, outbox } = this.#owner;
+    if (!attempt.startRecorded && !over) {
+      // Without it, the step would still count as due.
+      const { remainingMs } = attempt;
+      outbox.open(attempt.started(), remainingMs === null ? {} : { inMs: remainingMs });
+    }
+    this.release();
+    this.#owner.stir();
+  }
+
+  /** Nothing waits for what runs any more. */
   giveUp(): void {
     this.#busy = 0;
   }
@@ -64,7 +125,7 @@ export class Executions {
     for (const execution of this.#running) {
       execution.dispose();
       execution.leavePlace?.();
-      this.#watched.delete(execution);
+      this.#owner.host.executing.delete(execution);
     }
   }
 

@@ -7,7 +7,6 @@ import { presentable } from "../../core/errors/safe-thrown.js";
 import { hashFor } from "../../core/graph/ancestry-hash.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { parseDuration } from "../../core/naming/duration.js";
-import { executionId } from "../../core/naming/ids.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
 import { dataOf, event, type NewEvent, type Outcome } from "../../core/run/event.js";
@@ -19,13 +18,14 @@ import { byRetryPolicy } from "../../define/retry-reaction.js";
 import type { Reaction, StepHistory } from "../../define/step-engine.js";
 import { keepContext } from "../../telemetry/async-context.js";
 import type { Scope } from "../replay/call-scope.js";
-import type { Turn } from "../turn/turn.js";
+import type { StepTurn } from "../turn/ports.js";
+import { giveWay } from "../turn/station.js";
 import { pauseIfItFails, warnOfNonsense } from "../turn/user-code.js";
-import { type Body, Execution } from "./attempt.js";
-import type { StepCheckpoints } from "./checkpoints.js";
+import type { Body, Execution } from "./attempt.js";
 import { consequenceOf } from "./failure-events.js";
 import { report } from "./report-error.js";
 import { inTransaction } from "./transaction.js";
+import { TurnExecution } from "./turn-execution.js";
 
 /** What makes the step: an ordinary function, or one that gets a database transaction. */
 export type StepKind = "plain" | "transaction";
@@ -108,60 +108,13 @@ export interface StepSettings {
   react(error: unknown, op: StepOp | undefined): Reaction;
 }
 
-/** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
-export class TurnExecution extends Execution {
-  readonly turn: Turn;
-  /** Of the body of a declared step. */
-  scope: Scope | null = null;
-  /** Of a step with a cursor. */
-  checkpoints: StepCheckpoints | null = null;
-  /** The run of its job has failed. */
-  jobFailed = false;
-  /** Its body has ended, or has been given up on. */
-  over = false;
-  /** Of a step of which only so many are executed at a time. */
-  leavePlace: (() => void) | null = null;
-  /** It goes on after a wait for something durable. */
-  readonly wakes: boolean;
-  /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
-  readonly #timeoutMs: number | null;
-
-  constructor(turn: Turn, key: string, attempt: number, wakes = false, timeoutMs: number | null = null) {
-    super(turn, key, attempt);
-    this.turn = turn;
-    this.wakes = wakes;
-    this.startRecorded = wakes;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  get remainingMs(): number | null {
-    return this.#timeoutMs === null ? null : Math.max(0, this.#timeoutMs - this.elapsedMs);
-  }
-
-  started(): NewEvent {
-    this.startRecorded = true;
-    const { remainingMs } = this;
-    const worker = this.turn.host.workerName;
-    const data = remainingMs === null ? { worker } : { timeoutMs: remainingMs, worker };
-    return event("step.started", { node: this.key, attempt: this.attempt }, data);
-  }
-
-  get id(): string {
-    return executionId(this.turn.runId, this.key, this.attempt);
-  }
-
-  recordStart(): Promise<boolean> {
-    return this.turn.submit([this.started()]);
-  }
-}
-
 export class Step {
-  readonly #turn: Turn;
+  readonly #turn: StepTurn;
   readonly #key: string;
   readonly #body: Body;
   readonly #settings: StepSettings;
 
-  constructor(turn: Turn, key: string, body: Body, settings: StepSettings) {
+  constructor(turn: StepTurn, key: string, body: Body, settings: StepSettings) {
     this.#turn = turn;
     this.#key = key;
     this.#body = body;
@@ -169,7 +122,7 @@ export class Step {
   }
 
   call(scope: Scope, isAdded = false): Promise<unknown> {
-    const op = this.#turn.recorded(this.#key, "step");
+    const op = scope.recorded(this.#key, "step");
     const answer = scope.ask(this.#key, isAdded);
     // A body that was run again may ask for what its last attempt began and did not wait for.
     if (scope.execution !== null && this.#turn.executions.has(this.#key)) return answer;
@@ -205,7 +158,7 @@ export class Step {
   }
 
   #later(): void {
-    this.#turn.retryLater(this.#key, this.#nextAttempt());
+    this.#turn.attention.retryLater(this.#key, this.#nextAttempt());
   }
 
   /** A timer or a receipt begins it, but it belongs where the step was called. */
@@ -269,7 +222,7 @@ export class Step {
       const record = (output: unknown) => this.#completed(execution, output);
       const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
       turn.executions.ended(execution);
-      if (done) turn.settled();
+      if (done) turn.executions.settled();
     } catch (thrown) {
       this.#threw(execution, op, thrown);
     }
@@ -317,7 +270,7 @@ export class Step {
     const leftOver = execution.scope?.gate?.leftOver ?? [];
     if (leftOver.length === 0 || this.#turn.halted) return false;
     this.#turn.executions.ended(execution);
-    this.#turn.settled();
+    this.#turn.executions.settled();
     this.#turn.doesNotFit([], leftOver);
     return true;
   }
@@ -332,7 +285,7 @@ export class Step {
   /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
   async #startOver(execution: TurnExecution, signal: FlowSignal): Promise<void> {
     const turn = this.#turn;
-    await turn.settleFirst();
+    await turn.journal.settleFirst();
     execution.checkpoints?.rewind();
     for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
     this.#record(execution, this.#flow(execution, signal), signal);
@@ -348,16 +301,16 @@ export class Step {
     }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
     if (signal !== null && isRunLevel(signal)) {
-      turn.settled();
+      turn.executions.settled();
       return turn.obeyFromStep(signal, events);
     }
-    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) turn.giveWay();
+    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) giveWay(turn);
     const nextAttempt = events.some(leadsToAnother) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
       // Not before the state knows of the failure: until then it shows the attempt before as due.
-      if (nextAttempt !== null) turn.retryLater(this.#key, nextAttempt);
-      turn.settled();
+      if (nextAttempt !== null) turn.attention.retryLater(this.#key, nextAttempt);
+      turn.executions.settled();
     });
   }
 

@@ -12,12 +12,12 @@ import type { NewEvent } from "../../core/run/event.js";
 import { transitionOf } from "../../core/run/transition.js";
 import type { StepTools } from "../../define/context.js";
 import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
-import type { Turn } from "../turn/turn.js";
-import type { TurnExecution } from "./step.js";
+import type { StepTurn } from "../turn/ports.js";
+import type { TurnExecution } from "./turn-execution.js";
 
 /** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
 export async function inTransaction(
-  turn: Turn,
+  turn: StepTurn,
   execution: TurnExecution,
   body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
@@ -60,7 +60,7 @@ export async function inTransaction(
 
 /** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
 async function commit(
-  turn: Turn,
+  turn: StepTurn,
   transaction: StoreTransaction,
   after: number,
   event: NewEvent,

@@ -4,9 +4,11 @@ import { type ShapeChange, shapeChange, undeclared } from "../../core/graph/sign
 import { event } from "../../core/run/event.js";
 import { nodesByKey } from "../../core/run/renamed-nodes.js";
 import { isDeclared } from "../step/declared-steps.js";
-import type { Turn } from "./turn.js";
+import type { RunAtHand, RunWriting } from "./ports.js";
 
-export function noteChangedCode(turn: Turn): void {
+type ChangedTurn = RunAtHand & RunWriting;
+
+export function noteChangedCode(turn: ChangedTurn): void {
   const { state } = turn;
   const { declared, name } = turn.definition;
   if (state.shape === null || state.shape === (declared?.signature ?? undeclared)) return;

@@ -4,17 +4,19 @@ import { insist } from "../../concurrency/retry-until-reachable.js";
 import type { Failure } from "../../core/encoding/error-record.js";
 import { event } from "../../core/run/event.js";
 import type { Opening } from "./host.js";
-import type { Turn } from "./turn.js";
+import type { Leaving, RunAtHand, RunWriting } from "./ports.js";
+
+type CrashedTurn = RunAtHand & RunWriting & Pick<Leaving, "park">;
 
 /** How often its workers have died since anybody last got anywhere with it. */
-export function deathsOf({ deliveries, state }: Turn, { inbox }: Opening): number {
+export function deathsOf({ deliveries, state }: CrashedTurn, { inbox }: Opening): number {
   // That its worker's event loop was blocked is counted apart, against the run whose code did it.
   const blocked = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
   return deliveries - Math.min(deliveries, state.survived + blocked);
 }
 
 /** Comes back with false when the run is held. */
-export async function survives(turn: Turn, opening: Opening, deaths: number): Promise<boolean> {
+export async function survives(turn: CrashedTurn, opening: Opening, deaths: number): Promise<boolean> {
   if (turn.definition.declared !== null && (await movedItsCursor(turn, opening))) return true;
   const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
   const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
@@ -23,7 +25,7 @@ export async function survives(turn: Turn, opening: Opening, deaths: number): Pr
 }
 
 /** Checkpoints are not in the log: their row says when the last one was. */
-async function movedItsCursor(turn: Turn, { log }: Opening): Promise<boolean> {
+async function movedItsCursor(turn: CrashedTurn, { log }: Opening): Promise<boolean> {
   const since = log.findLast((one) => one.type === "run.recovered")?.at ?? 0;
   const rows = await insist(
     () => turn.host.store.cursors(turn.runId),

@@ -6,7 +6,7 @@ import type { NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
 import { attempted } from "./attempt-report.js";
-import type { Turn } from "./turn.js";
+import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
 export interface Conclusion {
@@ -18,19 +18,18 @@ export interface Conclusion {
   readonly error: Failure | null;
 }
 
-export function conclude(turn: Turn, conclusion: Conclusion): Promise<void> | void {
-  if (turn.course.leaving) return;
-  turn.course.leaving = true;
+export function conclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> | void {
+  if (!turn.course.on({ type: "finishing began" })) return;
   if (!turn.journal.unsettled && turn.outbox.starts.length === 0) return writeEnd(turn, conclusion);
   return settleAndConclude(turn, conclusion);
 }
 
-async function settleAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
-  await turn.settleFirst();
+async function settleAndConclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> {
+  await turn.journal.settleFirst();
   if (!(await givesWay(turn, conclusion))) writeEnd(turn, conclusion);
 }
 
-function writeEnd(turn: Turn, conclusion: Conclusion): void {
+function writeEnd(turn: WholeTurn, conclusion: Conclusion): void {
   const { status, events, output, error } = conclusion;
   const { run, state, outbox } = turn;
   const before = outbox.mail.length;
@@ -50,10 +49,10 @@ function writeEnd(turn: Turn, conclusion: Conclusion): void {
 }
 
 /** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
-async function readAndConclude(turn: Turn, conclusion: Conclusion): Promise<void> {
+async function readAndConclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> {
   await turn.attention.lookNow();
   if (turn.over || (await givesWay(turn, conclusion))) return;
-  turn.course.leaving = false;
+  turn.course.on({ type: "leaving refused" });
   return conclude(turn, conclusion);
 }
 
@@ -61,12 +60,12 @@ async function readAndConclude(turn: Turn, conclusion: Conclusion): Promise<void
  * A run that was about to complete obeys a cancel that its log has by now, and so does one that was about to end a pause,
  * unless a step has ended the run: that step cannot be repeated. True: it does not end now.
  */
-async function givesWay(turn: Turn, { status, events }: Conclusion): Promise<boolean> {
+async function givesWay(turn: WholeTurn, { status, events }: Conclusion): Promise<boolean> {
   const { state, course } = turn;
   const endsByStep = events.length > 0;
   const isCanceled = state.cancel !== null && status === "completed";
   if (!isCanceled && (state.paused === null || endsByStep)) return false;
-  course.leaving = false;
+  course.on({ type: "leaving refused" });
   if (endsByStep) await turn.submit(events);
   turn.stir();
   return true;

@@ -17,10 +17,10 @@ import { compensate } from "../step/compensation.js";
 import { pausedBy } from "../step/pause-event.js";
 import { isPutOffTooOften, putOffTooOften } from "../step/put-off.js";
 import { conclude } from "./finish.js";
-import type { Turn } from "./turn.js";
+import type { WholeTurn } from "./ports.js";
 import { warnOfNonsense } from "./user-code.js";
 
-export function handlerReturned(turn: Turn, output: unknown): Promise<void> | void {
+export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.over) return;
   const swallowed = turn.raised.take();
   if (swallowed !== null) return obey(turn, swallowed);
@@ -29,14 +29,14 @@ export function handlerReturned(turn: Turn, output: unknown): Promise<void> | vo
 }
 
 /** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
-function leavesOver(turn: Turn, thrown?: unknown): boolean {
-  const leftOver = turn.gate?.leftOver ?? [];
+function leavesOver(turn: WholeTurn, thrown?: unknown): boolean {
+  const leftOver = turn.handler.gate?.leftOver ?? [];
   if (leftOver.length === 0) return false;
   turn.doesNotFit([], leftOver, thrown);
   return true;
 }
 
-export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
+export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<void> {
   if (turn.over) return;
   const error = presentable(thrown);
   const swallowed = turn.raised.take();
@@ -51,9 +51,9 @@ export async function handlerThrew(turn: Turn, thrown: unknown): Promise<void> {
 }
 
 /** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
-function delayAfter(turn: Turn, error: unknown): number | null {
+function delayAfter(turn: WholeTurn, error: unknown): number | null {
   try {
-    return nextDelay(turn.definition.retry, turn.state.postponed + 1, Math.random(), error);
+    return nextDelay(turn.definition.retry, turn.state.postponed + 1, turn.host.runtime.random(), error);
   } catch (broken) {
     turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
     return null;
@@ -64,7 +64,7 @@ function delayAfter(turn: Turn, error: unknown): number | null {
  * Flow control that was raised in the handler itself, or in a step but concerning the whole run. `ended` is the end of
  * that step: it is written together with the end of the run, or code would go on behind it.
  */
-export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
+export async function obey(turn: WholeTurn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
   // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
   const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
   if (endsRun && ended.length === 0 && !turn.course.suspended && leavesOver(turn)) return;
@@ -78,7 +78,8 @@ export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly N
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
       const paused = event("run.paused", { node: action.key }, { reason, passable: true });
-      if (turn.gate?.isReplaying) return turn.gate.begin(action.key, false, () => void rest(turn, paused));
+      if (turn.handler.gate?.isReplaying)
+        return turn.handler.gate.begin(action.key, false, () => void rest(turn, paused));
       return rest(turn, paused);
     }
     case "reattempt":
@@ -89,7 +90,7 @@ export async function obey(turn: Turn, { action }: FlowSignal, ended: readonly N
 }
 
 /** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. False: it cannot be put off. */
-async function putOff(turn: Turn, error: unknown): Promise<boolean> {
+async function putOff(turn: WholeTurn, error: unknown): Promise<boolean> {
   if (isPutOffTooOften(turn.state.postponed)) {
     const reason = putOffTooOften("The run", error);
     await rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
@@ -102,14 +103,14 @@ async function putOff(turn: Turn, error: unknown): Promise<boolean> {
 }
 
 /** The pause is recorded; what runs beside may finish, and then the run is parked. */
-async function rest(turn: Turn, paused: NewEvent): Promise<void> {
+async function rest(turn: WholeTurn, paused: NewEvent): Promise<void> {
   await turn.submit([paused]);
 }
 
-async function again(turn: Turn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
+async function again(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
   // What the handler forgets, nobody waits for any more: also what it has only just asked for.
   if (rewind) {
-    await turn.busy(() => turn.settleFirst());
+    await turn.executions.during(() => turn.journal.settleFirst());
     for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
   }
   const transient = isTransient ? ({ transient: true } as const) : {};
@@ -117,7 +118,7 @@ async function again(turn: Turn, waitMs: number, rewind: boolean, isTransient = 
   return turn.park();
 }
 
-function complete(turn: Turn, output: unknown, ended: readonly NewEvent[] = []): Promise<void> | void {
+function complete(turn: WholeTurn, output: unknown, ended: readonly NewEvent[] = []): Promise<void> | void {
   const { name, outputSchema } = turn.definition;
   if (outputSchema !== null) return completeChecked(turn, output, outputSchema, ended);
   let text: string;
@@ -130,7 +131,7 @@ function complete(turn: Turn, output: unknown, ended: readonly NewEvent[] = []):
 }
 
 async function completeChecked(
-  turn: Turn,
+  turn: WholeTurn,
   output: unknown,
   schema: StandardSchemaV1,
   ended: readonly NewEvent[],
@@ -138,7 +139,7 @@ async function completeChecked(
   const { name } = turn.definition;
   let text: string;
   try {
-    const value = await turn.busy(() => validate(schema, output, `output of workflow "${name}"`));
+    const value = await turn.executions.during(() => validate(schema, output, `output of workflow "${name}"`));
     text = encode(value, { what: `the output of workflow "${name}"` });
   } catch (error) {
     return fail(turn, error, ended);
@@ -146,11 +147,11 @@ async function completeChecked(
   await conclude(turn, { status: "completed", events: ended, output: text, error: null });
 }
 
-export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
-  turn.thrown = { error };
+export async function fail(turn: WholeTurn, error: unknown, ended: readonly NewEvent[] = []): Promise<void> {
+  turn.handler.thrown = { error };
   const failure = toFailure(error);
   if (openCompensations(turn.state).length > 0) {
-    if (!turn.beginUndoing()) return;
+    if (!turn.course.on({ type: "undoing began" })) return;
     if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
     await callOnFailure(turn, error);
   } else if (!turn.halted || turn.state.expired !== null) await callOnFailure(turn, error);
@@ -159,12 +160,12 @@ export async function fail(turn: Turn, error: unknown, ended: readonly NewEvent[
 }
 
 /** A last, recorded step. Whatever it does, the run has failed. */
-async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
+async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
-  turn.course.lastStep = onFailureStep;
+  turn.course.on({ type: "last step began", step: onFailureStep });
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
-  const info = { runId: turn.runId, workflowName: name, input: turn.input, error: cause };
+  const info = { runId: turn.runId, workflowName: name, input: turn.handler.input, error: cause };
   try {
     // No code can read what it returned, so nothing of that is recorded: it may be the result of a database driver.
     await createContext(new Scope(turn)).step(onFailureStep, async () => {
@@ -175,23 +176,27 @@ async function callOnFailure(turn: Turn, error: unknown): Promise<void> {
   }
 }
 
-export function cancel(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
+export function cancel(turn: WholeTurn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
   if (openCompensations(turn.state).length > 0) return undoAndCancel(turn, reason, ended);
   return cancelAtOnce(turn, reason, ended);
 }
 
 /** Without undoing anything. */
-export function cancelAtOnce(turn: Turn, reason: string | null, ended: readonly NewEvent[] = []): Promise<void> | void {
+export function cancelAtOnce(
+  turn: WholeTurn,
+  reason: string | null,
+  ended: readonly NewEvent[] = [],
+): Promise<void> | void {
   const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
   return conclude(turn, { status: "canceled", events: ended, output: null, error });
 }
 
 /** That the run is canceled is in the log before anything is undone: whoever takes it over goes on undoing. */
-async function undoAndCancel(turn: Turn, reason: string | null, ended: readonly NewEvent[]): Promise<void> {
+async function undoAndCancel(turn: WholeTurn, reason: string | null, ended: readonly NewEvent[]): Promise<void> {
   if (turn.state.cancel === null) {
     await turn.submit([...ended, event("run.cancel_requested", {}, reason === null ? {} : { reason })]);
     return;
   }
-  if (!turn.beginUndoing()) return;
+  if (!turn.course.on({ type: "undoing began" })) return;
   if (await compensate(turn, `the run was canceled${reason === null ? "." : `: ${reason}`}`)) cancel(turn, reason);
 }

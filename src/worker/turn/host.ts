@@ -4,13 +4,11 @@ import type { ErrorReporter } from "../../define/definition.js";
 import type { HeroPolicy } from "../../define/hero.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
-import type { JobInfo } from "../children/dispatch.js";
 import type { Committer } from "../commit/group-committer.js";
 import type { Parting } from "../commit/run-writer.js";
-import type { TurnExecution } from "../step/step.js";
+import type { RunningAttempt } from "../step/running-attempts.js";
 import type { Watch } from "../watchdog/watchdog.js";
 import type { Trials } from "./trial.js";
-import type { Turn } from "./turn.js";
 
 /** What is known of a workflow by its name alone. */
 export interface Registered {
@@ -21,6 +19,16 @@ export interface Registered {
   /** Queues that its steps have, or had. */
   readonly queues: readonly string[];
   readonly hero: HeroPolicy;
+}
+
+/** What there is to know of a job that some live worker has; null: none does. */
+export type JobInfo = { readonly queue: string; readonly priority: number; readonly tags: readonly string[] } | null;
+
+/** A turn, as far as its worker is concerned. */
+export interface TurnAtHost {
+  readonly runId: string;
+  /** The worker stops: what runs may finish, then the next owner goes on. */
+  stop(): void;
 }
 
 export interface TurnHost {
@@ -34,7 +42,7 @@ export interface TurnHost {
   readonly watch: Watch | null;
   readonly trials: Trials;
   /** Steps that are executing now, for whoever watches for slow ones. */
-  readonly executing: Set<TurnExecution>;
+  readonly executing: Set<RunningAttempt>;
   /** In tests, the store's time, which passes only when the test says so; null: real time passes. */
   readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
@@ -55,11 +63,11 @@ export interface TurnHost {
   /** Whether other runs wait for a place. */
   crowded(): boolean;
   /** A step outside of others' bodies has its result; null when nothing wants to know. */
-  readonly stepEnded: ((turn: Turn) => void) | null;
+  readonly stepEnded: ((turn: TurnAtHost) => void) | null;
   readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;
   /** The turn is over, in this way. */
-  parted(turn: Turn, parting: Parting): void;
+  parted(turn: TurnAtHost, parting: Parting): void;
 }
 
 export interface Opening {

@@ -1,64 +1,199 @@
-/** A turn comes to rest: the code has had its say for now. What it left is written, and the run parked if there is nothing but waiting left to do. */
-
+/**
+ * The idle check: what a turn does when its code, and all that is under way, has had its say for now. What is left to do is
+ * one value (`nextMove`), told from the phase of the turn and the state of the run; then it is done.
+ */
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { isCompensation, openCompensations } from "../../core/run/compensation.js";
 import { stepsWhoseJobsEnded } from "../../core/run/job-runs.js";
 import { isNewsForCode } from "../../core/run/park.js";
 import { cancel, cancelAtOnce, fail } from "./handler-end.js";
-import type { Turn } from "./turn.js";
+import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
-export function comeToRest(turn: Turn): void {
-  const { state, course, journal, outbox, answers, attention } = turn;
-  if (turn.over || course.leaving) return;
-  if (course.halted) turn.lines.leaveAll();
-  if (turn.executions.busy || turn.lines.waiting > 0 || attention.busy) {
-    if (!outbox.empty && !journal.unsettled) void turn.submit([]);
-    if (answers.pending.size > 0) attention.setAlarm();
-    return;
-  }
+/** The facts that decide what comes next. They are asked for in this order, and only as far as they are needed. */
+export interface IdleView {
+  /** The run is being let go of, or is not ours any more. */
+  readonly isLeaving: boolean;
+  /** A body runs, a step waits for a place, or the inbox is being read: the end of that asks again. */
+  readonly isBusy: boolean;
+  /** Calls wait until the code has come to everything that its log has, and may still begin. */
+  readonly holdsCalls: boolean;
+  /** Something is on its way into the log: its receipt asks again, and then the state knows what is in it. */
+  readonly isWriting: boolean;
+  readonly isPaused: boolean;
+  readonly isCanceled: boolean;
+  readonly isExpired: boolean;
+  /** Answers are being handed to the code. */
+  readonly isDelivering: boolean;
+  readonly hasCalledCode: boolean;
+  /** The run is paused, and only its code knows what the end of a job means for the step that it was for. */
+  readonly mustSettleJobs: boolean;
+  readonly isSettlingJobs: boolean;
+  /** The code was stopped in the middle. */
+  readonly isCutShort: boolean;
+  readonly hasWorkForCode: boolean;
+  /** The code waits for something. */
+  readonly isWaiting: boolean;
+  /** More messages are to be expected soon: reading the log again would cost more than waiting for them. */
+  readonly isWorthLingering: boolean;
+  /** What the code is about to wait for is there. */
+  readonly hasSignalAtHand: boolean;
+}
+
+export type Move =
+  /** Something is under way whose end asks again. */
+  | "nothing"
+  /** Write what is there, and watch the clock, while bodies run. */
+  | "watch"
+  | "write"
+  /** The same, and stay with the run for a moment. */
+  | "linger"
+  | "cancel"
+  | "expire"
+  | "settle jobs"
+  | "call code"
+  | "park"
+  /** The code waits only for steps that an operator has to release, or for what a message or time brings. */
+  | "wait";
+
+export function nextMove(view: IdleView): Move {
+  if (view.isLeaving) return "nothing";
+  if (view.isBusy) return "watch";
   // They begin, or the run is paused: in either case it is not parked now.
-  if (turn.holdsCalls && !course.halted) return outbox.empty ? undefined : void turn.submit([]);
-  // Its receipt stirs again, and then the state knows what is in it.
-  if (journal.unsettled) return;
-  if (state.cancel !== null && state.paused === null) return restCanceled(turn, state.cancel.reason);
-  if (state.expired !== null && state.paused === null && !(turn.codeRuns && answers.delivering))
-    return endExpired(turn, state.expired);
-  if (state.paused !== null && settlesJobs(turn)) return turn.runCode();
-  if (course.settling !== null && answers.delivering) return;
-  if (state.paused !== null || course.cutShort) return parkUnlessLookIsDue(turn);
+  if (view.holdsCalls) return "write";
+  if (view.isWriting) return "nothing";
+  const { isPaused } = view;
+  if (view.isCanceled && !isPaused) return "cancel";
+  if (view.isExpired && !isPaused && !(view.hasCalledCode && view.isDelivering)) return "expire";
+  if (isPaused && view.mustSettleJobs) return "settle jobs";
+  if (view.isSettlingJobs && view.isDelivering) return "nothing";
+  if (isPaused || view.isCutShort) return "park";
   // News may have come after the turn began: it is looked for until the run is really let go of.
-  if (!turn.codeRuns) return hasWorkForCode(turn) ? turn.runCode() : void turn.park();
-  if (answers.delivering) return;
-  const waits = answers.pending.size > 0;
-  const lingers = waits && turn.linger.isWorthIt(state, outbox);
-  if (waits && !lingers && !signalIsThere(turn)) return pauseAgain(turn) ? undefined : parkUnlessLookIsDue(turn);
-  if (!outbox.empty) void turn.submit([]);
-  if (lingers) attention.setAlarm();
+  if (!view.hasCalledCode) return view.hasWorkForCode ? "call code" : "park";
+  if (view.isDelivering) return "nothing";
+  if (!view.isWaiting) return "write";
+  if (view.isWorthLingering) return "linger";
+  return view.hasSignalAtHand ? "write" : "wait";
 }
 
-/** The end of the look stirs the turn again. */
-function parkUnlessLookIsDue(turn: Turn): void {
+/** What the parts of a turn say. */
+class TurnView implements IdleView {
+  readonly #turn: WholeTurn;
+
+  constructor(turn: WholeTurn) {
+    this.#turn = turn;
+  }
+
+  get isLeaving() {
+    return this.#turn.over || this.#turn.course.leaving;
+  }
+
+  get isBusy() {
+    const { executions, lines, attention } = this.#turn;
+    return executions.busy || lines.waiting > 0 || attention.busy;
+  }
+
+  get holdsCalls() {
+    return this.#turn.handler.holdsCalls && !this.#turn.halted;
+  }
+
+  get isWriting() {
+    return this.#turn.journal.unsettled;
+  }
+
+  get isPaused() {
+    return this.#turn.state.paused !== null;
+  }
+
+  get isCanceled() {
+    return this.#turn.state.cancel !== null;
+  }
+
+  get isExpired() {
+    return this.#turn.state.expired !== null;
+  }
+
+  get isDelivering() {
+    return this.#turn.answers.delivering;
+  }
+
+  get hasCalledCode() {
+    return this.#turn.course.hasCalledCode;
+  }
+
+  get mustSettleJobs() {
+    const { deliveries, state, course } = this.#turn;
+    if (course.hasCalledCode || deliveries > 1 || state.cancel !== null || course.stopping) return false;
+    return stepsWhoseJobsEnded(state).size > 0;
+  }
+
+  get isSettlingJobs() {
+    return this.#turn.course.settling !== null;
+  }
+
+  get isCutShort() {
+    return this.#turn.course.cutShort;
+  }
+
+  get hasWorkForCode() {
+    return hasWorkForCode(this.#turn);
+  }
+
+  get isWaiting() {
+    return this.#turn.answers.pending.size > 0;
+  }
+
+  get isWorthLingering() {
+    return this.#turn.linger.isWorthIt(this.#turn.state, this.#turn.outbox);
+  }
+
+  get hasSignalAtHand() {
+    return signalIsThere(this.#turn);
+  }
+}
+
+export function comeToRest(turn: WholeTurn): void {
+  if (!turn.over && turn.halted) turn.lines.leaveAll();
+  const { outbox } = turn;
+  switch (nextMove(new TurnView(turn))) {
+    case "nothing":
+      return;
+    case "watch":
+      if (!outbox.empty && !turn.journal.unsettled) void turn.submit([]);
+      if (turn.answers.pending.size > 0) turn.attention.setAlarm();
+      return;
+    case "write":
+      if (!outbox.empty) void turn.submit([]);
+      return;
+    case "linger":
+      if (!outbox.empty) void turn.submit([]);
+      return turn.attention.setAlarm();
+    case "cancel":
+      return restCanceled(turn, turn.state.cancel?.reason ?? null);
+    case "expire":
+      return endExpired(turn, turn.state.expired as Failure);
+    case "settle jobs":
+      turn.course.on({ type: "jobs ended", steps: stepsWhoseJobsEnded(turn.state) });
+      return turn.handler.call();
+    case "call code":
+      return turn.handler.call();
+    case "park":
+      return parkUnlessLookIsDue(turn);
+    case "wait":
+      if (!pauseAgain(turn)) parkUnlessLookIsDue(turn);
+  }
+}
+
+/** The end of the look asks again. */
+function parkUnlessLookIsDue(turn: WholeTurn): void {
   if (!turn.attention.lookIsDue) void turn.park();
-}
-
-/**
- * What runs when a run is paused may finish, and its end is recorded. The job of a class's step runs elsewhere: when it has
- * ended, only the class's code knows what that means for the step.
- */
-function settlesJobs({ codeRuns, deliveries, state, course }: Turn): boolean {
-  if (codeRuns || deliveries > 1 || state.cancel !== null || course.stopping) return false;
-  const ended = stepsWhoseJobsEnded(state);
-  if (ended.size === 0) return false;
-  course.settling = ended;
-  return true;
 }
 
 /**
  * Only some of the steps that the run was paused at were released, and the code asks for nothing else: the run is paused at the
  * others. What it does not ask for (a step that now comes after one that is held) counts for nothing, although it may be due.
  */
-function pauseAgain(turn: Turn): boolean {
+function pauseAgain(turn: WholeTurn): boolean {
   const { state, outbox, answers } = turn;
   let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
   for (const key of answers.pending.keys()) {
@@ -77,7 +212,7 @@ function pauseAgain(turn: Turn): boolean {
  * A wait that is about to begin may be for a signal that came before it, and a wait that lost a race gives back the signal
  * that it had taken, perhaps to a wait that is open. That is decided as soon as it is in the log.
  */
-function signalIsThere({ state, outbox }: Turn): boolean {
+function signalIsThere({ state, outbox }: WholeTurn): boolean {
   return outbox.events.some(({ type, node }) => {
     if (type === "wait.started") return state.signals.length > 0;
     const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
@@ -86,33 +221,33 @@ function signalIsThere({ state, outbox }: Turn): boolean {
 }
 
 /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
-function restCanceled(turn: Turn, reason: string | null): void {
+function restCanceled(turn: WholeTurn, reason: string | null): void {
   if (turn.state.cancel?.force === true) return void cancelAtOnce(turn, reason);
   const mustUndo = openCompensations(turn.state).length > 0;
-  if (mustUndo && !turn.codeRuns) return turn.runCode();
-  if (mustUndo && (turn.answers.delivering || turn.course.undoing)) return waitForUndoing(turn);
+  if (mustUndo && !turn.course.hasCalledCode) return turn.handler.call();
+  if (mustUndo && (turn.answers.delivering || turn.course.unwinding)) return waitForUndoing(turn);
   pauseIfItFails(turn, () => cancel(turn, reason));
 }
 
 /** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
-export function endExpired(turn: Turn, error: Failure): void {
-  if (turn.course.undoing || turn.course.failing) return waitForUndoing(turn);
-  if (!turn.codeRuns) {
-    if (openCompensations(turn.state).length > 0) return turn.runCode();
-    turn.skipCode();
+export function endExpired(turn: WholeTurn, error: Failure): void {
+  if (turn.course.unwinding) return waitForUndoing(turn);
+  if (!turn.course.hasCalledCode) {
+    if (openCompensations(turn.state).length > 0) return turn.handler.call();
+    turn.handler.skip();
   }
   pauseIfItFails(turn, () => fail(turn, reviveFailure(error)));
 }
 
 /** Undoing, and onFailure, may have to wait for their next attempt. */
-function waitForUndoing(turn: Turn): void {
+function waitForUndoing(turn: WholeTurn): void {
   const { answers, course } = turn;
-  if (!(course.undoing || course.failing) || answers.delivering) return;
+  if (!course.unwinding || answers.delivering) return;
   const isLast = (key: string) => isCompensation(key) || key === course.lastStep;
   if ([...answers.pending.keys()].some(isLast)) void turn.park();
 }
 
-/** After a death nobody knows what the code had seen. */
-export function hasWorkForCode(turn: Turn): boolean {
+/** After a death it is not known what the code had seen. */
+export function hasWorkForCode(turn: WholeTurn): boolean {
   return turn.deliveries > 1 || isNewsForCode(turn.state, turn.run.waiting, turn.storeNow());
 }

@@ -12,25 +12,31 @@ import { dataOf } from "../../core/run/event.js";
 import { readMail } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";
 import { nextDueAt } from "../../core/run/waiting.js";
+import type { Timer } from "../../runtime/runtime.js";
 import type { InboxRow } from "../../store/contract/store.js";
 import { dismissFailedMaps } from "../children/children.js";
 import { holdIfGone } from "../children/missing-job.js";
-import { maxTimerMs } from "../step/attempt.js";
-import type { Turn } from "./turn.js";
+import type { InboxPort, WholeTurn } from "./ports.js";
 
-export class Attention {
-  readonly #turn: Turn;
+export class Attention implements InboxPort {
+  readonly #turn: WholeTurn;
   /** Steps that wait for their next attempt, and how to begin it. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
-  #again = false;
+  /**
+   * Set when a look has ended, until the turn has acted on it. A hint that comes in between waits for that: the turn rests only
+   * while no look is under way, so looks that follow each other without a gap would keep the run from being parked for ever.
+   */
+  #turnIsNext = false;
+  /** How many looks have ended. */
+  #looks = 0;
+  /** The look after the one that is under way, if there has to be one. */
+  #nextLook: { readonly ended: Promise<void>; readonly end: () => void } | null = null;
   /** A wait was written during a look, perhaps after its decision: the next look is the one that counts. */
   #lookIsDue = false;
-  /** Those who wait for the look after the one that is under way. */
-  #waiting: (() => void)[] | null = null;
-  #alarm: NodeJS.Timeout | null = null;
+  #alarm: Timer | null = null;
 
-  constructor(turn: Turn) {
+  constructor(turn: WholeTurn) {
     this.#turn = turn;
   }
 
@@ -45,14 +51,24 @@ export class Attention {
 
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
     (this.#retries ??= new Map()).set(key, begin);
+    this.#turn.stir();
   }
 
   stop(): void {
-    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    if (this.#alarm !== null) this.#turn.host.runtime.clearTimeout(this.#alarm);
   }
 
-  /** Mail came, or time passed: look. */
+  /**
+   * A message may have arrived in the inbox, or time passed: look. Comes back when everything that is there now has been
+   * decided about.
+   */
   poke(): Promise<void> {
+    return this.#turnIsNext ? this.#lookNext() : this.lookNow();
+  }
+
+  /** The same, before the turn acts on a look that has just ended: for what the turn itself cannot go on without. */
+  lookNow(): Promise<void> {
+    if (this.#deciding) return this.#lookNext();
     return this.#oneAtATime(async () => {
       const { host, runId } = this.#turn;
       const isOver = () => this.#turn.over;
@@ -62,11 +78,15 @@ export class Attention {
     });
   }
 
-  /** Comes back when everything that is in the inbox now has been decided about. */
-  lookNow(): Promise<void> {
-    if (!this.#deciding) return this.poke();
-    this.#again = true;
-    return new Promise((resolve) => (this.#waiting ??= []).push(resolve));
+  #lookNext(): Promise<void> {
+    if (this.#nextLook === null) {
+      let end = () => {};
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      this.#nextLook = { ended, end };
+    }
+    return this.#nextLook.ended;
   }
 
   /** The same about an inbox that was read already, with the claim. */
@@ -79,10 +99,7 @@ export class Attention {
   async #oneAtATime(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.over) return;
-    if (this.#deciding) {
-      this.#again = true;
-      return;
-    }
+    if (this.#deciding) return void this.#lookNext();
     this.#deciding = true;
     this.#lookIsDue = false;
     try {
@@ -92,25 +109,27 @@ export class Attention {
     } finally {
       this.#deciding = false;
       turn.stir();
+      this.#turnIsNext = true;
+      const look = ++this.#looks;
+      // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
+      turn.host.runtime.setImmediate(() => void (look === this.#looks && this.#afterTurn()));
     }
-    if (!this.#again) return;
-    this.#again = false;
-    const waiting = this.#waiting ?? [];
-    this.#waiting = null;
-    // After the turn had its chance: a stream of messages must not keep it from acting on any of them.
-    setImmediate(() => void this.#lookFor(waiting));
   }
 
-  async #lookFor(waiting: readonly (() => void)[]): Promise<void> {
+  async #afterTurn(): Promise<void> {
+    this.#turnIsNext = false;
+    const next = this.#nextLook;
+    if (next === null) return;
+    this.#nextLook = null;
     await this.lookNow();
-    for (const goOn of waiting) goOn();
+    next.end();
   }
 
   async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
     const inbox = asMuchAsFits(all);
     // The rest stays in the inbox for the next time.
-    if (inbox.length < all.length) this.#again = true;
+    if (inbox.length < all.length) void this.#lookNext();
     // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
     if (turn.over) return;
@@ -132,7 +151,7 @@ export class Attention {
     }
     for (const { command } of inboxed) if (command.type === "jobGone") await holdIfGone(turn, command.job);
     this.#beginDueRetries(now);
-    if (turn.codeRuns) this.setAlarm();
+    if (turn.course.hasCalledCode) this.setAlarm();
     if (turn.halted) turn.halt();
   }
 
@@ -181,7 +200,7 @@ export class Attention {
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
     if (due === null && deadline === null) return;
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
-    this.#alarm = setTimeout(() => void this.#onAlarm(), Math.min(Math.max(0, at - now) + 1, maxTimerMs));
+    this.#alarm = turn.host.runtime.setTimeout(() => void this.#onAlarm(), Math.max(0, at - now) + 1);
     this.#alarm.unref();
   }
 

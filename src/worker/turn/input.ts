@@ -12,11 +12,11 @@ import type { RunState } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
 import { type StandardSchemaV1, validate } from "../../define/standard-schema.js";
 import { handlerThrew } from "./handler-end.js";
-import type { Turn } from "./turn.js";
+import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
 /** Calls the code with its input; not at all when there is none that it could be called with. */
-export function withInput(turn: Turn, callCode: (input: unknown) => void): void {
+export function withInput(turn: WholeTurn, callCode: (input: unknown) => void): void {
   let given: unknown;
   try {
     given = knownInput(turn);
@@ -25,8 +25,8 @@ export function withInput(turn: Turn, callCode: (input: unknown) => void): void 
   }
   const { inputSchema } = turn.definition;
   if (inputSchema === null || turn.state.input !== null) return callCode(given);
-  turn
-    .busy(() => accept(turn, inputSchema, given))
+  turn.executions
+    .during(() => accept(turn, inputSchema, given))
     .then(
       (input) => pauseIfItFails(turn, () => (turn.over ? undefined : callCode(input))),
       (error) => pauseIfItFails(turn, () => refused(turn, given, error)),
@@ -34,11 +34,11 @@ export function withInput(turn: Turn, callCode: (input: unknown) => void): void 
 }
 
 /** What the schema once made of it, or what was given. */
-export function knownInput({ state, given }: Turn): unknown {
+export function knownInput({ state, given }: WholeTurn): unknown {
   return state.input?.made === true ? state.input.value : given.value;
 }
 
-async function accept(turn: Turn, schema: StandardSchemaV1, given: unknown): Promise<unknown> {
+async function accept(turn: WholeTurn, schema: StandardSchemaV1, given: unknown): Promise<unknown> {
   const what = `input of workflow "${turn.definition.name}"`;
   const text = written(await validate(schema, given, what), what);
   if (text === turn.run.input) {
@@ -60,7 +60,7 @@ function written(value: unknown, what: string): string {
 }
 
 /** As a part of the start, unless that is in the log already. */
-function record(turn: Turn, made: { readonly input?: string }): void {
+function record(turn: WholeTurn, made: { readonly input?: string }): void {
   const { events } = turn.outbox;
   const index = events.findIndex(({ type }) => type === "run.started");
   const started = events[index];
@@ -69,8 +69,8 @@ function record(turn: Turn, made: { readonly input?: string }): void {
 }
 
 /** A run that has done nothing fails. One that has done something must not be failed, and undone, by a release. */
-function refused(turn: Turn, given: unknown, error: unknown): Promise<void> | void {
-  turn.input = given;
+function refused(turn: WholeTurn, given: unknown, error: unknown): Promise<void> | void {
+  turn.handler.input = given;
   turn.answers.open();
   if (!hasDoneSomething(turn.state) || error instanceof TransientError || error instanceof PauseError)
     return handlerThrew(turn, error);

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
+import { systemRuntime } from "../../runtime/system.js";
 import { newRun } from "../../testing/store-suite/builders.js";
 import { Outbox } from "../commit/pending-writes.js";
 import { Linger } from "./park-delay.js";
@@ -8,7 +9,7 @@ import { Linger } from "./park-delay.js";
 const long = (): RunState => Object.assign(fold([]), { seq: 10_000 });
 
 function open() {
-  const linger = new Linger({ stir: () => {} });
+  const linger = new Linger({ host: { runtime: systemRuntime }, stir: () => {} });
   onTestFinished(() => linger.stop());
   const outbox = new Outbox();
   return { linger, outbox };

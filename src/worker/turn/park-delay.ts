@@ -2,40 +2,47 @@
  * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let go
  * of in between, or the cost of a graph would grow with the square of its size.
  */
+
 import { hasOpenChildren } from "../../core/run/cancel-children.js";
 import type { RunState } from "../../core/run/state.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Outbox } from "../commit/pending-writes.js";
 
 /** Shorter logs are read again in no time. */
 const longLog = 500;
 const patienceMs = 250;
 
+interface LingeringTurn {
+  readonly host: { readonly runtime: Runtime };
+  stir(): void;
+}
+
 export class Linger {
-  readonly #turn: { stir(): void };
+  readonly #turn: LingeringTurn;
   #since = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
   /** @param turn stirred when nothing has come */
-  constructor(turn: { stir(): void }) {
+  constructor(turn: LingeringTurn) {
     this.#turn = turn;
   }
 
   /** Mail came, or is to be expected: more of it may follow soon. */
   expect(): void {
-    this.#since = performance.now();
+    this.#since = this.#turn.host.runtime.monotonic();
   }
 
   /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
   isWorthIt(state: RunState, { starts }: Outbox): boolean {
     if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
-    const rest = this.#since + patienceMs - performance.now();
+    const rest = this.#since + patienceMs - this.#turn.host.runtime.monotonic();
     if (rest <= 0) return false;
     this.stop();
-    this.#timer = setTimeout(() => this.#turn.stir(), rest);
+    this.#timer = this.#turn.host.runtime.setTimeout(() => this.#turn.stir(), rest);
     return true;
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#timer !== null) this.#turn.host.runtime.clearTimeout(this.#timer);
   }
 }

@@ -1,7 +1,9 @@
 /** The input of a run, read once: a graph of thousands of nodes is large, and not only the code asks for it. */
+
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
-import type { Turn } from "./turn.js";
+import type { RunState } from "../../core/run/state.js";
+import type { RunRecord } from "../../store/contract/records.js";
 
 export class Given {
   readonly #text: string;
@@ -18,7 +20,7 @@ export class Given {
 }
 
 /** As it was before any code could change it. */
-export function copyOfInput({ state, run }: Turn): unknown {
+export function copyOfInput({ state, run }: { readonly state: RunState; readonly run: RunRecord }): unknown {
   if (state.input?.made !== true) return decode(run.input);
   return decode(encode(state.input.value, { what: "the input", limit: Number.POSITIVE_INFINITY }));
 }

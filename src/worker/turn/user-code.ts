@@ -5,8 +5,10 @@
 import { toFailure } from "../../core/encoding/error-record.js";
 import { nonsenseIn } from "../../core/errors/thrown-terms.js";
 import type { Logger } from "../../define/context.js";
-import type { TurnExecution } from "../step/step.js";
-import type { Turn } from "./turn.js";
+import type { RunningAttempt } from "../step/running-attempts.js";
+import type { Executing, Pausing, Phased, RunAtHand, RunWriting } from "./ports.js";
+
+type PausableTurn = RunAtHand & RunWriting & Phased & Pausing & Pick<Executing, "executions">;
 
 /**
  * Does what follows from the end of a piece of user code, or goes on with its run. Should that fail itself, the run would
@@ -14,7 +16,7 @@ import type { Turn } from "./turn.js";
  *
  * @param execution whose body it was; without it, the handler's
  */
-export function pauseIfItFails(turn: Turn, work: () => unknown, execution?: TurnExecution): void {
+export function pauseIfItFails(turn: PausableTurn, work: () => unknown, execution?: RunningAttempt): void {
   try {
     const later = work();
     if (later instanceof Promise) later.catch((error) => pauseInstead(turn, error, execution));
@@ -23,7 +25,7 @@ export function pauseIfItFails(turn: Turn, work: () => unknown, execution?: Turn
   }
 }
 
-function pauseInstead(turn: Turn, error: unknown, execution?: TurnExecution): void {
+function pauseInstead(turn: PausableTurn, error: unknown, execution?: RunningAttempt): void {
   if (turn.over) return;
   const failure = toFailure(error);
   turn.log.error(`Run ${turn.runId}: what its code came to could not be recorded; the run is paused.`, error);
@@ -31,7 +33,7 @@ function pauseInstead(turn: Turn, error: unknown, execution?: TurnExecution): vo
     if (!execution.over) turn.executions.ended(execution);
     turn.executions.release();
   }
-  turn.course.leaving = false;
+  turn.course.on({ type: "leaving refused" });
   turn.hold(`What its code came to could not be recorded: ${failure.message}`, failure, execution?.key);
 }
 
@@ -47,7 +49,7 @@ export function callSafely(log: Logger, what: string, call: () => unknown): void
 }
 
 /** Says what a thrown error says about when to go on and cannot be meant: it is passed over, but not in silence. */
-export function warnOfNonsense(turn: Turn, error: unknown, where: string): void {
+export function warnOfNonsense(turn: Pick<RunAtHand, "log" | "runId">, error: unknown, where: string): void {
   const nonsense = nonsenseIn(error);
   if (nonsense !== null) turn.log.warn(`Run ${turn.runId}, ${where}: ${nonsense}`);
 }

@@ -1,0 +1,47 @@
+/** A canceled run tells its code to hurry, and waits for it only so long. Made when there is code that wants to know. */
+import { RunCanceledError } from "../../core/errors/errors.js";
+import type { RunState } from "../../core/run/state.js";
+import type { Timer } from "../../runtime/runtime.js";
+import type { Executing, Idling, Phased, RunAtHand } from "./ports.js";
+
+type CanceledTurn = RunAtHand & Phased & Idling & Pick<Executing, "executions"> & { abort(reason: unknown): void };
+
+export class Cancellation {
+  readonly #turn: CanceledTurn;
+  #controller: AbortController | null = null;
+  #timer: Timer | null = null;
+  #hasBegun = false;
+
+  constructor(turn: CanceledTurn) {
+    this.#turn = turn;
+  }
+
+  get abortSignal(): AbortSignal {
+    const { state, halted } = this.#turn;
+    this.#controller ??= new AbortController();
+    if (halted && !this.#controller.signal.aborted && state.cancel !== null) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#controller?.abort(reason);
+  }
+
+  /** What runs is told, and given up on when it takes longer than the grace; at once, when the cancel is forced. */
+  begin({ force, reason }: NonNullable<RunState["cancel"]>): void {
+    const { host, executions, runId } = this.#turn;
+    if (force) executions.giveUp();
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#turn.abort(new RunCanceledError(runId, reason ?? undefined));
+    this.#timer = host.runtime.setTimeout(() => {
+      executions.giveUp();
+      this.#turn.stir();
+    }, host.cancelGraceMs);
+  }
+
+  /** What undoes the run is not given up on. */
+  stop(): void {
+    if (this.#timer !== null) this.#turn.host.runtime.clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,83 @@
+/** The run that a turn is about: its row, its definition, its state, and the worker that has it. */
+import type { ParentsOf } from "../../core/graph/predecessors.js";
+import { dataOf } from "../../core/run/event.js";
+import { fold } from "../../core/run/fold.js";
+import { keyOwner } from "../../core/run/lineage.js";
+import type { RunState } from "../../core/run/state.js";
+import type { Logger, ResumedBy } from "../../define/context.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { RunRecord } from "../../store/contract/store.js";
+import { boundLogger } from "../../telemetry/safe-logger.js";
+import type { Journal } from "../commit/run-writer.js";
+import type { Opening, TurnHost } from "./host.js";
+import type { Phase } from "./phase.js";
+import type { RunAtHand } from "./ports.js";
+import { parentsIn } from "./predecessors.js";
+import { Given } from "./stored-input.js";
+
+export abstract class ExecutedRun implements RunAtHand {
+  readonly host: TurnHost;
+  readonly definition: WorkflowDefinition;
+  readonly opening: Opening;
+  readonly run: RunRecord;
+  readonly state: RunState;
+  readonly given: Given;
+  readonly parentsOf: ParentsOf;
+  /** Our own monotonic clock when the turn was made. */
+  readonly openedAt: number;
+  abstract readonly course: Phase;
+  abstract readonly journal: Journal;
+  #log: Logger | null = null;
+
+  /** @throws DamagedDataError when its log cannot be folded */
+  constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
+    this.host = host;
+    this.definition = definition;
+    this.opening = opening;
+    this.run = opening.run;
+    this.state = fold(opening.log);
+    this.given = new Given(opening.run.input);
+    this.parentsOf = parentsIn(opening.run, this.state, this.given, definition);
+    this.openedAt = host.runtime.monotonic();
+  }
+
+  get runId(): string {
+    return this.run.id;
+  }
+
+  get deliveries(): number {
+    return this.opening.deliveries;
+  }
+
+  get takenAt(): number {
+    return this.opening.at;
+  }
+
+  get log(): Logger {
+    return (this.#log ??= boundLogger(this.host.log, { runId: this.runId, workflow: this.run.workflow }));
+  }
+
+  get virtualNow(): number | null {
+    return this.host.virtualClock === null ? null : this.host.virtualClock();
+  }
+
+  storeNow(): number {
+    return this.virtualNow ?? this.journal.storeNow();
+  }
+
+  /** What is done because the run failed is its own: another run failed for another reason. */
+  keyOwner(node: string): string {
+    return node === this.course.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
+  }
+
+  resumedBy(node: string): ResumedBy | null {
+    const signal = this.state.resumedBy?.get(node);
+    if (signal === undefined) return null;
+    return { signal: signal.name, payload: dataOf(signal, "signal.received").payload };
+  }
+
+  outputOf(key: string): unknown {
+    const op = this.state.ops.get(key);
+    return op?.kind === "step" ? dataOf(op, "step.completed").output : undefined;
+  }
+}

@@ -1,0 +1,40 @@
+/** A worker lets go of a run until something happens. */
+import { event, type NewEvent } from "../../core/run/event.js";
+import { parkByOwner, type Station } from "../../core/run/park.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
+import type { Next } from "../../core/run/transition.js";
+import { hasWorkForCode } from "./idle.js";
+import type { WholeTurn } from "./ports.js";
+
+type ParkingTurn = WholeTurn & {
+  /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
+  readonly station: Station | null;
+  readonly recordsStart: boolean;
+};
+
+/** @param last one more event, which explains why */
+export async function parkRun(turn: ParkingTurn, last?: NewEvent): Promise<void> {
+  if (!turn.course.on({ type: "parking began" })) return;
+  const { outbox, journal, state } = turn;
+  if (last !== undefined) outbox.events.push(last);
+  // A worker had it, so its time to begin has come: without an event about that, it would wait for its time for ever.
+  if (state.startedAt === null && !state.becameDue && !turn.recordsStart)
+    outbox.events.push(event("run.became_due", {}));
+  while (journal.unsettled) await journal.settled();
+  if (!turn.over) await journal.submit([], nextOf(turn));
+}
+
+function nextOf(turn: ParkingTurn): Next {
+  const { course, answers } = turn;
+  const codeRan = course.hasCalledCode;
+  return parkByOwner({
+    state: turn.state,
+    pending: turn.outbox,
+    at: turn.journal.heardAt,
+    // Stopped before the code ran: it still has to.
+    isCutShort: course.cutShort && (codeRan || hasWorkForCode(turn)),
+    awaited: codeRan ? (key) => answers.pending.has(key) : undefined,
+    newsSeen: codeRan ? null : readParkingNote(turn.run.waiting).news,
+    station: turn.station,
+  });
+}

@@ -1,0 +1,110 @@
+/** Hints that follow each other without a pause make the worker look at a run's inbox again and again. The run must get on all the same. */
+import { setImmediate as macrotask } from "node:timers/promises";
+import { Pawl, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Hint, Store } from "../../src/store/contract/store.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
+import { gate, logOf, silent, until } from "./support.js";
+
+/** In macrotasks: a hundred times what a run needs to be parked. */
+const mostHints = 2_000;
+
+/** Like a store on a server: a read of an inbox takes a few macrotasks. `tell` hands a hint to the watchers. */
+function distantStore() {
+  const inner = new MemoryStore();
+  const watchers = new Set<(hint: Hint) => void>();
+  const inbox: Store["inbox"] = async (runIds) => {
+    for (let passed = 0; passed < 3; passed += 1) await macrotask();
+    return inner.inbox(runIds);
+  };
+  const watch: Store["watch"] = (watcher) => {
+    const unwatch = inner.watch(watcher);
+    watchers.add(watcher);
+    return () => {
+      watchers.delete(watcher);
+      unwatch();
+    };
+  };
+  const store: Store = new Proxy(inner as Store, {
+    get(target, name) {
+      if (name === "inbox") return inbox;
+      if (name === "watch") return watch;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const tell = (hint: Hint) => {
+    for (const watcher of watchers) watcher(hint);
+  };
+  const isOwned = async (runId: string) => (await inner.tasks([runId]))[0]?.state === "owned";
+  return { store, tell, isOwned };
+}
+
+/** A run that is executing its first step; after that it would sleep for a day. */
+async function executing() {
+  const { store, tell, isOwned } = distantStore();
+  const pawl = new Pawl(store, silent);
+  onTestFinished(() => pawl.close());
+  const finish = gate();
+  const napping = workflow("napping", async (ctx) => {
+    await ctx.step("work", () => finish.opened);
+    await ctx.sleep("nap", "1 day");
+  });
+  const worker = await pawl.worker({ workflows: [napping], poll: Number.POSITIVE_INFINITY }).start();
+  const run = await pawl.start(napping);
+  await until(async () => (await logOf(run)).includes("step.started work"));
+  /** Says in every macrotask that there may be messages, until the worker has let go of the run and this is in its log. */
+  const hintUntil = async (line: string) => {
+    const isReached = async () => !(await isOwned(run.id)) && (await logOf(run)).includes(line);
+    for (let hints = 0; hints < mostHints && !(await isReached()); hints += 1) {
+      tell({ kind: "mail", runIds: [run.id] });
+      await macrotask();
+    }
+    expect(await logOf(run)).toContain(line);
+    expect(await isOwned(run.id)).toBe(false);
+  };
+  return { run, worker, release: () => finish.open(), hintUntil };
+}
+
+describe("while hints about its run follow each other without a pause", () => {
+  test("a worker parks a run that falls asleep", async () => {
+    const { run, release, hintUntil } = await executing();
+    release();
+    await hintUntil("timer.started nap");
+    expect(await run.status()).toBe("waiting");
+  });
+
+  test("a worker parks a run that was paused during its step", async () => {
+    const { run, release, hintUntil } = await executing();
+    await run.pause();
+    release();
+    await hintUntil("run.paused");
+    expect(await run.status()).toBe("paused");
+  });
+
+  test("a worker starts the code of a run over that was paused and resumed during its step", async () => {
+    const { run, release, hintUntil } = await executing();
+    await run.pause();
+    await run.resume();
+    release();
+    await hintUntil("timer.started nap");
+    expect(await run.status()).toBe("waiting");
+  });
+
+  test("a worker cancels a run that was canceled during its step", async () => {
+    const { run, release, hintUntil } = await executing();
+    await run.cancel();
+    release();
+    await hintUntil("run.canceled");
+    expect(await run.status()).toBe("canceled");
+  });
+});
+
+test("a worker that is driven by two callers at once parks a run that was paused during its step", async () => {
+  const { run, worker, release } = await executing();
+  const idle = [worker.runUntilIdle(), worker.runUntilIdle()];
+  await run.pause();
+  release();
+  await Promise.all(idle);
+  expect(await run.status()).toBe("paused");
+});
