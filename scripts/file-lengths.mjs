@@ -8,7 +8,7 @@ import { root } from "./run.mjs";
 const mostLines = 400;
 
 /** Still longer, and being taken apart. This list may only shrink: a file that has become short enough must leave it. */
-const stillLonger = new Set(["src/worker/step/step.ts", "src/worker/turn/turn.ts", "src/worker/worker.ts"]);
+const stillLonger = new Set(["src/worker/step/step.ts", "src/worker/worker.ts"]);
 
 /** Says what is wrong; the answer is an exit code. */
 export function checkFileLengths() {
