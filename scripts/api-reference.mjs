@@ -27,7 +27,9 @@ export function apiReference() {
 }
 
 function section(name, purpose, file) {
-  const found = [...exportsOf(file)].map((one) => ({ ...one, ...declarationOf(one.file, one.name) }));
+  const exported = [...exportsOf(file)];
+  const names = new Set(exported.map((one) => one.name));
+  const found = exported.map((one) => ({ ...one, ...declarationOf(one.file, one.name, names) }));
   const parts = ["function", "class", "const", "interface", "type"].flatMap((kind) => {
     const ofKind = found.filter((one) => one.kind === kind).sort((a, b) => a.as.localeCompare(b.as, "en"));
     if (ofKind.length === 0) return [];
@@ -71,8 +73,8 @@ const resolve = (from, path) => join(dirname(from), path.replace(/\.js$/, ".d.ts
 
 const declarations = /^export (?:declare )?(?:abstract )?(function|class|const|interface|type) (\w+)/gm;
 
-/** The text of a declaration (of a function, all its overloads), and its comment as prose. */
-function declarationOf(file, name) {
+/** The text of a declaration (of a function, all its overloads), and its comment as prose. `names`: what the page has anyway. */
+function declarationOf(file, name, names) {
   const text = readFileSync(file, "utf8");
   const pattern = new RegExp(
     `^export (?:declare )?(?:abstract )?(function|class|const|interface|type) ${name}\\b`,
@@ -81,15 +83,16 @@ function declarationOf(file, name) {
   const found = [...text.matchAll(pattern)];
   const [, kind] = found[0];
   const blocks = found.map(({ index }) => text.slice(index, endOf(text, index, kind)));
-  const bases = kind === "class" ? basesOf(file, text, blocks[0]) : [];
+  const bases = kind === "class" ? basesOf(file, text, blocks[0], names) : [];
   return { kind, doc: commentBefore(text, found[0].index), text: [...blocks.map(tidy), ...bases].join("\n\n") };
 }
 
-/** What a class inherits is a part of it, though the class that it comes from has no name for users. */
-function basesOf(file, text, block) {
+/** What a class inherits is a part of it, also if the class that it comes from has no name for users. */
+function basesOf(file, text, block, names) {
   const [, base] = /^[^{]* extends (\w+)/.exec(block) ?? [];
+  if (names.has(base)) return [];
   const from = new RegExp(`^import (?:type )?\\{[^}]*\\b${base}\\b[^}]*\\} from "([^"]+)";`, "m").exec(text)?.[1];
-  return from === undefined ? [] : [declarationOf(resolve(file, from), base).text];
+  return from === undefined ? [] : [declarationOf(resolve(file, from), base, names).text];
 }
 
 /** The end of the declaration that begins here: its closing brace, or the semicolon outside of all brackets. */

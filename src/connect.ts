@@ -17,8 +17,9 @@ import { checkConnectionOptions } from "./store/shared/connection-options.js";
 import { checkPassword, withoutSecretsOf } from "./store/shared/secrets.js";
 import { defaultLogger } from "./telemetry/logger.js";
 import { safeLogger } from "./telemetry/safe-logger.js";
+import type { WorkerOptions } from "./worker/options.js";
 import type { StoreAddress } from "./worker/watchdog/watchdog.js";
-import { Worker, type WorkerOptions } from "./worker/worker.js";
+import { Worker } from "./worker/worker.js";
 
 export interface ConnectOptions
   extends Pick<StoreOptions, "authToken" | "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
@@ -52,6 +53,14 @@ const connectOptions = new Set<string>([
   "schema",
 ] satisfies (keyof ConnectOptions)[]);
 
+/** What `connect` tells a Pawl beside its store, and where its clocks, timers and random numbers come from. */
+interface PawlSettings {
+  readonly onError?: ErrorReporter | undefined;
+  readonly retention?: Duration | undefined;
+  readonly recheckPausedAfter?: Duration | null | undefined;
+  readonly runtime?: Runtime;
+}
+
 /** Durable workflows on one database. */
 export class Pawl extends Client {
   readonly #workers = new Set<Worker>();
@@ -60,17 +69,15 @@ export class Pawl extends Client {
   readonly #retentionMs: number | null;
   readonly #recheckPausedMs: number | null;
 
-  constructor(
-    store: Store,
-    logger: Logger = defaultLogger,
-    onError: ErrorReporter | null = null,
-    retention: Duration | null = null,
-    recheckPausedAfter: Duration | null = defaultRecheck,
-    runtime: Runtime = systemRuntime,
-  ) {
-    super(store, safeLogger(logger), runtime);
+  /** On a store that is open already, such as one of your own; `connect` opens one by its URL. */
+  constructor(store: Store, logger?: Logger);
+  /** @internal With all that `connect` can be told. */
+  constructor(store: Store, logger?: Logger, settings?: PawlSettings);
+  constructor(store: Store, logger: Logger = defaultLogger, settings: PawlSettings = {}) {
+    super(store, safeLogger(logger), settings.runtime ?? systemRuntime);
+    const { onError = null, retention, recheckPausedAfter = defaultRecheck } = settings;
     this.#onError = onError;
-    this.#retentionMs = retention === null ? null : checkRetention(retention);
+    this.#retentionMs = retention === undefined ? null : checkRetention(retention);
     this.#recheckPausedMs = checkRecheck(recheckPausedAfter);
   }
 
@@ -143,7 +150,8 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  return new Pawl(store, logger, options.onError, options.retention, options.recheckPausedAfter, runtime);
+  const { onError, retention, recheckPausedAfter } = options;
+  return new Pawl(store, logger, { onError, retention, recheckPausedAfter, runtime });
 }
 
 /** Where the watchdog's thread finds the same database. */

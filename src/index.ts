@@ -1,12 +1,12 @@
 /** The public names of Pawl. */
 
-export type { RunsFilter } from "./client/client.js";
 export type { ResumeOptions } from "./client/command/resume.js";
 export type { DamagedField } from "./client/inspect/damage.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
 export type { Explanation } from "./client/inspect/explain.js";
 export type { FindBy } from "./client/inspect/find.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
+export type { RunsFilter } from "./client/inspect/list-runs.js";
 export type { NodeInfo } from "./client/inspect/nodes.js";
 export type { ProgressInfo } from "./client/inspect/progress.js";
 export type { RunInfo } from "./client/inspect/run-info.js";
@@ -53,11 +53,12 @@ export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
 export type { Aliases } from "./core/run/step-name.js";
 export type { Waiting } from "./core/run/waiting.js";
-export type { Condition, StepExecution } from "./define/class/class-types.js";
+export type { Condition } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";
 export type { ClassOptions, ResumableStepOptions, StepDeclarationOptions } from "./define/class/options.js";
-export { Workflow, type WorkflowClass } from "./define/class/workflow.js";
+export { Workflow } from "./define/class/workflow.js";
+export type { WorkflowClass, WorkflowInstance } from "./define/class/workflow-instance.js";
 export type * from "./define/context.js";
 export type {
   ErrorContext,
@@ -81,9 +82,11 @@ export {
   type StepHandle,
   step,
 } from "./define/graph/node.js";
+export type { HeroRef } from "./define/hero.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
-export type { HeroRef } from "./define/step-engine.js";
-export type { HookContext, StepHooks } from "./define/step-hooks.js";
+export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
+export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
-export type { Worker, WorkerOptions } from "./worker/worker.js";
+export type { WorkerOptions } from "./worker/options.js";
+export type { Worker } from "./worker/worker.js";

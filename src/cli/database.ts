@@ -44,7 +44,7 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
     if (options.migrate === true) await store.migrate();
     else await checkMigrated(store);
     const { retention, recheckPausedAfter } = settings.config;
-    return { pawl: new Pawl(store, logger, options.onError, retention, recheckPausedAfter), store };
+    return { pawl: new Pawl(store, logger, { onError: options.onError, retention, recheckPausedAfter }), store };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,6 +1,8 @@
 /** Runs a worker until somebody stops it: what `pawl worker` and `pawl dev` have in common. */
+
 import { systemRuntime } from "../runtime/system.js";
-import type { WorkerOptions } from "../worker/worker.js";
+import type { WorkerOptions } from "../worker/options.js";
+
 import { wholeNumber } from "./arguments.js";
 import type { Call, OptionSpecs, OptionValues } from "./command.js";
 import type { Settings } from "./config.js";

@@ -1,39 +1,26 @@
-/** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
-
-import { isDeepStrictEqual } from "node:util";
-import { decode } from "../core/encoding/codec.js";
-import {
-  AlreadyActiveError,
-  InvalidInputError,
-  RunNotFoundError,
-  WorkflowNotFoundError,
-} from "../core/errors/errors.js";
-import { type FrozenDag, isSamePlan } from "../core/graph/frozen-dag.js";
+import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
+import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { isUuid } from "../core/naming/ids.js";
 import { checkName } from "../core/naming/names.js";
-import { frozenVersion } from "../core/naming/route.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
-import { nameWarning } from "../define/class/minified-name.js";
-import type { WorkflowClass } from "../define/class/workflow.js";
+import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
-import { heroId } from "../define/hero.js";
-import { type AnyWorkflow, asDefinition } from "../define/resolve.js";
+import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
-import type { HeroRef } from "../define/step-engine.js";
 import type { Runtime } from "../runtime/runtime.js";
-import type { NewRun, Refusal, RunStatus, Store } from "../store/contract/store.js";
+import type { NewRun, Store } from "../store/contract/store.js";
 import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
 import { type FindBy, findRuns, theOneRun } from "./inspect/find.js";
+import { listRuns, type RunsFilter } from "./inspect/list-runs.js";
 import { Results } from "./inspect/result-waiter.js";
-import { type RunInfo, runInfo } from "./inspect/run-info.js";
+import type { RunInfo } from "./inspect/run-info.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
-import { shapeRegistration } from "./operate/shapes.js";
 import { type Verification, verify } from "./operate/verify.js";
 import { healthOf, type WorkerHealth } from "./operate/workers.js";
 import { type HandleServices, RunHandle } from "./run-handle.js";
@@ -41,8 +28,10 @@ import { type BuildOptions, graphRun } from "./start/build.js";
 import { checkTransaction } from "./start/callers-transaction.js";
 import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
 import { IdSource } from "./start/new-id.js";
-import { birthOf, instant, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
-import { queuesOfSteps, type Registration, registrationOf } from "./start/registration.js";
+import { birthOf, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
+import { existingRun } from "./start/refused-start.js";
+import { Registrar } from "./start/registrar.js";
+import type { Registration } from "./start/registration.js";
 import { retryRun } from "./start/retry.js";
 import {
   type HandleOf,
@@ -54,39 +43,6 @@ import {
   type StartableWithoutHero,
 } from "./start/start-args.js";
 import { birthsInPages, runsPerPage } from "./start/starts-in-pages.js";
-import { WorkflowNames } from "./start/workflow-names.js";
-
-export interface RunsFilter {
-  readonly workflow?: AnyWorkflow | string;
-  readonly status?: RunStatus;
-  /** Not completed, failed or canceled. */
-  readonly active?: boolean;
-  readonly hero?: HeroRef;
-  /** The key that it was started with. With `workflow` that is at most one run, and found at once. */
-  readonly idempotencyKey?: string;
-  readonly tag?: string;
-  /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
-  readonly parentId?: string | null;
-  readonly createdAfter?: Date | number;
-  readonly createdBefore?: Date | number;
-  readonly limit?: number;
-  /** `next` of the page before. */
-  readonly cursor?: string;
-}
-
-const runsFilter = new Set<string>([
-  "workflow",
-  "status",
-  "active",
-  "hero",
-  "idempotencyKey",
-  "tag",
-  "parentId",
-  "createdAfter",
-  "createdBefore",
-  "limit",
-  "cursor",
-] satisfies (keyof RunsFilter)[]);
 
 /** A key or a hero is of one run. */
 const startManyOptions = new Set(
@@ -94,26 +50,25 @@ const startManyOptions = new Set(
 );
 const workflowOptions = new Set(["queue"]);
 
-const maxPage = 1_000;
-
 export class Client {
+  /** @internal */
   protected readonly store: Store;
+  /** @internal */
   protected readonly log: Logger;
   protected readonly runtime: Runtime;
   protected readonly ids: IdSource;
   readonly #launcher: Launcher;
   readonly #results: Results;
   readonly #handles: HandleServices;
-  readonly #definitions = new Set<WorkflowDefinition>();
-  readonly #names = new WorkflowNames();
-  /** Names that were warned of. */
-  readonly #suspectNames = new Set<string>();
+  readonly #registrar: Registrar;
 
+  /** @internal */
   constructor(store: Store, log: Logger, runtime: Runtime) {
     this.store = store;
     this.log = log;
     this.runtime = runtime;
     this.ids = new IdSource(runtime);
+    this.#registrar = new Registrar(store, log);
     this.#launcher = new Launcher(store, log, runtime);
     this.#results = new Results(store, runtime);
     const commands = new RunCommands({ store, log, runtime });
@@ -129,7 +84,7 @@ export class Client {
     const definition = asDefinition(workflow);
     const [input, options] = inputAndOptions(definition, given);
     if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
-    await this.#registerFor(definition, options);
+    await this.#registrar.registerFor(definition, options?.tx);
     const [handle] = await this.#launch(definition, [input], options);
     return handle as RunHandle<any, any>;
   }
@@ -147,7 +102,7 @@ export class Client {
   ): Promise<RunHandle<any, any>[]> {
     const definition = asDefinition(workflow);
     if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
-    await this.#registerFor(definition, options);
+    await this.#registrar.registerFor(definition, options?.tx);
     return this.#launch(definition, inputs, options);
   }
 
@@ -159,7 +114,7 @@ export class Client {
       /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
-        const known = await this.registration(name);
+        const known = await this.#registrar.registration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
         const nameOnly = { name, ...known, inputSchema: null };
@@ -197,7 +152,7 @@ export class Client {
       runtime: this.runtime,
       ids: this.ids,
     });
-    await this.#names.takeForBuiltGraph(name, async () => (await this.store.workflow(name)) !== null);
+    await this.#registrar.takeForBuiltGraph(name);
     return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
@@ -238,31 +193,8 @@ export class Client {
   }
 
   /** Runs, newest first, a page at a time. */
-  async runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
-    checkOptions("runs()", filter, runsFilter, "filter");
-    const limit = filter.limit ?? 50;
-    if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
-      throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
-    const { workflow, hero, idempotencyKey: key, cursor } = filter;
-    const found = await this.store.runs({
-      limit: limit + 1,
-      ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
-      ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
-      ...(filter.active === undefined ? {} : { active: filter.active }),
-      ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
-      ...(key === undefined ? {} : { startKey: checkName("idempotency key", key) }),
-      ...(filter.tag === undefined ? {} : { tag: filter.tag }),
-      ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
-      ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
-      ...(filter.createdBefore === undefined ? {} : { createdBefore: instant("createdBefore", filter.createdBefore) }),
-      ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
-    });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      runs: page.map((run) => runInfo(run)),
-      next: found.length > limit && last !== undefined ? writeCursor(last) : null,
-    };
+  runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+    return listRuns(this.store, filter);
   }
 
   /** Workers that are there, and those that were. */
@@ -305,65 +237,24 @@ export class Client {
     return verify(this.store, runId, this.runtime);
   }
 
-  /** A worker of this process: it takes what is started here, as long as it has room. */
+  /** @internal A worker of this process: it takes what is started here, as long as it has room. */
   protected addAdopter(worker: Adopter): void {
     this.#launcher.adopters.add(worker);
   }
 
+  /** @internal */
   protected closeClient(): void {
     this.#results.close();
   }
 
-  /** Makes definitions known to those who know only names. Once per process and definition. */
-  async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
-    const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
-    if (fresh.length === 0) return;
-    for (const definition of fresh) this.#names.takeForWorkflow(definition);
-    this.#warnOfNames(fresh);
-    const remembered = await this.#rememberedQueues(fresh);
-    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
-    await this.store.registerWorkflows([
-      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
-        const queues = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-        const isChain = declared?.kind === "chain" ? { isChain: true } : {};
-        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
-        const graph = JSON.stringify({ priority, tags, ...steps });
-        return { name, queue, version, signature: null, graph };
-      }),
-      ...shapes,
-    ]);
-    for (const definition of fresh) this.#definitions.add(definition);
+  /** @internal Makes definitions known to those who know only names. Once per process and definition. */
+  register(definitions: readonly WorkflowDefinition[]): Promise<void> {
+    return this.#registrar.register(definitions);
   }
 
-  #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
-    for (const definition of definitions) {
-      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
-      if (warning === null) continue;
-      this.#suspectNames.add(definition.name);
-      this.log.warn(warning);
-    }
-  }
-
-  /** A run may be parked in a queue that the code does not name any more: somebody must still look there. */
-  async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
-    const remembered = new Map<string, readonly string[]>();
-    for (const { name, declared } of definitions) {
-      const known = declared === null ? null : await this.store.workflow(name);
-      if (known !== null) remembered.set(name, queuesOfSteps(known));
-    }
-    return remembered;
-  }
-
-  /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
-  async #registerFor(definition: WorkflowDefinition, options: StartOptions | undefined): Promise<void> {
-    const registered = this.register([definition]);
-    if (options?.tx === undefined) return registered;
-    registered.catch((error) => this.log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
-  }
-
-  async registration(name: string): Promise<Registration | null> {
-    const known = await this.store.workflow(name);
-    return known === null ? null : registrationOf(known);
+  /** @internal */
+  registration(name: string): Promise<Registration | null> {
+    return this.#registrar.registration(name);
   }
 
   #handle(id: string): RunHandle<any, any> {
@@ -399,7 +290,7 @@ export class Client {
     const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
     return runs.map((run, index) => {
       const { refusal, warning } = launched[index] as Launched;
-      const id = refusal === null ? run.id : existing(run, refusal);
+      const id = refusal === null ? run.id : existingRun(run, refusal);
       return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
@@ -407,11 +298,11 @@ export class Client {
   async #retry(id: string): Promise<RunHandle<any, any>> {
     const failed = await this.store.run(id);
     if (failed === null) throw new RunNotFoundError(id);
-    const known = await this.registration(failed.workflow);
+    const known = await this.#registrar.registration(failed.workflow);
     const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
     if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;
-    return new RunHandle(refusal === null ? run.id : existing(run as NewRun, refusal), this.#handles, { created });
+    return new RunHandle(refusal === null ? run.id : existingRun(run as NewRun, refusal), this.#handles, { created });
   }
 
   async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
@@ -421,46 +312,4 @@ export class Client {
     const warning = await this.#launcher.warningWithin(runs, refusals);
     return refusals.map((refusal) => ({ refusal, warning }));
   }
-}
-
-const nameOf = (workflow: AnyWorkflow | string): string =>
-  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
-
-function existing(run: NewRun, refusal: Refusal): string {
-  const { existing: first } = refusal;
-  if (refusal.reason === "heroKey") {
-    throw new AlreadyActiveError({
-      workflow: run.workflow,
-      hero: { type: run.heroType as string, id: run.heroId as string },
-      runId: first.id,
-    });
-  }
-  if (first.input === run.input || isSameInput(first, run)) return first.id;
-  throw new InvalidInputError(
-    `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${first.id}, but with another input. Use another key for another start.`,
-    { runId: first.id },
-  );
-}
-
-function isSameInput(first: Pick<NewRun, "input" | "version">, run: NewRun): boolean {
-  const [one, other] = [decode(first.input), decode(run.input)];
-  if (first.version === frozenVersion && run.version === frozenVersion)
-    return isSamePlan(one as FrozenDag, other as FrozenDag, isDeepStrictEqual);
-  return isDeepStrictEqual(one, other);
-}
-
-const statuses = new Set<RunStatus>(["pending", "running", "waiting", "paused", "completed", "failed", "canceled"]);
-
-function checkStatus(status: RunStatus): RunStatus {
-  if (statuses.has(status)) return status;
-  throw new InvalidInputError(`There is no status "${String(status)}"; there are ${[...statuses].join(", ")}.`);
-}
-
-const writeCursor = (run: { readonly createdAt: number; readonly id: string }) =>
-  Buffer.from(`${run.createdAt}:${run.id}`).toString("base64url");
-
-function readCursor(cursor: string): { readonly createdAt: number; readonly id: string } {
-  const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");
-  if (id !== undefined && isUuid(id) && Number.isFinite(Number(createdAt))) return { createdAt: Number(createdAt), id };
-  throw new InvalidInputError("runs({ cursor }) takes the `next` of another page, nothing else.");
 }

@@ -1,6 +1,6 @@
 /** One run, from outside: look at it, wait for it, tell it something. */
 
-import { encode } from "../core/encoding/codec.js";
+import { encode } from "../core/encoding/encode.js";
 import {
   DamagedDataError,
   InvalidInputError,
@@ -13,7 +13,7 @@ import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkName, checkReason } from "../core/naming/names.js";
-import type { Command } from "../core/run/decide.js";
+import type { Command } from "../core/run/command.js";
 import { readParkingNote } from "../core/run/parking-note.js";
 import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
@@ -61,6 +61,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly #services: HandleServices;
   readonly #store: Store;
 
+  /** @internal */
   constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
     this.id = id;
     this.warning = born.warning ?? null;

@@ -1,9 +1,8 @@
 /** What workflow code sees. The worker implements it; here is only its shape, so that definitions need no engine. */
 import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
-import type { Workflow, WorkflowClass } from "./class/workflow.js";
-import type { WorkflowDefinition } from "./definition.js";
-import type { HeroRef } from "./step-engine.js";
+import type { HeroRef } from "./hero.js";
+import type { RunnableClass, RunnableDefinition } from "./runnable.js";
 
 /** Anything with these methods: `console`, pino, winston. */
 export interface Logger {
@@ -145,10 +144,7 @@ export type ChildArgs<Input, Options> = [Input] extends [void]
 
 type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unknown;
 
-export type ChildWorkflow<Input, Output> =
-  | WorkflowDefinition<Input, Output>
-  | WorkflowClass<Workflow<any, Input, Output>>
-  | string;
+export type ChildWorkflow<Input, Output> = RunnableDefinition<Input, Output> | RunnableClass<Input, Output> | string;
 
 /** The `ctx` of a workflow. Everything awaited under it survives crashes. */
 export interface WorkflowContext<Input = unknown> {

@@ -3,11 +3,10 @@
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { Aliases } from "../core/run/step-name.js";
 import type { WorkflowContext } from "./context.js";
+import type { HeroPolicy } from "./hero.js";
+import { definitionBrand, type RunnableDefinition } from "./runnable.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 import type { StepHooks } from "./step-hooks.js";
-
-/** Brands definitions, so that `discoverWorkflows` finds them in a module whichever copy of Pawl made them. */
-export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
 
 export type Handler<Input, Output> = (ctx: WorkflowContext<Input>, input: Input) => Output | Promise<Output>;
 
@@ -27,17 +26,6 @@ export interface ErrorContext {
   readonly step: string;
   readonly attempt: number;
 }
-
-/** Who the runs of a workflow are about. */
-export interface HeroPolicy {
-  /** null: any. */
-  readonly type: string | null;
-  /** A start without a hero is refused. */
-  readonly required: boolean;
-  readonly allowMultiple: boolean;
-}
-
-export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
 export interface DeclaredNode {
   readonly name: string;
@@ -66,9 +54,7 @@ export interface Declared {
 export type WorkflowStyle = "function" | "class" | "graph";
 
 /** `Input` is what `start` takes and `Output` what `result` gives. */
-export interface WorkflowDefinition<Input = any, Output = any> {
-  readonly [definitionBrand]: true;
-  readonly name: string;
+export interface WorkflowDefinition<Input = any, Output = any> extends RunnableDefinition<Input, Output> {
   readonly style: WorkflowStyle;
   /** "" when the definition does not say: then open runs go on with whatever code has this name. */
   readonly version: string;
@@ -92,8 +78,6 @@ export interface WorkflowDefinition<Input = any, Output = any> {
   /** Of a job: in how many milliseconds its node is tried again after this error; null: it has failed for good. */
   readonly retryOfNode: ((error: unknown, input: any, random: number) => number | null) | null;
   readonly handler: Handler<any, Output>;
-  /** Carries the type only. */
-  readonly __input?: (input: Input) => void;
 }
 
 export function isDefinition(value: unknown): value is WorkflowDefinition {

@@ -1,8 +1,22 @@
-/** Who a run is about: checked when it is started. */
+/** Whom a run is about, by type and id: how it is referred to, and what is checked when the run is started. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
-import type { HeroPolicy } from "./definition.js";
-import type { HeroRef } from "./step-engine.js";
+
+export interface HeroRef<Type extends string = string> {
+  readonly type: Type;
+  readonly id: string;
+}
+
+/** Who the runs of a workflow are about. */
+export interface HeroPolicy {
+  /** null: any. */
+  readonly type: string | null;
+  /** A start without a hero is refused. */
+  readonly required: boolean;
+  readonly allowMultiple: boolean;
+}
+
+export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
 /** What the workflow says about its heroes holds for every run, also for children. */
 export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | undefined): HeroRef | null {

@@ -1,7 +1,8 @@
 /** Wherever a workflow is asked for, a definition will do and so will a workflow class. */
 import { InvalidInputError, StepNotDefinedError } from "../core/errors/errors.js";
 import { definitionOf } from "./class/definition-of.js";
-import { isWorkflowClass, type WorkflowClass } from "./class/workflow.js";
+import { isWorkflowClass } from "./class/workflow.js";
+import type { WorkflowClass } from "./class/workflow-instance.js";
 import { isDefinition, type WorkflowDefinition } from "./definition.js";
 
 export type AnyWorkflow = WorkflowDefinition | WorkflowClass;
@@ -13,6 +14,10 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
     `This is not a workflow but ${whatItIs(workflow)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; to start one by name use pawl.workflow(name).trigger(input).`,
   );
 }
+
+/** The name of a workflow that is given by its name, or by its code. */
+export const nameOf = (workflow: AnyWorkflow | string): string =>
+  typeof workflow === "string" ? workflow : asDefinition(workflow).name;
 
 /** Of a list, such as the exports of a module: what does not belong there is told by its place and by what it is. */
 export function asDefinitions(workflows: readonly unknown[]): WorkflowDefinition[] {

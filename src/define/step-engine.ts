@@ -8,13 +8,9 @@ import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { FlowAction } from "../core/run/flow-control.js";
 import type { StepTools, WorkflowContext } from "./context.js";
+import type { HeroRef } from "./hero.js";
 
 export const stepping: unique symbol = Symbol.for("pawl.stepping");
-
-export interface HeroRef<Type extends string = string> {
-  readonly type: Type;
-  readonly id: string;
-}
 
 export interface Stepping {
   /** The declared steps that the log knows, the one that was begun last at the end. */

@@ -4,8 +4,21 @@ import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
 import { guarded } from "../core/errors/guarded-promise.js";
 import { presentable } from "../core/errors/safe-thrown.js";
 import { FlowSignal } from "../core/run/flow-control.js";
-import type { Awaitable, StepExecution } from "./class/class-types.js";
+
+import type { Awaitable } from "./awaitable.js";
 import type { Logger, WorkflowContext } from "./context.js";
+
+/** What hooks are told about. */
+export interface StepExecution {
+  readonly id: string;
+  readonly step: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** In `afterStepExecution`: what it threw, if it did. */
+  readonly error?: unknown;
+  /** In `afterStepExecution`: the flow control that ended it, such as "skip" or "cancel". */
+  readonly flow?: string;
+}
 
 /** What the hooks of a function or a graph get of `ctx`: what the run is, and flow control. They record nothing themselves. */
 export type HookContext<Input = any> = Pick<

@@ -3,7 +3,7 @@
  * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
  * Nobody listens as a rule; then a transition costs three comparisons.
  */
-import { decode } from "../core/encoding/codec.js";
+import { decode } from "../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../core/encoding/error-record.js";
 import { frozenVersion } from "../core/naming/route.js";
 import { dataOf, type NewEvent } from "../core/run/event.js";

@@ -11,12 +11,13 @@ import { Pawl } from "../connect.js";
 import { InvalidStateError } from "../core/errors/errors.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { seededRandom } from "../core/naming/ids.js";
-import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
+import type { Workflow } from "../define/class/workflow.js";
+import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
+import type { HeroRef } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
-import type { HeroRef } from "../define/step-engine.js";
 import type { Batch, Fence, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
 import { VirtualClock } from "./clock.js";
@@ -211,7 +212,7 @@ class Trial<Input, Output> {
 }
 
 /** `drive` ends the pauses: a run that is looked at every hour would never count as idle. */
-const neverRechecking = (store: Store) => new Pawl(store, silent, null, null, null);
+const neverRechecking = (store: Store) => new Pawl(store, silent, { recheckPausedAfter: null });
 
 /** A store that stops answering its worker at a chosen commit. */
 class MortalStore {

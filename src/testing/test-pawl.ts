@@ -3,12 +3,13 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 import type { RunHandle } from "../client/run-handle.js";
 import { Pawl } from "../connect.js";
-import { decode } from "../core/encoding/codec.js";
+import { decode } from "../core/encoding/decode.js";
 import { InvalidStateError } from "../core/errors/errors.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { scopeMark } from "../core/run/step-key.js";
-import type { Workflow, WorkflowClass } from "../define/class/workflow.js";
+import type { Workflow } from "../define/class/workflow.js";
+import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
@@ -57,7 +58,7 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const clock = new VirtualClock(options.startAt);
   const store = await openTestStore(options, clock);
   await store.migrate();
-  const pawl = new Pawl(store, options.logger ?? silent, null, null, options.recheckPausedAfter);
+  const pawl = new Pawl(store, options.logger ?? silent, { recheckPausedAfter: options.recheckPausedAfter });
   const worker = await testWorker(pawl, clock, options.workflows, options.jobs);
   return new TestPawl(pawl, worker, store, clock, options);
 }

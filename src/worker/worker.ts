@@ -2,72 +2,29 @@
 
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
-import { ExecutionAbortedError, InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
-import { checkOptions } from "../core/naming/check-options.js";
-import { type Duration, parseDuration } from "../core/naming/duration.js";
+import { ExecutionAbortedError, InvalidStateError } from "../core/errors/errors.js";
+import { checkOptions, checkWholeNumber } from "../core/naming/check-options.js";
+import { parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
-import type { JobDefinition } from "../define/dynamic/job.js";
-import type { AnyWorkflow } from "../define/resolve.js";
 import type { Runtime, Timer } from "../runtime/runtime.js";
-import { yieldToEventLoop } from "../runtime/wait.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
 import { Claiming } from "./claim/claimer.js";
 import { Repertoire } from "./claim/registry.js";
 import type { StartReceipt } from "./commit/group-committer.js";
+import type { WorkerOptions } from "./options.js";
+import { checkPort, knownOptions } from "./options.js";
 import { Lease, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
 import { SilentCode } from "./session/silent-code.js";
 import { SlowSteps } from "./session/slow-steps.js";
-import type { Registered, TurnAtHost } from "./turn/host.js";
+import { TestDriver } from "./test-driver.js";
+import type { Registered } from "./turn/host.js";
 import { type StoreAddress, type Watch, watchdogFor } from "./watchdog/watchdog.js";
-
-export interface WorkerOptions {
-  readonly workflows: readonly AnyWorkflow[];
-  /** What the nodes of graphs run here. With any, even none, the worker also takes care of graphs that were built at run time. */
-  readonly jobs?: readonly JobDefinition[];
-  /** Take only runs that are in one of these queues; default: all queues of its workflows. */
-  readonly queues?: readonly string[];
-  /** How many runs may be executed at a time; default 100. Runs that wait do not count. */
-  readonly concurrency?: number;
-  readonly name?: string;
-  /** Where its process can be asked how it is (a health check, metrics); others see it in `pawl.workers()`. */
-  readonly port?: number;
-  /** How long it may be silent before others take its runs; default 10 s. */
-  readonly lease?: Duration;
-  /** How often it looks for work without being told; default 1 s, `Infinity` never (then wake-ups must do). */
-  readonly poll?: Duration;
-  /** How long `stop` waits for running steps; default 10 s. */
-  readonly grace?: Duration;
-  /** How often a run may take its worker down before it is paused; default 5. */
-  readonly maxDeliveries?: number;
-  /**
-   * How long the code of a run may take to come to the steps that its log has, once nothing else moves, before the run is
-   * paused because code and log do not fit; default 5 s.
-   */
-  readonly replayGrace?: Duration;
-  /** How often it does its share of the housekeeping (retention, dead workers, stuck runs); default 1 hour, `Infinity` never. */
-  readonly housekeeping?: Duration;
-}
-
-const knownOptions = new Set<string>([
-  "workflows",
-  "jobs",
-  "queues",
-  "concurrency",
-  "name",
-  "port",
-  "lease",
-  "poll",
-  "grace",
-  "maxDeliveries",
-  "replayGrace",
-  "housekeeping",
-] satisfies (keyof WorkerOptions)[]);
 
 export interface WorkerServices {
   readonly runtime: Runtime;
@@ -109,11 +66,9 @@ export class Worker {
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
-  /** In tests: it takes runs only while it is told to, none begins at its birth, and this is the store's clock. */
-  #drivenBy: (() => number) | null = null;
-  #drives = 0;
-  #oneStep: { readonly runId: string; ended: boolean } | null = null;
+  readonly #driver: TestDriver;
 
+  /** @internal */
   constructor(services: WorkerServices, options: WorkerOptions) {
     checkOptions("A worker", options, knownOptions);
     this.#services = services;
@@ -122,7 +77,7 @@ export class Worker {
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
     this.#repertoire = new Repertoire(options);
-    this.#maxDeliveries = checkWhole("maxDeliveries", options.maxDeliveries ?? 5);
+    this.#maxDeliveries = checkWholeNumber("A worker's maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
@@ -135,13 +90,14 @@ export class Worker {
     this.#claiming = new Claiming({
       ...services,
       workerName: this.name,
-      concurrency: checkWhole("concurrency", options.concurrency ?? 100),
+      concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
       active: () => this.active,
       routes: () => this.#repertoire.nextRoutes(),
       onLost: (session) => this.#lost(session),
     });
+    this.#driver = new TestDriver(this.#claiming, services.runtime, () => this.#session);
   }
 
   /** How many runs it is executing now. */
@@ -162,15 +118,14 @@ export class Worker {
     return inCleanContext(() => this.#start());
   }
 
-  /** Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
+  /** @internal Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
   startDriven(clock: () => number): Promise<this> {
-    this.#drivenBy = clock;
+    this.#driver.clock = clock;
     return this.start();
   }
 
   get #takesRuns(): boolean {
-    if (this.#phase !== "running" || (this.#drivenBy !== null && this.#drives === 0)) return false;
-    return this.#oneStep?.ended !== true;
+    return this.#phase === "running" && this.#driver.takesRuns;
   }
 
   async #start(): Promise<this> {
@@ -285,16 +240,16 @@ export class Worker {
       fence,
       workerName: this.name,
       slowSteps: this.#slowSteps,
-      virtualClock: this.#drivenBy,
+      virtualClock: this.#driver.clock,
       maxDeliveries: this.#maxDeliveries,
       replayGraceMs: this.#replayGraceMs,
       graceMs: this.#graceMs,
       onError: this.#services.onError,
       recheckPausedMs: this.#services.recheckPausedMs,
       serves: (route, version) => this.#repertoire.serves(route, version),
-      interruptions: () => this.#oneStep === null,
+      interruptions: () => this.#driver.allowsInterruptions,
       crowded: () => this.#claiming.crowded,
-      stepEnded: this.#drivenBy !== null ? (turn) => this.#stepEnded(turn) : null,
+      stepEnded: this.#driver.clock !== null ? (turn) => this.#driver.stepEnded(turn) : null,
       definition: (workflow, version) => this.#repertoire.definitionOf(workflow, version) as WorkflowDefinition,
       jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration, runtime),
       onLost: (lost) => this.#lost(lost),
@@ -360,11 +315,11 @@ export class Worker {
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
-  /** Whether a run of this workflow could begin here at once. */
+  /** @internal Whether a run of this workflow could begin here at once. */
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
-      this.#drivenBy === null &&
+      this.#driver.clock === null &&
       this.#session !== null &&
       this.#claiming.free > 0 &&
       this.#repertoire.definitionOf(workflow, version) !== undefined &&
@@ -372,65 +327,28 @@ export class Worker {
     );
   }
 
-  /** Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** @internal Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
     const session = this.#session as Session;
     return inCleanContext(() => session.adopt(run));
   }
 
-  /** Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
-  async runUntilIdle(): Promise<number | null> {
-    this.#oneStep = null;
-    return this.#drive();
+  /** @internal Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
+  runUntilIdle(): Promise<number | null> {
+    return this.#driver.runUntilIdle();
   }
 
   /**
-   * The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it meanwhile. The
-   * worker then takes no more runs until it is asked to. For tests.
+   * @internal The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it
+   * meanwhile. The worker then takes no more runs until it is asked to. For tests.
    */
-  async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
-    const oneStep = { runId, ended: false };
-    this.#oneStep = oneStep;
-    const nextDueAt = await this.#drive();
-    return { ended: oneStep.ended, nextDueAt };
+  runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
+    return this.#driver.runOneStep(runId);
   }
 
-  async #drive(): Promise<number | null> {
-    this.#drives += 1;
-    try {
-      return await inCleanContext(() => this.#runUntilIdle());
-    } finally {
-      this.#drives -= 1;
-    }
-  }
-
-  /** Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
+  /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
   lookForVanishedJobs(): Promise<void> {
     return this.#housekeeping.vanished.look(0);
-  }
-
-  #stepEnded(turn: TurnAtHost): void {
-    if (this.#oneStep?.runId !== turn.runId) return;
-    this.#oneStep.ended = true;
-    turn.stop();
-  }
-
-  async #runUntilIdle(): Promise<number | null> {
-    for (;;) {
-      await this.#settle();
-      const before = this.#claiming.claimed;
-      this.#claiming.soon();
-      await this.#settle();
-      if (this.#claiming.claimed === before) return this.#claiming.nextDueAt;
-    }
-  }
-
-  async #settle(): Promise<void> {
-    while (this.#claiming.underWay !== null || this.active > 0 || this.#claiming.reserved > 0) {
-      await this.#claiming.underWay;
-      await Promise.all([...(this.#session?.turns.values() ?? [])].map((turn) => turn.poke()));
-      await yieldToEventLoop(this.#services.runtime);
-    }
   }
 }
 
@@ -444,14 +362,4 @@ async function within(runtime: Runtime, ms: number, work: Promise<unknown>): Pro
   });
   await Promise.race([work, patience]);
   runtime.clearTimeout(timer);
-}
-
-function checkWhole(name: string, value: number): number {
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new InvalidInputError(`A worker's ${name} is a whole number above 0, not ${value}.`);
-}
-
-function checkPort(port: number): number {
-  if (Number.isInteger(port) && port > 0 && port <= 65_535) return port;
-  throw new InvalidInputError(`A worker's port is a whole number from 1 to 65535, not ${String(port)}.`);
 }

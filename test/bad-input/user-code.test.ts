@@ -54,7 +54,7 @@ async function hostilePawl(piece: Piece, kind: StoreKind) {
   const database = await testDatabase(kind);
   const store = await openStore(kind, database.url);
   await store.migrate();
-  const pawl = new Pawl(store, piece.logger ?? silent, piece.onError ?? null);
+  const pawl = new Pawl(store, piece.logger ?? silent, { onError: piece.onError });
   const worker = pawl.worker({ workflows: [...piece.workflows, fine], jobs: piece.jobs ?? [], grace: 20, poll: 20 });
   await worker.start();
   onTestFinished(async () => {

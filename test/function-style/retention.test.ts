@@ -13,7 +13,7 @@ const echo = workflow("echo", async (_ctx, value: number) => value);
 
 /** A worker of a process that keeps runs for so long. */
 async function keeper(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
-  const pawl = new Pawl(w.store, silent, null, retention);
+  const pawl = new Pawl(w.store, silent, { retention: retention ?? undefined });
   const worker = pawl.worker({ workflows: [echo], poll: Number.POSITIVE_INFINITY, housekeeping: 5, ...options });
   onTestFinished(() => worker.stop());
   return worker.start();
@@ -83,7 +83,7 @@ describe("housekeeping", () => {
     const { upkeep } = w.store;
     const { remove } = upkeep;
     let stopping: Promise<void> | null = null;
-    const worker = new Pawl(w.store, silent, null, "1 day").worker({ workflows: [echo], housekeeping: 5 });
+    const worker = new Pawl(w.store, silent, { retention: "1 day" }).worker({ workflows: [echo], housekeeping: 5 });
     upkeep.remove = (ids) => {
       stopping ??= worker.stop();
       return remove.call(upkeep, ids);

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { toFailure } from "../../src/core/encoding/error-record.js";
 import type { NewEvent } from "../../src/core/run/event.js";
 import { event } from "../../src/core/run/event.js";
+import { keep } from "../../src/core/run/transition.js";
 import type { Fence, Next, Store } from "../../src/store/contract/store.js";
-import { batch, finish, keep, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
+import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { Random } from "../../src/testing/store-suite/random.js";
 import { type RawSql, rawSql } from "../processes/raw-sql.js";
 import { forEachStore, isLeftOut, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";

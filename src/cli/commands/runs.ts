@@ -1,4 +1,4 @@
-import type { RunsFilter } from "../../client/client.js";
+import type { RunsFilter } from "../../client/inspect/list-runs.js";
 import type { RunInfo } from "../../client/inspect/run-info.js";
 import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
 import { command } from "../command.js";

@@ -10,9 +10,10 @@
 import type { Failure } from "../../core/encoding/error-record.js";
 import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
 import { withHashes } from "../../core/graph/ancestry-hash.js";
-import { dismissChildren, dismissedBy } from "../../core/run/cancel-children.js";
+import { dismissChildren, dismissedBy, hasOpenChildren } from "../../core/run/cancel-children.js";
+import type { Command, Received } from "../../core/run/command.js";
 import { openCompensations } from "../../core/run/compensation.js";
-import { type Command, decide, hasOpenChildren, type Received } from "../../core/run/decide.js";
+import { decide } from "../../core/run/decide.js";
 import { dataOf, event, type NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
@@ -20,6 +21,7 @@ import type { Message } from "../../core/run/message.js";
 import { parkByClient, parkUnbegun } from "../../core/run/park.js";
 import type { RunState } from "../../core/run/state.js";
 import { isEnding } from "../../core/run/terminal-event.js";
+import { none, transitionOf } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { CursorWrite, Next, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
@@ -64,18 +66,8 @@ export async function amendRun(
   for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
   const { next, mail } = consequences(run, state, events, { isStarted: command.type === "start", dismissed });
   const written = events.filter((one) => !isEnding(one));
-  const none: readonly never[] = [];
-  const transition = {
-    runId: run.id,
-    after,
-    events: written,
-    next,
-    drained: none,
-    starts: none,
-    mail,
-    release: none,
-    cursors: state.steps !== null ? forgottenCursors(written) : none,
-  };
+  const cursors = state.steps !== null ? forgottenCursors(written) : none;
+  const transition = transitionOf(run.id, after, { events: written, next, mail, cursors });
   try {
     const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
     if (result.kind !== "committed") return lost;

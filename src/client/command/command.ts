@@ -7,7 +7,8 @@
  */
 
 import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
-import { type Command, decide, type Received } from "../../core/run/decide.js";
+import type { Command, Received } from "../../core/run/command.js";
+import { decide } from "../../core/run/decide.js";
 import { fold } from "../../core/run/fold.js";
 import { readMail, writeMail } from "../../core/run/message.js";
 import type { Runtime } from "../../runtime/runtime.js";

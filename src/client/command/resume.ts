@@ -1,8 +1,8 @@
 /** What `resume()` can be told. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
-import type { Command } from "../../core/run/decide.js";
+import type { Command } from "../../core/run/command.js";
 
 export interface ResumeOptions {
   /** The result of the step that the run is stuck at, which then counts as done. */

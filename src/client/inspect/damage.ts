@@ -1,5 +1,5 @@
 /** Stored data that cannot be read back: whose it is, and where, so that one damaged row is one run's problem. */
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { DamagedDataError, SerializationError } from "../../core/errors/errors.js";
 import { fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";

@@ -2,7 +2,7 @@
 import { InvalidInputError, InvalidStateError, RunNotFoundError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
-import type { HeroRef } from "../../define/step-engine.js";
+import type { HeroRef } from "../../define/hero.js";
 import type { RunRecord, Store } from "../../store/contract/store.js";
 
 /** One of the two. */

@@ -1,4 +1,4 @@
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { DamagedDataError, InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";

@@ -1,7 +1,6 @@
 /** The graph that a run goes by, for people who inspect, repair and retry it. */
 
 import { GraphError, InvalidInputError, InvalidStateError } from "../../core/errors/errors.js";
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
 import {
   dagAsJson,
   dagOf,
@@ -12,6 +11,7 @@ import {
   parseDag,
   signDag,
 } from "../../core/graph/frozen-dag.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
 import { descendantsIn } from "../../core/graph/topological-sort.js";
 import { frozenVersion, jobWorkflow } from "../../core/naming/route.js";
 import { fold } from "../../core/run/fold.js";

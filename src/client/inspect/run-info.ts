@@ -1,6 +1,6 @@
 /** A run as its users see it: rows with their payloads decoded. */
 
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";

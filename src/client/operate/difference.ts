@@ -1,5 +1,5 @@
 /** What `verify` finds: a stable kind, whose it is, what the log and the table say, and a sentence for people. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 
 /** What is wrong. New kinds may be added; the meaning of one never changes. */
 export type DifferenceKind =

@@ -7,11 +7,10 @@
  * goes in small batches, and rests after each for as long as it took: the database has at least half of its time for others.
  */
 
-import { InvalidInputError } from "../../core/errors/errors.js";
-import { checkOptions } from "../../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { mayBeRetry, predecessorOf, retryIdOf } from "../../core/run/lineage.js";
-import { type AnyWorkflow, asDefinition } from "../../define/resolve.js";
+import { type AnyWorkflow, nameOf } from "../../define/resolve.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleepUnlessAborted } from "../../runtime/wait.js";
 import type { Age, Child, ChildKey, Root, Store } from "../../store/contract/store.js";
@@ -60,7 +59,8 @@ export async function prune(store: Store, options: PruneOptions, runtime: Runtim
     { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true },
     runtime,
   );
-  for await (const roots of oldRoots(store, endedBefore, nameOf(options.workflow))) {
+  const workflow = options.workflow === undefined ? null : nameOf(options.workflow);
+  for await (const roots of oldRoots(store, endedBefore, workflow)) {
     const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
     await pruning.removeTreesOf(await withoutRetries(store, old));
     if (pruning.isOver) break;
@@ -206,13 +206,6 @@ async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGen
   }
 }
 
-const nameOf = (workflow: AnyWorkflow | string | undefined): string | null => {
-  if (workflow === undefined) return null;
-  return typeof workflow === "string" ? workflow : asDefinition(workflow).name;
-};
-
 function checkLimit(limit: number | undefined): number {
-  if (limit === undefined) return Number.POSITIVE_INFINITY;
-  if (Number.isInteger(limit) && limit > 0) return limit;
-  throw new InvalidInputError(`prune({ limit }) is a whole number above 0, not ${limit}.`);
+  return limit === undefined ? Number.POSITIVE_INFINITY : checkWholeNumber("prune({ limit })", limit);
 }

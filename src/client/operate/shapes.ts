@@ -3,8 +3,8 @@
  * compute the hashes again have no code: each shape is a row of the registry, under a name that no workflow can have.
  * It is written when a definition is registered, so that a step costs nothing more.
  */
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
-import { parentsOfNodes } from "../../core/graph/frozen-dag.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
+import { parentsOfNodes } from "../../core/graph/predecessors.js";
 import type { ShapedNode } from "../../core/graph/signature.js";
 import { sha256Hex } from "../../core/naming/ids.js";
 import { nodesByKey } from "../../core/run/renamed-nodes.js";

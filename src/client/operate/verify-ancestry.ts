@@ -1,6 +1,7 @@
 /** Computes the ancestry hashes of a run again, from its log: an output, an attempt or a link that was changed shows. */
-import { ancestryHash, hashIn, outputIn, type ParentsOf } from "../../core/graph/ancestry-hash.js";
+import { ancestryHash, hashIn, outputIn } from "../../core/graph/ancestry-hash.js";
 import { dagOf, parentsInDag } from "../../core/graph/frozen-dag.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
 import { undeclared } from "../../core/graph/signature.js";
 import { isCompensation } from "../../core/run/compensation.js";
 import type { StoredEvent } from "../../core/run/event.js";

@@ -1,33 +1,21 @@
 /** Compares one run's row and task with its log. The log is the truth. */
 
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
 import { childRunId } from "../../core/naming/ids.js";
+import { heroKeyOf } from "../../core/naming/start-key.js";
 import { dataOf } from "../../core/run/event.js";
 import { callerNode } from "../../core/run/lineage.js";
 import { readMail } from "../../core/run/message.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
-import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../../store/contract/store.js";
+import type { AuditedRun, RunRecord } from "../../store/contract/store.js";
 import { damagedColumn, foldLog, messageOf } from "../inspect/damage.js";
 import { noteOf } from "../inspect/run-info.js";
 import { Findings } from "./difference.js";
-import type { Shapes } from "./shapes.js";
+import type { StoredRun } from "./stored-run.js";
 import { checkAncestry } from "./verify-ancestry.js";
 import { checkTask } from "./verify-task.js";
-
-/** All that is stored of a run, read while it did not move. */
-export interface StoredRun {
-  readonly row: AuditedRun;
-  readonly run: RunRecord;
-  /** With its end, if it has one. */
-  readonly log: readonly StoredEvent[];
-  readonly inbox: readonly InboxRow[];
-  /** Of the workers that are marked as live, by id. */
-  readonly epochs: ReadonlyMap<string, number>;
-  /** What the steps of workflows come after, or came after once. */
-  readonly shapes: Shapes;
-}
 
 export interface Examined {
   readonly findings: Findings;
@@ -93,7 +81,7 @@ function foldOf({ row, log }: StoredRun, findings: Findings): RunState | null {
 
 function checkKeys(row: AuditedRun, findings: Findings): void {
   const { id, workflow, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex, finishedAt } = row;
-  const key = heroType === null ? null : JSON.stringify([workflow, heroType, heroId]);
+  const key = heroType === null ? null : heroKeyOf(workflow, heroType, heroId);
   if (heroKey !== null && finishedAt !== null)
     findings.add("run.hero_key", "has ended but keeps its hero's key: no other run may start.", { table: heroKey });
   else if (heroKey !== null && heroKey !== key)

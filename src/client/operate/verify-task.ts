@@ -11,7 +11,7 @@ import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
 import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
 
 import type { Findings } from "./difference.js";
-import type { StoredRun } from "./verify-run.js";
+import type { StoredRun } from "./stored-run.js";
 
 export function checkTask(stored: StoredRun, task: AuditedTask, state: RunState | null, findings: Findings): void {
   const { row } = stored;

@@ -1,13 +1,12 @@
 /** Graphs that are built at run time become runs: the frozen graph is their input. */
-
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
-import { anyHero } from "../../define/definition.js";
 import { GraphBuilder } from "../../define/dynamic/builder.js";
+import { anyHero } from "../../define/hero.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { NewRun } from "../../store/contract/store.js";
 import type { IdSource } from "./new-id.js";

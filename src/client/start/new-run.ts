@@ -1,12 +1,14 @@
 /** How a run is born: what the definition, the options and the input make of its row. */
-import { encode } from "../../core/encoding/codec.js";
+
+import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName, checkTags } from "../../core/naming/names.js";
+import { heroKeyOf } from "../../core/naming/start-key.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
+import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
-import type { HeroRef } from "../../define/step-engine.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { tagsOfStart } from "../../telemetry/around.js";
 import type { IdSource } from "./new-id.js";
@@ -47,9 +49,7 @@ export function birthOf(origin: Origin, options: StartOptions, ids: IdSource): (
   const heroType = hero?.type ?? null;
   const heroId = hero?.id ?? null;
   const heroKey =
-    hero === null || (options.allowMultiple ?? origin.hero.allowMultiple)
-      ? null
-      : JSON.stringify([name, hero.type, hero.id]);
+    hero === null || (options.allowMultiple ?? origin.hero.allowMultiple) ? null : heroKeyOf(name, hero.type, hero.id);
   const given = options.tags === undefined ? origin.tags : checkTags([...origin.tags, ...checkTags(options.tags)]);
   const tags = tagsOfStart(name, [...given]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);

@@ -1,7 +1,8 @@
 /** What the registry knows of a workflow, for those who do not have its code. */
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { routeOf } from "../../core/naming/route.js";
-import { anyHero, type DeclaredNode, type HeroPolicy } from "../../define/definition.js";
+import type { DeclaredNode } from "../../define/definition.js";
+import { anyHero, type HeroPolicy } from "../../define/hero.js";
 import type { WorkflowRecord } from "../../store/contract/store.js";
 
 export interface Registration {

@@ -1,8 +1,10 @@
 /** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
+
 import { InvalidStateError } from "../../core/errors/errors.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { heroKeyOf } from "../../core/naming/start-key.js";
 import { retryIdOf, successorNode } from "../../core/run/lineage.js";
-import { anyHero, type HeroPolicy } from "../../define/definition.js";
+import { anyHero, type HeroPolicy } from "../../define/hero.js";
 import type { NewRun, Refusal, RunRecord, Store } from "../../store/contract/store.js";
 
 export interface Retried {
@@ -46,7 +48,7 @@ function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
     ...birth
   } = run;
   const heroKey =
-    run.heroType === null || hero.allowMultiple ? null : JSON.stringify([run.workflow, run.heroType, run.heroId]);
+    run.heroType === null || hero.allowMultiple ? null : heroKeyOf(run.workflow, run.heroType, run.heroId);
   return {
     ...birth,
     id: retryIdOf(run.id),

@@ -1,10 +1,11 @@
 /** What `start` takes beside the workflow, and what it gives. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { HeroOf, HeroTypeOf, InputOf, MayLackHero, OutputOf } from "../../define/class/class-types.js";
-import type { LoadsHeroOf, WorkflowClass } from "../../define/class/workflow.js";
+import type { LoadsHeroOf } from "../../define/class/workflow.js";
+import type { WorkflowClass } from "../../define/class/workflow-instance.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
+import type { HeroRef } from "../../define/hero.js";
 import type { AnyWorkflow } from "../../define/resolve.js";
-import type { HeroRef } from "../../define/step-engine.js";
 import type { RunHandle } from "../run-handle.js";
 import type { StartOptions } from "./new-run.js";
 

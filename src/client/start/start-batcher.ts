@@ -1,7 +1,7 @@
 /** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
 
 import { howManyFit, Lane } from "../../concurrency/batcher.js";
-import { StoreError } from "../../core/errors/errors.js";
+import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { isKeyed } from "../../core/naming/start-key.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
@@ -28,8 +28,6 @@ const maxBytes = 4 * 1024 * 1024;
 const patienceMs = 25_000;
 /** Of the commits that may be waiting for somebody's transaction: each has a connection of the store to itself. */
 const mostKeyedCommits = 3;
-
-const isTransient = (error: unknown) => error instanceof StoreError && error.transient;
 
 export class Starter {
   readonly #store: Store;

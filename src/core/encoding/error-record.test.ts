@@ -14,7 +14,8 @@ import {
   TimeoutError,
   TransientError,
 } from "../errors/errors.js";
-import { decode, encode } from "./codec.js";
+import { decode } from "./decode.js";
+import { encode } from "./encode.js";
 import { type Failure, reviveFailure, toFailure } from "./error-record.js";
 
 const store = (failure: Failure) => decode(encode(failure, { what: "a failure" })) as Failure;

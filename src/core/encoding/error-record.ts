@@ -1,6 +1,7 @@
-import { fieldsOf, rebuildError } from "../errors/errors.js";
 import { guarded } from "../errors/guarded-promise.js";
-import { decode, encode } from "./codec.js";
+import { fieldsOf, rebuildError } from "../errors/rebuild-error.js";
+import { decode } from "./decode.js";
+import { encode } from "./encode.js";
 
 /** Whatever user code threw, as plain data that can always be stored. */
 export interface Failure {

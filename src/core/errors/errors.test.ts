@@ -20,7 +20,6 @@ import {
   RunCanceledError,
   RunFailedError,
   RunNotFoundError,
-  rebuildError,
   SerializationError,
   StepNotDefinedError,
   StoreError,
@@ -29,6 +28,7 @@ import {
   TransientError,
   WorkflowNotFoundError,
 } from "./errors.js";
+import { rebuildError } from "./rebuild-error.js";
 
 const cause = new Error("why");
 

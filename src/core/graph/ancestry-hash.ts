@@ -8,13 +8,12 @@ import { isCompensation } from "../run/compensation.js";
 import type { NewEvent } from "../run/event.js";
 import type { RunState } from "../run/state.js";
 import { scopeMark } from "../run/step-key.js";
+import type { ParentsOf } from "./predecessors.js";
 
 /** @param output as it is stored; @param parents the hashes of the latest completed attempts before it, in any order */
 export function ancestryHash(node: string, attempt: number, output: string, parents: readonly string[]): string {
   return sha256Hex([node, attempt, sha256Hex(output), ...[...parents].sort()].join(":"));
 }
-
-export type ParentsOf = (node: string) => readonly string[] | null;
 
 /** The hash for a node that completes now. Parents that were skipped have none. */
 export function hashFor(

@@ -3,14 +3,15 @@
  * the latest that was imported into it, and it never changes by itself.
  */
 
-import { decode, encode } from "../encoding/codec.js";
+import { decode } from "../encoding/decode.js";
+import { encode } from "../encoding/encode.js";
 import { GraphError, InvalidInputError } from "../errors/errors.js";
-import { checkOptions } from "../naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../naming/check-options.js";
 import { sha256Hex } from "../naming/ids.js";
 import { checkName } from "../naming/names.js";
 import { frozenVersion } from "../naming/route.js";
 import { scopeMark } from "../run/step-key.js";
-import type { ParentsOf } from "./ancestry-hash.js";
+import type { ParentsOf } from "./predecessors.js";
 import { orderOf } from "./topological-sort.js";
 
 export interface FrozenNode {
@@ -117,8 +118,7 @@ const dagOptions = new Set<string>(["concurrency", "onNodeFailure"] satisfies (k
 export function checkDagOptions(options: DagOptions): DagOptions {
   checkOptions("A graph", options, dagOptions);
   const { concurrency, onNodeFailure } = options;
-  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
-    throw new InvalidInputError(`The concurrency of a graph is a whole number above 0, not ${String(concurrency)}.`);
+  if (concurrency !== undefined) checkWholeNumber("The concurrency of a graph", concurrency);
   if (onNodeFailure !== undefined && onNodeFailure !== "stop" && onNodeFailure !== "continue")
     throw new InvalidInputError(`onNodeFailure of a graph is "stop" or "continue", not ${String(onNodeFailure)}.`);
   return {
@@ -178,10 +178,3 @@ export const parentsInDag =
   ({ nodes }: FrozenDag): ParentsOf =>
   (node) =>
     nodes[node]?.depends_on ?? null;
-
-export function parentsOfNodes(
-  nodes: readonly { readonly name: string; readonly after: readonly string[] }[],
-): ParentsOf {
-  const after = new Map(nodes.map((node) => [node.name, node.after]));
-  return (node) => after.get(node) ?? null;
-}

@@ -23,3 +23,9 @@ function notAnObject(of: string, given: unknown, noun: string): InvalidInputErro
     `${of} takes its ${noun}s as an object, not ${what === "a undefined" ? "undefined" : what}.`,
   );
 }
+
+/** @param what is to be a number above 0, as it begins a sentence: `The concurrency of graph "order"` */
+export function checkWholeNumber(what: string, value: number): number {
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InvalidInputError(`${what} is a whole number above 0, not ${String(value)}.`);
+}

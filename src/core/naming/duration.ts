@@ -1,4 +1,4 @@
-import { InvalidInputError } from "../errors/errors.js";
+import { InvalidInputError } from "../errors/request-errors.js";
 
 /**
  * A length of time: `"2 days"`, `"1h 30m"`, `"250ms"`, a number of milliseconds, or `{ days: 2 }`.

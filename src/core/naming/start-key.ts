@@ -5,3 +5,7 @@
  */
 export const isKeyed = (run: { readonly startKey: string | null; readonly heroKey: string | null }): boolean =>
   run.startKey !== null || run.heroKey !== null;
+
+/** The key of a run that is to be the only active one of its workflow about its hero. */
+export const heroKeyOf = (workflow: string, heroType: string, heroId: string | null): string =>
+  JSON.stringify([workflow, heroType, heroId]);

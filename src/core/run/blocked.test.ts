@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Command, decide } from "./decide.js";
+import type { Command } from "./command.js";
+import { decide } from "./decide.js";
 import { dataOf, event, type NewEvent } from "./event.js";
 import { fold } from "./fold.js";
 

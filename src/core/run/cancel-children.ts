@@ -65,3 +65,10 @@ export function nodeRunId(runId: string, state: RunState, key: string, attempt: 
 }
 
 const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });
+
+/** Whether cancelling has to reach further than the run itself. */
+export function hasOpenChildren(state: RunState): boolean {
+  for (const op of state.ops.values())
+    if (((op.kind === "child" || op.kind === "map") && op.phase === "open") || isDispatched(op)) return true;
+  return false;
+}

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { encode } from "../encoding/codec.js";
+import { encode } from "../encoding/encode.js";
 import { InvalidStateError } from "../errors/errors.js";
-import { type Command, decide, hasOpenChildren, type Received } from "./decide.js";
+import { hasOpenChildren } from "./cancel-children.js";
+import type { Command, Received } from "./command.js";
+import { decide } from "./decide.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
 import type { Range } from "./ranges.js";

@@ -4,7 +4,8 @@
  * `data` stays text on its way through the engine: it is decoded only by whoever needs to look inside. User values enter
  * it as fragments that were encoded once and are never encoded again.
  */
-import { decode, encode } from "../encoding/codec.js";
+import { decode } from "../encoding/decode.js";
+import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Range } from "./ranges.js";

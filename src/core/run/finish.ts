@@ -1,5 +1,5 @@
 /** What the end of a run writes: its row, the news for its parent, and the cancellation of its children. */
-import { encode } from "../encoding/codec.js";
+import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
 import { type Message, mailToParent } from "./message.js";
 import type { Birth, Next, TerminalStatus } from "./transition.js";

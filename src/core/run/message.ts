@@ -1,9 +1,12 @@
 /** Messages to runs: a command as a row of an inbox, and back. */
-import { decode, encode } from "../encoding/codec.js";
+
+import { decode } from "../encoding/decode.js";
+import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
-import type { Command, NodeResult } from "./decide.js";
+import type { Command, NodeResult } from "./command.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
+import { none } from "./transition.js";
 
 export interface Message {
   readonly to: string;
@@ -158,5 +161,3 @@ export function gatherMail<T extends { readonly mail: readonly Message[] }>(tran
   }
   return gathered.size === 0 ? transitions : result;
 }
-
-const none: readonly never[] = [];

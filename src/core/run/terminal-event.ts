@@ -2,7 +2,7 @@
  * The last event of a run. It is not stored: all it says is in the run's row, as all that was given at the start is, and
  * to write it twice would only make it possible for the two to differ. Whoever reads a whole log adds it.
  */
-import { decode } from "../encoding/codec.js";
+import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";
 import { event, type StoredEvent } from "./event.js";
 

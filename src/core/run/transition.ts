@@ -114,3 +114,28 @@ export interface Transition {
   readonly release: readonly string[];
   readonly cursors: readonly CursorWrite[];
 }
+
+/** The empty list that transitions share. */
+export const none: readonly never[] = [];
+
+export const keep: Next = { kind: "keep" };
+
+/** A transition that does what it is told and nothing else: unless `next` says otherwise, the run stays with its owner. */
+export function transitionOf(
+  runId: string,
+  after: number,
+  what: Partial<Omit<Transition, "runId" | "after">> = {},
+): Transition {
+  return {
+    runId,
+    after,
+    events: none,
+    next: keep,
+    drained: none,
+    starts: none,
+    mail: none,
+    release: none,
+    cursors: none,
+    ...what,
+  };
+}

@@ -1,16 +1,7 @@
 /** What an instance of a workflow class has of its context: all of it. */
 import { InvalidStateError } from "../../core/errors/errors.js";
 import type { WorkflowContext } from "../context.js";
-
-/** Everything of `ctx`: what a step asks for through it is recorded as a part of the step. */
-interface Members<Hero, Input, Output> extends Omit<WorkflowContext<Input>, "finish"> {
-  /** Who the run is about, loaded afresh for this execution. */
-  readonly hero: Hero;
-  /** The same for every attempt at this step of this run: hand it to the payment provider. */
-  readonly idempotencyKey: string;
-  /** Ends the run, completed with this output. */
-  finish(output?: Output): never;
-}
+import type { InstanceContext } from "./workflow-instance.js";
 
 export interface Binding {
   readonly ctx: WorkflowContext<any>;
@@ -91,7 +82,7 @@ for (const [name, kind] of Object.entries(members) as [keyof WorkflowContext, "v
 /** Names that a workflow's own members would hide. Hooks are there to be overridden. */
 export const reservedNames: ReadonlySet<string> = new Set([...Object.keys(members), "hero", "idempotencyKey"]);
 
-export const WithContext = ContextMembers as unknown as abstract new <Hero, Input, Output>() => Members<
+export const WithContext = ContextMembers as unknown as abstract new <Hero, Input, Output>() => InstanceContext<
   Hero,
   Input,
   Output

@@ -7,9 +7,10 @@ import { checkName } from "../../core/naming/names.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
 import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
-import { type DeclaredNode, definitionBrand, type WorkflowDefinition } from "../definition.js";
+import type { DeclaredNode, WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
 import { knownNames } from "../known-names.js";
+import { definitionBrand } from "../runnable.js";
 import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../step-engine.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
@@ -21,7 +22,8 @@ import { noteName } from "./minified-name.js";
 import type { ClassOptions } from "./options.js";
 import { type Chain, walk } from "./run-chain.js";
 import { roam, type Web } from "./run-class-graph.js";
-import { Workflow, type WorkflowClass } from "./workflow.js";
+import { Workflow } from "./workflow.js";
+import type { WorkflowClass } from "./workflow-instance.js";
 
 const definitions = new WeakMap<WorkflowClass, WorkflowDefinition>();
 

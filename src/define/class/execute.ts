@@ -9,7 +9,8 @@ import type { ChainStep } from "./chain.js";
 import { constructWith } from "./context-members.js";
 import type { AnyCondition } from "./declarations.js";
 import { StepIterator } from "./iterator.js";
-import type { Workflow, WorkflowClass } from "./workflow.js";
+import type { Workflow } from "./workflow.js";
+import type { WorkflowClass } from "./workflow-instance.js";
 
 export interface ClassCode {
   readonly workflow: WorkflowClass;

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
-import { checkOptions } from "../../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { promptAnswer } from "../../core/naming/prompt-answer.js";
 import type { Checkpoints } from "../step-engine.js";
@@ -25,6 +25,7 @@ export class StepIterator {
   readonly name: string;
   readonly #checkpoints: Checkpoints;
 
+  /** @internal */
   constructor(name: string, checkpoints: Checkpoints) {
     this.name = name;
     this.#checkpoints = checkpoints;
@@ -132,8 +133,7 @@ export class StepIterator {
   async *#pages<Item, Cursor>({ fetch, key, size = 100 }: Pages<Item, Cursor>): AsyncGenerator<readonly Item[]> {
     if (typeof fetch !== "function")
       throw new InvalidInputError("There must be a fetch(after, limit) to get the items.");
-    if (!Number.isInteger(size) || size < 1)
-      throw new InvalidInputError(`The size of a page is a whole number above 0, not ${String(size)}.`);
+    checkWholeNumber("The size of a page", size);
     const keyOf = keyReader({ fetch, key });
     for (;;) {
       const after = (this.cursor ?? null) as Cursor | null;

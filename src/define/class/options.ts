@@ -7,12 +7,13 @@ import { checkName, checkTags } from "../../core/naming/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/naming/retry-policy.js";
 import type { Aliases } from "../../core/run/step-name.js";
 import { checkAliases } from "../aliases.js";
+import type { Awaitable } from "../awaitable.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";
 import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function/function.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
-import type { Awaitable, Condition } from "./class-types.js";
+import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 
 interface ExceptionOptions {

@@ -1,18 +1,20 @@
 /** Class style: a workflow about a hero, as a class that declares the chain of its steps. */
 
+import type { Awaitable } from "../awaitable.js";
 import type { JobDefinition } from "../dynamic/job.js";
+import type { HeroRef } from "../hero.js";
 import { type HeroId, heroReference } from "../hero.js";
-import type { HeroRef } from "../step-engine.js";
-import type { Awaitable, Condition, HeroOf, HeroTypeOf, MethodName, StepExecution } from "./class-types.js";
+import type { StepExecution } from "../step-hooks.js";
+import type { Condition, HeroOf, HeroTypeOf, MethodName } from "./class-types.js";
 import { WithContext } from "./context-members.js";
 import { declarationsOf } from "./declarations.js";
 import type { StepIterator } from "./iterator.js";
 import type { ClassOptions, JobStepOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
+import type { WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
 /** Brands workflow classes, so that they are recognised whichever copy of Pawl made them. */
 const classBrand: unique symbol = Symbol.for("pawl.workflow-class");
 
-export type WorkflowClass<W extends Workflow<any, any, any> = Workflow<any, any, any>> = new () => W;
 type AnyClass = abstract new () => Workflow<any, any, any>;
 
 export function isWorkflowClass(value: unknown): value is WorkflowClass {
@@ -39,7 +41,10 @@ export function isWorkflowClass(value: unknown): value is WorkflowClass {
  * }
  * ```
  */
-export abstract class Workflow<Hero = unknown, Input = void, Output = void> extends WithContext<Hero, Input, Output> {
+export abstract class Workflow<Hero = unknown, Input = void, Output = void>
+  extends WithContext<Hero, Input, Output>
+  implements WorkflowInstance<Hero, Input, Output>
+{
   static readonly [classBrand] = true;
   /** Carries the type only. */
   declare readonly __output?: Output;

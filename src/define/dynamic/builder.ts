@@ -69,6 +69,7 @@ export class GraphBuilder {
   /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
   #previous: readonly NodeRef[] = [];
 
+  /** @internal */
   constructor(workflow: string, runtime: Runtime) {
     this.#workflow = workflow;
     this.#runtime = runtime;
@@ -143,6 +144,7 @@ export class GraphBuilder {
     }
   }
 
+  /** @internal What was built, as data. */
   frozen(at: Date, options: DagOptions): FrozenDag {
     if (this.#drafts.size === 0)
       throw new GraphError(

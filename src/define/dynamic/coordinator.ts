@@ -7,7 +7,9 @@ import { resolveRetry } from "../../core/naming/retry-policy.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import type { WorkflowContext } from "../context.js";
 import { type NodeFailure, type ScheduledNode, workOff } from "../dag-scheduler.js";
-import { anyHero, definitionBrand, type WorkflowDefinition } from "../definition.js";
+import type { WorkflowDefinition } from "../definition.js";
+import { anyHero } from "../hero.js";
+import { definitionBrand } from "../runnable.js";
 import { type Stepping, stepping } from "../step-engine.js";
 
 interface Node extends ScheduledNode {

@@ -8,14 +8,9 @@ import { type RetryOptions, resolveRetry } from "../../core/naming/retry-policy.
 import type { Aliases } from "../../core/run/step-name.js";
 import { checkAliases } from "../aliases.js";
 import type { SignalHandle } from "../context.js";
-import {
-  anyHero,
-  definitionBrand,
-  type ErrorReporter,
-  type FailureInfo,
-  type Handler,
-  type WorkflowDefinition,
-} from "../definition.js";
+import type { ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "../definition.js";
+import { anyHero } from "../hero.js";
+import { definitionBrand } from "../runnable.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../standard-schema.js";
 import { checkHooks, hookNames, type StepHooks } from "../step-hooks.js";
 

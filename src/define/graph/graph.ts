@@ -1,6 +1,4 @@
-/** Graph style: a workflow whose shape is data, known before it runs. */
-import { InvalidInputError } from "../../core/errors/errors.js";
-import { checkOptions } from "../../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import type { WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow, workflowOptions } from "../function/function.js";
@@ -46,10 +44,7 @@ export function graph<const Nodes extends readonly AnyNode[]>(
 ): GraphDefinition<GraphInput<Nodes>, GraphOutput<Nodes>> {
   checkOptions(`Graph "${name}"`, options, graphOptions);
   const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest } = options;
-  if (concurrency !== Number.POSITIVE_INFINITY && !(Number.isInteger(concurrency) && concurrency >= 1))
-    throw new InvalidInputError(
-      `The concurrency of graph "${name}" is a whole number above 0, not ${String(concurrency)}.`,
-    );
+  if (concurrency !== Number.POSITIVE_INFINITY) checkWholeNumber(`The concurrency of graph "${name}"`, concurrency);
   const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
   const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});

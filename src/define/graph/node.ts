@@ -1,7 +1,7 @@
 /** The handles that a graph is made of: steps, and branches between them. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { checkOptions } from "../../core/naming/check-options.js";
+import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName } from "../../core/naming/names.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/naming/retry-policy.js";
@@ -115,8 +115,7 @@ export function step<const Name extends string, Input = unknown, Output = unknow
   const { onCrash, concurrency, compensate } = options;
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
     throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);
-  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
-    throw new InvalidInputError(`concurrency of step "${name}" is a whole number above 0, not ${String(concurrency)}.`);
+  if (concurrency !== undefined) checkWholeNumber(`concurrency of step "${name}"`, concurrency);
   if (compensate !== undefined && typeof compensate !== "function")
     throw new InvalidInputError(`compensate of step "${name}" must be a function.`);
   if (options.timeout !== undefined) parseDuration(options.timeout, `timeout of step "${name}"`);

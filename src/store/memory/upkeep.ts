@@ -14,32 +14,23 @@ import type {
   WaitingParent,
   WorkerRoutes,
 } from "../contract/maintenance.js";
-import type { CursorRow, InboxRow, RunRecord, StoredEvent, WorkerRecord, WorkflowRecord } from "../contract/store.js";
+import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
-import type { Run, Task } from "./task.js";
-
-export interface MemoryRows {
-  readonly runs: Map<string, Run>;
-  readonly tasks: ReadonlyMap<string, Task>;
-  readonly events: Map<string, StoredEvent[]>;
-  readonly inboxes: Map<string, InboxRow[]>;
-  readonly cursors: Map<string, Map<string, CursorRow>>;
-  readonly workers: Map<string, Omit<WorkerRecord, "owned">>;
-  readonly workflows: ReadonlyMap<string, WorkflowRecord>;
-  /** A key of a run that is gone may be used again. */
-  forgetStartKey(run: RunRecord): void;
-  readonly clock: () => number;
-  readonly hints: HintEmitter;
-}
+import { type MemoryRows, startKeyOf } from "./rows.js";
+import type { Task } from "./task.js";
 
 export class MemoryUpkeep implements Upkeep {
   readonly audit: MemoryAudit;
   readonly #rows: MemoryRows;
+  readonly #clock: () => number;
+  readonly #hints: HintEmitter;
   readonly #paused = new Map<string, PausedQueue>();
 
-  constructor(rows: MemoryRows) {
+  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter) {
     this.#rows = rows;
+    this.#clock = clock;
+    this.#hints = hints;
     this.audit = new MemoryAudit(rows);
   }
 
@@ -80,7 +71,7 @@ export class MemoryUpkeep implements Upkeep {
       this.#rows.events.delete(id);
       this.#rows.inboxes.delete(id);
       this.#rows.cursors.delete(id);
-      this.#rows.forgetStartKey(run);
+      if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
       this.#rows.runs.delete(id);
     }
     return removed;
@@ -125,7 +116,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   #isDue({ state, dueAt }: Task): boolean {
-    return state === "ready" || (state === "parked" && dueAt !== null && dueAt <= this.#rows.clock());
+    return state === "ready" || (state === "parked" && dueAt !== null && dueAt <= this.#clock());
   }
 
   async samples(
@@ -145,7 +136,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async backlog(): Promise<readonly Backlog[]> {
-    const now = this.#rows.clock();
+    const now = this.#clock();
     return this.#byRoute(
       (task) => this.#isDue(task),
       (key, tasks) => ({
@@ -194,14 +185,14 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async pauseQueue(name: string, reason: string | null): Promise<void> {
-    const pausedAt = this.#paused.get(name)?.pausedAt ?? this.#rows.clock();
+    const pausedAt = this.#paused.get(name)?.pausedAt ?? this.#clock();
     this.#paused.set(name, { name, pausedAt, reason });
-    this.#rows.hints.emit([{ kind: "anything" }]);
+    this.#hints.emit([{ kind: "anything" }]);
   }
 
   async resumeQueue(name: string): Promise<void> {
     this.#paused.delete(name);
-    this.#rows.hints.emit([{ kind: "anything" }]);
+    this.#hints.emit([{ kind: "anything" }]);
   }
 }
 

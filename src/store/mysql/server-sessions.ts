@@ -7,6 +7,7 @@
 import { StoreError } from "../../core/errors/errors.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
+import { LostSessions } from "../shared/lost-sessions.js";
 import type { StatementDeadline } from "../shared/statement-deadline.js";
 import type { Driver, DriverConnection } from "./driver.js";
 
@@ -33,8 +34,7 @@ export class ServerSessions {
   readonly #deadline: StatementDeadline;
   readonly #runtime: Runtime;
   readonly #known = new WeakMap<DriverConnection, ServerSession>();
-  readonly #doomed = new Set<ServerSession>();
-  #clearing: Promise<void> | null = null;
+  readonly #lost = new LostSessions<ServerSession>((sessions) => this.#end(sessions));
 
   constructor(driver: Driver, uri: string, deadline: StatementDeadline, runtime: Runtime) {
     this.#driver = driver;
@@ -52,21 +52,16 @@ export class ServerSessions {
   /** This connection was given up while something was under way. */
   lost(connection: DriverConnection): void {
     const session = this.#known.get(connection);
-    if (session !== undefined) this.#doomed.add(session);
+    if (session !== undefined) this.#lost.add(session);
   }
 
   get isClear(): boolean {
-    return this.#doomed.size === 0;
+    return this.#lost.areGone;
   }
 
   /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
-  async clear(): Promise<void> {
-    while (!this.isClear) {
-      this.#clearing ??= this.#clear().finally(() => {
-        this.#clearing = null;
-      });
-      await this.#clearing;
-    }
+  clear(): Promise<void> {
+    return this.#lost.clear();
   }
 
   /** Tells the server to end the session of a connection; its locks are free as soon as it has rolled back. */
@@ -84,8 +79,7 @@ export class ServerSessions {
     return found.some(({ command, state }) => command !== "Sleep" && !isAnswering.test(state));
   }
 
-  async #clear(): Promise<void> {
-    const doomed = [...this.#doomed];
+  async #end(doomed: readonly ServerSession[]): Promise<void> {
     const giveUpAt = this.#runtime.monotonic() + this.#patienceMs;
     await this.#outside(async (query) => {
       for (;;) {
@@ -98,7 +92,6 @@ export class ServerSessions {
         await sleep(this.#runtime, pauseMs);
       }
     });
-    for (const session of doomed) this.#doomed.delete(session);
   }
 
   get #patienceMs(): number {

@@ -8,7 +8,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
 import { connect, Workflow, workflow } from "../../index.js";
-import { sessionSettings } from "./connection/database.js";
+import { sessionSettings } from "./connection/session-settings.js";
 
 type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
 

@@ -3,6 +3,7 @@
  * the order in which rows are locked.
  */
 
+import { transitionOf } from "../../core/run/transition.js";
 import type { Batch, CursorWrite, Fence, Mail, NewRun, Transition } from "../contract/store.js";
 import { type EventRow, packEvents } from "../shared/event-rows.js";
 import { isRunId } from "./ids.js";
@@ -127,12 +128,7 @@ const childrenOf = (transitions: readonly Transition[], release: ReadonlySet<str
 
 /** The work of messages alone. */
 export function mailWork(mail: readonly Mail[]): Work {
-  const nothing = { after: 0, events: [], drained: [], starts: [], release: [], cursors: [] };
-  const work = workOf({
-    fence: null,
-    starts: [],
-    transitions: [{ runId: "", next: { kind: "keep" }, mail, ...nothing }],
-  });
+  const work = workOf({ fence: null, starts: [], transitions: [transitionOf("", 0, { mail })] });
   return { ...work, moves: work.moves.filter(({ kind }) => kind === move.mail) };
 }
 

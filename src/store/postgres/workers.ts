@@ -3,7 +3,7 @@
 import type { BeatResult, Fence, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
 import { realNow, type SqlClock } from "./clock.js";
-import type { Run } from "./commit/commit.js";
+import type { Run } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
 
 type InTransaction = <T>(work: (run: Run) => Promise<T>) => Promise<T>;

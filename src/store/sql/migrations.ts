@@ -2,7 +2,8 @@
  * Numbered migrations, for every SQL store. The runner decides what is to be done and in which order; the store's port
  * knows how to lock, what is applied, and how to apply one so that being killed in the middle does no harm.
  */
-import { MigrationError, StoreError } from "../../core/errors/errors.js";
+import { isTransient } from "../../concurrency/retry-until-reachable.js";
+import { MigrationError } from "../../core/errors/errors.js";
 
 export interface Migration {
   /** 1, 2, 3…; never changed once released. */
@@ -44,7 +45,7 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
       if (applied.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
         // A lost connection says so itself, and may be worth another try.
-        if (error instanceof StoreError && error.transient) throw error;
+        if (isTransient(error)) throw error;
         const reason = (error instanceof Error ? error.message : String(error)).replace(/[.]$/, "");
         throw new MigrationError(
           `Migration ${migration.version} (${migration.name}) failed: ${reason}. It can be run again.`,

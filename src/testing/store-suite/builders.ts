@@ -1,6 +1,7 @@
 /** Rows and batches with everything filled in, so that a test names only what it is about. */
 
 import { uuidv7 } from "../../core/naming/ids.js";
+import { transitionOf } from "../../core/run/transition.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { sleep } from "../../runtime/wait.js";
@@ -71,8 +72,6 @@ export function events(howMany: number, stem = "event"): NewEvent[] {
 
 export const types = (log: readonly StoredEvent[]): string[] => log.map(({ type }) => type);
 
-export const keep: Next = { kind: "keep" };
-
 type Park = Extract<Next, { kind: "park" }>;
 type Finish = Extract<Next, { kind: "finish" }>;
 
@@ -89,18 +88,7 @@ export function finish(
 
 /** What one commit does to one run: nothing (it stays with its owner), but for `rest`. */
 export function transition(runId: string, rest: Partial<Omit<Transition, "runId">> = {}): Transition {
-  return {
-    runId,
-    after: 0,
-    events: [],
-    next: keep,
-    drained: [],
-    starts: [],
-    mail: [],
-    release: [],
-    cursors: [],
-    ...rest,
-  };
+  return { ...transitionOf(runId, 0), ...rest };
 }
 
 export function batch(fence: Fence | null, transitions: readonly Transition[], starts: readonly NewRun[] = []): Batch {

@@ -2,8 +2,10 @@
  * Random sequences of operations, all combinations of what a batch can hold among them: a store ends where the memory
  * store ends. The sequences are drawn from fixed seeds, and a failure names its own.
  */
+
+import { keep } from "../../core/run/transition.js";
 import type { NewRun, Next, Route, RunFilter, Transition } from "../../store/contract/store.js";
-import { events, finish, keep, letter, newId, newRun, park, transition, unique } from "./builders.js";
+import { events, finish, letter, newId, newRun, park, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 import { Random } from "./random.js";
 import { Twin, type TwinWorker } from "./twin.js";

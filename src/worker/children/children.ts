@@ -1,6 +1,7 @@
 /** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
 
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";
@@ -21,9 +22,8 @@ import type {
   MapOptions,
   MapResult,
 } from "../../define/context.js";
-import { anyHero } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
-import { checkHero } from "../../define/hero.js";
+import { anyHero, checkHero } from "../../define/hero.js";
 import { asDefinition } from "../../define/resolve.js";
 import { validate } from "../../define/standard-schema.js";
 import type { RunRecord } from "../../store/contract/store.js";

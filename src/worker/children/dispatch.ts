@@ -1,6 +1,6 @@
 /** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
 
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { jobWorkflow } from "../../core/naming/route.js";
 import { nodeRunId } from "../../core/run/cancel-children.js";

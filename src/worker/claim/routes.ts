@@ -1,6 +1,8 @@
 /** What a worker may be asked for: the routes of its workflows, as far as their queues are its business. */
+
 import { routeOf } from "../../core/naming/route.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
+import { stepQueues } from "../../define/step-queues.js";
 import type { Route } from "../../store/contract/store.js";
 
 export interface QueuedRoute extends Route {
@@ -19,8 +21,8 @@ export function routesOf(
   for (const { name, version, queue, declared } of definitions) {
     const main = queue ?? name;
     if (serves(main)) routes.push({ workflow: name, version, queue: main });
-    const own = new Set([...(declared?.queues ?? []), ...(remembered.get(name) ?? [])]);
-    for (const one of own) if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
+    for (const one of stepQueues(declared, remembered.get(name)))
+      if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
   }
   return routes;
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { event } from "../../core/run/event.js";
+import { keep } from "../../core/run/transition.js";
 import { newRun } from "../../testing/store-suite/builders.js";
-import { keep, Outbox } from "./pending-writes.js";
+import { Outbox } from "./pending-writes.js";
 
 test("what was put in goes out once, all of it, at the position it is given", () => {
   const outbox = new Outbox();

@@ -1,9 +1,8 @@
 /** What a run has to write and has not submitted yet. It goes out with the next commit of the run, all of it. */
-import type { NewEvent } from "../../core/run/event.js";
-import type { CursorWrite, Mail, NewRun, Next, Transition } from "../../store/contract/store.js";
 
-const none: readonly never[] = [];
-export const keep: Next = { kind: "keep" };
+import type { NewEvent } from "../../core/run/event.js";
+import { none } from "../../core/run/transition.js";
+import type { CursorWrite, Mail, NewRun, Next, Transition } from "../../store/contract/store.js";
 
 export class Outbox {
   events: NewEvent[] = [];

@@ -2,9 +2,10 @@
 import type { NewEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
+import { keep } from "../../core/run/transition.js";
 import type { NewRun, Next, Transition } from "../../store/contract/store.js";
 import type { Committer, Receipt } from "./group-committer.js";
-import { keep, Outbox } from "./pending-writes.js";
+import { Outbox } from "./pending-writes.js";
 
 /** How this worker's time with the run ended. */
 export type Parting =

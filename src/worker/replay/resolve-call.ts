@@ -1,6 +1,6 @@
 /** What a call of user code gets, from what the log says about it. */
 
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
 import { dataOf } from "../../core/run/event.js";

@@ -9,6 +9,7 @@ import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js"
 import { event } from "../../core/run/event.js";
 import { predecessorOf } from "../../core/run/lineage.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
+import { none, transitionOf } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -328,12 +329,10 @@ export class Session {
     const events = [event("run.paused", {}, { reason: failure.message, error: failure }), event("run.became_due", {})];
     const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
     const next = { kind: "park", ...parked } as const;
-    const nothing = { drained: none, starts: none, mail: none, release: none, cursors: none };
-    await this.committer.submit({ runId, after, events, next, ...nothing });
+    await this.committer.submit(transitionOf(runId, after, { events, next }));
   }
 }
 
-const none: readonly never[] = [];
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
 /** Field by field: copies by spreading were 2 % of the time of one-step runs. */

@@ -4,11 +4,13 @@
  * successor goes on from the cursor.
  */
 
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";
 import type { FlowAction } from "../../core/run/flow-control.js";
 import type { StepOp } from "../../core/run/state.js";
+import { none } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
 import { readForTurn } from "../turn/read.js";
@@ -250,4 +252,3 @@ export class StepCheckpoints implements Checkpoints {
 }
 
 const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
-const none: readonly never[] = [];

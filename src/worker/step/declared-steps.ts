@@ -11,10 +11,10 @@ import type { StepOp } from "../../core/run/state.js";
 import { scopeMark } from "../../core/run/step-key.js";
 import { isAccepted, onFailureStep } from "../../core/run/step-name.js";
 import type { StepTools } from "../../define/context.js";
+import type { HeroRef } from "../../define/hero.js";
 import type {
   DeclaredStep,
   DispatchedNode,
-  HeroRef,
   KnownStep,
   Stepping,
   StepRecord,

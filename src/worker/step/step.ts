@@ -1,34 +1,30 @@
 /** A step: its body runs, and how it ended becomes an event. */
 
-import type { Places } from "../../concurrency/semaphore.js";
-import { encode } from "../../core/encoding/codec.js";
-import { InvalidInputError, SerializationError, TimeoutError } from "../../core/errors/errors.js";
+import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { presentable } from "../../core/errors/safe-thrown.js";
-import { hashFor } from "../../core/graph/ancestry-hash.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { parseDuration } from "../../core/naming/duration.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
-import { dataOf, event, type NewEvent, type Outcome } from "../../core/run/event.js";
+import { dataOf, event, type NewEvent } from "../../core/run/event.js";
 import { FlowSignal } from "../../core/run/flow-control.js";
 import type { Op, StepOp } from "../../core/run/state.js";
 import { scopeOf } from "../../core/run/step-key.js";
 import type { StepOptions, StepTools } from "../../define/context.js";
 import { byRetryPolicy } from "../../define/retry-reaction.js";
-import type { Reaction, StepHistory } from "../../define/step-engine.js";
+import type { StepHistory } from "../../define/step-engine.js";
 import { keepContext } from "../../telemetry/async-context.js";
 import type { Scope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
 import { giveWay } from "../turn/station.js";
 import { pauseIfItFails, warnOfNonsense } from "../turn/user-code.js";
-import type { Body, Execution } from "./attempt.js";
+import type { Body } from "./attempt.js";
 import { consequenceOf } from "./failure-events.js";
 import { report } from "./report-error.js";
+import { completedEvent, flowEvents } from "./step-events.js";
+import type { StepKind, StepSettings } from "./step-settings.js";
 import { inTransaction } from "./transaction.js";
 import { TurnExecution } from "./turn-execution.js";
-
-/** What makes the step: an ordinary function, or one that gets a database transaction. */
-export type StepKind = "plain" | "transaction";
 
 const noOptions: StepOptions = {};
 const knownOptions = new Set<string>([
@@ -87,27 +83,6 @@ export function historyOf(op: StepOp | undefined): StepHistory {
 }
 
 const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, setbacks: 0 };
-
-export interface StepSettings {
-  readonly timeoutMs: number | null;
-  readonly onCrash: "rerun" | "pause";
-  readonly input: unknown;
-  readonly kind: StepKind;
-  /** How long after it was first asked for. */
-  readonly waitMs: number;
-  /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
-  readonly declared: boolean;
-  /** It runs a job, which is a run of its own. */
-  readonly job: boolean;
-  /** Its record says that it can be undone. */
-  readonly undoable: boolean;
-  /** How many may be executed at a time in this process; null: as many as there are. */
-  readonly places: Places | null;
-  /** Words for a person who finds the run paused because of it. */
-  readonly explain?: (error: unknown) => string;
-  /** What an exception means. */
-  react(error: unknown, op: StepOp | undefined): Reaction;
-}
 
 export class Step {
   readonly #turn: StepTurn;
@@ -220,7 +195,7 @@ export class Step {
     if (onCrash === "pause" && !execution.startRecorded && !(await execution.recordStart())) return;
     if (kind === "plain") return this.#run(execution, op);
     try {
-      const record = (output: unknown) => this.#completed(execution, output);
+      const record = (output: unknown) => completedEvent(this.#turn, this.#settings, execution, output);
       const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
       turn.executions.ended(execution);
       if (done) turn.executions.settled();
@@ -236,7 +211,7 @@ export class Step {
       // Swallowed by a catch in user code: still honoured.
       const swallowed = this.#turn.raised.take(execution);
       if (swallowed !== null) throw swallowed;
-      completed = this.#completed(execution, output);
+      completed = completedEvent(this.#turn, this.#settings, execution, output);
     } catch (thrown) {
       return this.#threw(execution, op, thrown);
     }
@@ -280,7 +255,7 @@ export class Step {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
       return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
-    this.#record(execution, this.#flow(execution, signal), signal);
+    this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
   }
 
   /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
@@ -289,7 +264,7 @@ export class Step {
     await turn.journal.settleFirst();
     execution.checkpoints?.rewind();
     for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
-    this.#record(execution, this.#flow(execution, signal), signal);
+    this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
   }
 
   #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
@@ -314,91 +289,7 @@ export class Step {
       turn.executions.settled();
     });
   }
-
-  #completed(execution: Execution, output: unknown): NewEvent {
-    const text = this.#encodeOutput(output);
-    const raw: Record<string, string> = { output: text };
-    const { input } = this.#settings;
-    if (input !== undefined) raw.input = encode(input, { what: `the input of step "${this.#key}"` });
-    const ms = execution.elapsedMs;
-    const hash = this.#ancestry(execution.attempt, text);
-    const data = {
-      ...(this.#settings.undoable ? { undo: true as const } : {}),
-      ...(hash === null ? {} : { hash }),
-      ms,
-    };
-    return event("step.completed", this.#place(execution, "success"), data, raw);
-  }
-
-  #encodeOutput(output: unknown): string {
-    const what = `the output of step "${this.#key}"`;
-    try {
-      return encode(output, { what });
-    } catch (refused) {
-      // What a transactional step did is rolled back.
-      if (!(refused instanceof SerializationError) || this.#settings.kind === "transaction") throw refused;
-      const { message, path, cause } = refused;
-      throw new SerializationError(`${message} ${hasRun}`, { path, cause });
-    }
-  }
-
-  #ancestry(attempt: number, output: string): string | null {
-    const { state, parentsOf } = this.#turn;
-    return this.#settings.declared ? hashFor(state, parentsOf, this.#key, attempt, output) : null;
-  }
-
-  #flow(execution: TurnExecution, signal: FlowSignal): NewEvent[] {
-    this.#turn.raised.take(execution);
-    signal.honoured = true;
-    const { action } = signal;
-    const ms = execution.elapsedMs;
-    switch (action.kind) {
-      case "skip":
-        return [event("step.skipped", this.#place(execution, action.outcome ?? "skipped_by_flow_control"), { ms })];
-      case "reattempt":
-        return [this.#again(execution, "reattempted", action.waitMs, this.#settings.declared && action.rewind)];
-      case "suspend":
-        return this.#continued(execution, action.waitMs);
-      case "pause": {
-        const reason = action.reason ?? "Paused by the workflow.";
-        return [this.#again(execution, "workflow_paused", 0), event("run.paused", { node: this.#key }, { reason })];
-      }
-      case "cancel":
-        return [event("step.canceled", this.#place(execution, action.outcome ?? "canceled_by_flow_control"), { ms })];
-      case "finish":
-        return [event("step.completed", this.#place(execution, "success"), { ms })];
-    }
-  }
-
-  #again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
-    const still = outcome === "continued" && getsNowhere(execution, waitMs) ? ({ still: true } as const) : {};
-    const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
-    return event("step.reattempted", this.#place(execution, outcome), data);
-  }
-
-  /** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
-  #continued(execution: TurnExecution, waitMs: number): NewEvent[] {
-    const again = this.#again(execution, "continued", waitMs);
-    const op = this.#turn.state.ops.get(this.#key) as StepOp | undefined;
-    if (!getsNowhere(execution, waitMs) || (op?.standstill ?? 0) < maxStandstill) return [again];
-    const reason = `Step "${this.#key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
-    return [again, event("run.paused", { node: this.#key }, { reason })];
-  }
-
-  #place(execution: Execution, outcome: Outcome) {
-    return { node: this.#key, attempt: execution.attempt, outcome };
-  }
 }
-
-const maxStandstill = 1_000;
-
-/** A step without a cursor may come back as often as it likes, if it only waits in between. */
-const getsNowhere = ({ checkpoints }: TurnExecution, waitMs: number) =>
-  checkpoints === null ? waitMs === 0 : checkpoints.still;
-
-const hasRun =
-  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
-  "Return plain data from it, or nothing: async () => { await … }.";
 
 const overtime = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);

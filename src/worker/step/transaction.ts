@@ -9,9 +9,9 @@
 import { insist, isTransient } from "../../concurrency/retry-until-reachable.js";
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type { NewEvent } from "../../core/run/event.js";
+import { transitionOf } from "../../core/run/transition.js";
 import type { StepTools } from "../../define/context.js";
 import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
-import { keep } from "../commit/pending-writes.js";
 import type { StepTurn } from "../turn/ports.js";
 import type { TurnExecution } from "./turn-execution.js";
 
@@ -66,18 +66,7 @@ async function commit(
   event: NewEvent,
 ): Promise<CommitResult> {
   const { committer, store, runtime } = turn.host;
-  const none: readonly never[] = [];
-  const transition = {
-    runId: turn.runId,
-    after,
-    events: [event],
-    next: keep,
-    drained: none,
-    starts: none,
-    mail: none,
-    release: none,
-    cursors: none,
-  };
+  const transition = transitionOf(turn.runId, after, { events: [event] });
   try {
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What a run that was an attempt at a node tells the graph's run beside its end. */
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import type { Handling, Leaving, RunAtHand } from "./ports.js";
 

@@ -6,13 +6,15 @@
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
-import { type Command, decide } from "../../core/run/decide.js";
+import type { Command } from "../../core/run/command.js";
+import { decide } from "../../core/run/decide.js";
 import { event, type NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { foldBeforeDamage } from "../../core/run/fold.js";
 import { readMail } from "../../core/run/message.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
+import { transitionOf } from "../../core/run/transition.js";
 import type { InboxRow, Transition } from "../../store/contract/store.js";
 import type { Opening } from "./host.js";
 
@@ -30,7 +32,6 @@ export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, th
   const commands = inbox.flatMap(readable);
   const events = eventsOf(state, commands);
   const drained = inbox.map(({ id }) => id);
-  const rest = { runId: run.id, after: lastSeq, drained, starts: none, release: none, cursors: none };
   const canceled = commands.find(({ type }) => type === "cancel");
   if (canceled?.type === "cancel") {
     const why: Failure | null =
@@ -39,11 +40,11 @@ export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, th
     const end = { status: "canceled", output: null, error: why } as const;
     const canceling = [...events, event("run.cancel_requested", {}, data)];
     return {
-      transition: {
-        ...rest,
+      transition: transitionOf(run.id, lastSeq, {
         events: canceling,
+        drained,
         ...finishRun(run, end, state.startedAt, dismissChildren(run.id, state)),
-      },
+      }),
       reason,
     };
   }
@@ -52,10 +53,8 @@ export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, th
   if (state.startedAt === null) events.push(event("run.became_due", {}));
   const waiting = writePauseNote(reason, at);
   const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
-  return { transition: { ...rest, events, next, mail: none }, reason };
+  return { transition: transitionOf(run.id, lastSeq, { events, next, drained }), reason };
 }
-
-const none: readonly never[] = [];
 
 function readable(row: InboxRow): Command[] {
   try {

@@ -1,5 +1,5 @@
 /** The run that a turn is about: its row, its definition, its state, and the worker that has it. */
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
 import { dataOf } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
 import { keyOwner } from "../../core/run/lineage.js";

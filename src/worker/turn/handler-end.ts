@@ -1,5 +1,5 @@
 /** How the handler of a workflow ended, and what that means for the run. */
-import { encode } from "../../core/encoding/codec.js";
+import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { PauseError } from "../../core/errors/errors.js";
 import { presentable } from "../../core/errors/safe-thrown.js";

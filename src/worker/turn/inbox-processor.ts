@@ -5,7 +5,8 @@
 
 import { withHashes } from "../../core/graph/ancestry-hash.js";
 import { dismissedBy } from "../../core/run/cancel-children.js";
-import { decide, type Received } from "../../core/run/decide.js";
+import type { Received } from "../../core/run/command.js";
+import { decide } from "../../core/run/decide.js";
 import { dataOf } from "../../core/run/event.js";
 import { readMail } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";

@@ -12,10 +12,9 @@ import { readMail } from "../../core/run/message.js";
 import { unknownNews, writeParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
-
+import { keep, none, transitionOf } from "../../core/run/transition.js";
 import type { CursorRow, CursorWrite, Next, RunRecord, Store, Transition } from "../../store/contract/store.js";
 import type { Committer } from "../commit/group-committer.js";
-import { keep } from "../commit/pending-writes.js";
 import type { Opening } from "./host.js";
 
 /** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
@@ -133,7 +132,7 @@ async function submit(
   part: Pick<Transition, "events" | "next"> & Partial<Transition>,
 ): Promise<{ readonly at: number; readonly kept: boolean }> {
   const { run, log } = opening;
-  const receipt = await committer.submit({ ...nothingElse, runId: run.id, after: log.length, ...part });
+  const receipt = await committer.submit(transitionOf(run.id, log.length, part));
   if (receipt.kind === "evicted") throw receipt.error;
   // It was to end, and has messages: it is taken up again with them.
   return receipt.kind === "unread" ? { at: opening.at, kept: true } : receipt;
@@ -162,6 +161,3 @@ const stamped = (events: readonly NewEvent[], after: number, at: number): Stored
   events.map((one, index) => ({ ...one, seq: after + index + 1, at }));
 
 const cursorOf = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });
-
-const none: readonly never[] = [];
-const nothingElse = { drained: none, starts: none, mail: none, release: none, cursors: none };

@@ -3,7 +3,8 @@
  * is in the log unless it is what was given: a default that is made of the clock or of randomness is the same on every
  * replay, and a release with another schema changes nothing under open runs.
  */
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { InvalidInputError, PauseError, TransientError } from "../../core/errors/errors.js";
 import { dataOf, event } from "../../core/run/event.js";

@@ -3,7 +3,7 @@
  * of in between, or the cost of a graph would grow with the square of its size.
  */
 
-import { hasOpenChildren } from "../../core/run/decide.js";
+import { hasOpenChildren } from "../../core/run/cancel-children.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Outbox } from "../commit/pending-writes.js";

@@ -3,7 +3,7 @@
  * (turn.ts) is the composition that implements them all, and only the session knows it.
  */
 import type { Failure } from "../../core/encoding/error-record.js";
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
 import type { NewEvent } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Station } from "../../core/run/park.js";

@@ -1,6 +1,8 @@
 /** What each node of a run comes after: by the graph that was imported, the one it was born with, or its code. */
-import type { ParentsOf } from "../../core/graph/ancestry-hash.js";
-import { dagOf, parentsInDag, parentsOfNodes } from "../../core/graph/frozen-dag.js";
+
+import { dagOf, parentsInDag } from "../../core/graph/frozen-dag.js";
+import type { ParentsOf } from "../../core/graph/predecessors.js";
+import { parentsOfNodes } from "../../core/graph/predecessors.js";
 import { nodesByKey } from "../../core/run/renamed-nodes.js";
 import type { RunState } from "../../core/run/state.js";
 import type { WorkflowDefinition } from "../../define/definition.js";

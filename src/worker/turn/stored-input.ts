@@ -1,6 +1,7 @@
 /** The input of a run, read once: a graph of thousands of nodes is large, and not only the code asks for it. */
 
-import { decode, encode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
+import { encode } from "../../core/encoding/encode.js";
 import type { RunState } from "../../core/run/state.js";
 import type { RunRecord } from "../../store/contract/records.js";
 

@@ -1,6 +1,6 @@
 /** What a thread makes of an event loop that stands still; here without a thread, and with a loop that only seems to. */
 import { expect, test } from "vitest";
-import { decode } from "../../core/encoding/codec.js";
+import { decode } from "../../core/encoding/decode.js";
 import type { Mail } from "../../store/contract/store.js";
 import { Frames } from "./frames.js";
 import { LoopWatch } from "./loop-watch.js";

@@ -6,9 +6,8 @@ import type { SqlRow } from "../../sql/dialect.js";
 import { decodeTags, taskState } from "../../sql/records.js";
 import type { SqlClock } from "../clock.js";
 import { plainArray, textArray } from "../commit/arrays.js";
-import type { Run } from "../commit/commit.js";
 import { fenceClause } from "../commit/statement.js";
-import type { PgQuery } from "../connection/driver.js";
+import type { PgQuery, Run } from "../connection/driver.js";
 import type { Tables } from "../tables.js";
 import { type Bounds, type ScanBounds, slowMs } from "./claim-bounds.js";
 

@@ -4,7 +4,7 @@ import type { Batch, CommitResult, Mail, NewRun, Refusal } from "../../contract/
 import type { SqlRow } from "../../sql/dialect.js";
 import { taskState } from "../../sql/records.js";
 import type { SqlClock } from "../clock.js";
-import type { PgQuery } from "../connection/driver.js";
+import type { Run } from "../connection/driver.js";
 import { runOfDuplicateEvent } from "../connection/errors.js";
 import { isRunId } from "../ids.js";
 import type { Tables } from "../tables.js";
@@ -28,9 +28,6 @@ import {
   plainEnds,
   releases,
 } from "./task-sections.js";
-
-/** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
-export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
 
 type Conflict = Extract<CommitResult, { kind: "conflict" }>;
 const sections: readonly Section[] = [

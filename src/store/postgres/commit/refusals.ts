@@ -3,9 +3,9 @@
 import type { NewRun, Refusal } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import { decodeRun, runColumns } from "../../sql/records.js";
+import type { Run } from "../connection/driver.js";
 import type { Tables } from "../tables.js";
 import { plainArray, textArray } from "./arrays.js";
-import type { Run } from "./commit.js";
 
 /** One refusal for each of these starts whose key is taken; the start key is told before the hero key. */
 export async function holdersOf(run: Run, tables: Tables, starts: readonly NewRun[]): Promise<readonly Refusal[]> {

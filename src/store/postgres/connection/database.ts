@@ -2,8 +2,6 @@
  * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
  * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
  */
-
-import { Socket } from "node:net";
 import { StoreError } from "../../../core/errors/errors.js";
 import type { Runtime } from "../../../runtime/runtime.js";
 import { sleep } from "../../../runtime/wait.js";
@@ -14,6 +12,7 @@ import type { SqlRow } from "../../sql/dialect.js";
 import type { History } from "../history.js";
 import type { PgClient, PgModule, PgPool, PgPoolClient, PgQuery, PgResult } from "./driver.js";
 import {
+  asThrown,
   isCollision,
   isConnectionLost,
   isGone,
@@ -25,36 +24,15 @@ import {
 } from "./errors.js";
 import { Pooling, sharesSessions } from "./pooling.js";
 import { type Aim, meantFor, SameServer } from "./same-server.js";
+import { isSessionOf, sessionSettings, setIf, transactionSettings } from "./session-settings.js";
 import { Sessions, whoAmI } from "./sessions.js";
+import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
 
 /** Enough for a flush, a claim, a beat and reads at once; commits of one process go one after the other anyway. */
 const usualPoolSize = 6;
-const connectionTimeoutMs = 10_000;
 const attempts = 8;
-
-/**
- * A plan is made once and kept, and at that time a queue's tables are often empty; what the planner likes then (to begin
- * with all of a table, since there is nothing in it) is ruinous later. So nothing is left to it: planned once, tables are
- * only ever searched by index, each by a condition of its own, and what was found is joined by hashing. plans.test.ts
- * holds every statement to this. jit would be triggered by the costs of what is switched off.
- */
-export const sessionSettings = [
-  "plan_cache_mode = force_generic_plan",
-  "enable_seqscan = off",
-  "enable_bitmapscan = off",
-  "enable_nestloop = off",
-  "enable_mergejoin = off",
-  "jit = off",
-  // Statements wait for the row they need and look again; under REPEATABLE READ they would fail.
-  "default_transaction_isolation = 'read committed'",
-  "statement_timeout = 0",
-  "lock_timeout = 0",
-];
-
-/** For transactions that run user code, which must not be slowed by our settings. */
-const transactionSettings = ["statement_timeout = 0", "idle_in_transaction_session_timeout = '60s'"];
 
 export interface DatabaseOptions {
   readonly runtime: Runtime;
@@ -82,8 +60,7 @@ export class Database {
   /** When a connection was last found to be silent, and when each was opened. */
   #silentAt = Number.NEGATIVE_INFINITY;
   readonly #openedAt = new WeakMap<PgClient, number>();
-  /** All that are open, or about to be. */
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Sockets();
   #closed = false;
   #isCutOff = false;
 
@@ -337,20 +314,13 @@ export class Database {
 
   /** What all connections of a store have in common. */
   connectionConfig(url: string): Record<string, unknown> {
-    return { ...connectionConfig(url), stream: () => this.#newSocket() };
-  }
-
-  #newSocket(): Socket {
-    const socket = new Socket();
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
-    return socket;
+    return { ...connectionConfig(url), stream: () => this.#sockets.open() };
   }
 
   /** Whatever is still waiting for the server is told that it has gone. */
   cutOff(): void {
     this.#isCutOff = true;
-    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.destroyAll();
   }
 
   async close(): Promise<void> {
@@ -419,35 +389,10 @@ export class Database {
   }
 }
 
-export function connectionConfig(url: string): Record<string, unknown> {
-  return {
-    connectionString: url,
-    application_name: "pawl",
-    connectionTimeoutMillis: connectionTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  };
-}
-
-const isSessionOf = ({ processID }: PgClient): string => `pg_backend_pid() = ${processID ?? 0}`;
-
-/** The settings, made if the condition holds: one statement without effect otherwise. */
-function setIf(settings: readonly string[], condition: string): string {
-  const calls = settings.map((setting) => {
-    const [name, value] = setting.split(" = ") as [string, string];
-    return `set_config('${name}', '${value.replaceAll("'", "")}', false)`;
-  });
-  return `SELECT ${calls.join(", ")} WHERE ${condition}`;
-}
-
 /** Without a word to the server, which may not be there any more. */
 function drop(client: PgClient): void {
   client.connection?.stream?.destroy();
 }
-
-/** Answers that the caller asked about (a taken event number) stay as they are. */
-const asThrown = (error: unknown): unknown =>
-  (error as { code?: string } | null)?.code === "23505" ? error : toStoreError(error);
 
 /** 5 ms, 10, 20 … and as much again by chance, so that those who collided do not meet again. */
 async function backOff(attempt: number, runtime: Runtime): Promise<void> {

@@ -9,6 +9,9 @@ export interface PgQuery {
   readonly name?: string;
 }
 
+/** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
+export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
+
 export interface PgResult {
   readonly rows: readonly SqlRow[];
   /** The first word of what was done: the answer to COMMIT is "ROLLBACK" when the transaction had failed. */

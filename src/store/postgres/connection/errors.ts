@@ -85,3 +85,7 @@ export function runOfDuplicateEvent(error: unknown): string | null {
   // Key (run_id, seq)=(0197…, 5) already exists. The values stand after the sign of equality in every language.
   return /=\(([0-9a-f-]{36}), ?\d+\)/.exec(detail ?? "")?.[1] ?? "";
 }
+
+/** Answers that the caller asked about (a taken event number) stay as they are. */
+export const asThrown = (error: unknown): unknown =>
+  (error as { code?: string } | null)?.code === "23505" ? error : toStoreError(error);

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Runtime, Timer } from "../../../runtime/runtime.js";
 import type { Hint } from "../../contract/store.js";
-import type { Run } from "../commit/commit.js";
+import type { Run } from "./driver.js";
 
 /** The server's limit is 8,000 bytes. */
 const maxBytes = 7_900;

@@ -12,6 +12,7 @@ import { StoreError } from "../../../core/errors/errors.js";
 import { randomHex } from "../../../runtime/random-hex.js";
 import type { Runtime } from "../../../runtime/runtime.js";
 import { sleep } from "../../../runtime/wait.js";
+import { LostSessions } from "../../shared/lost-sessions.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import type { PgClient, PgLoneClient, PgQuery } from "./driver.js";
 import { toStoreError } from "./errors.js";
@@ -34,8 +35,7 @@ export class Sessions {
   readonly #runtime: Runtime;
   readonly #known = new WeakMap<PgClient, Session>();
   readonly #marks = new WeakMap<PgClient, string>();
-  readonly #doomed = new Set<Session>();
-  #clearing: Promise<void> | null = null;
+  readonly #lost = new LostSessions<Session>((sessions) => this.#end(sessions));
 
   /**
    * @param open makes a connection outside of the pools, which may be full of silent ones
@@ -83,25 +83,19 @@ export class Sessions {
   /** This connection was given up while something was under way. */
   lost(client: PgClient): void {
     const session = this.#sessionOf(client);
-    if (session !== null) this.#doomed.add(session);
+    if (session !== null) this.#lost.add(session);
   }
 
   get isClear(): boolean {
-    return this.#doomed.size === 0;
+    return this.#lost.areGone;
   }
 
   /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
-  async clear(): Promise<void> {
-    while (!this.isClear) {
-      this.#clearing ??= this.#clear().finally(() => {
-        this.#clearing = null;
-      });
-      await this.#clearing;
-    }
+  clear(): Promise<void> {
+    return this.#lost.clear();
   }
 
-  async #clear(): Promise<void> {
-    const doomed = [...this.#doomed];
+  async #end(doomed: readonly Session[]): Promise<void> {
     const giveUpAt = this.#runtime.monotonic() + this.#patienceMs();
     const end = this.#ask(async (query) => {
       for (;;) {
@@ -117,7 +111,6 @@ export class Sessions {
       // Without the right to end it there is nothing to wait for; the server finds out by itself that its client is gone.
       if (!isForbidden(error)) throw error;
     });
-    for (const session of doomed) this.#doomed.delete(session);
   }
 
   /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */

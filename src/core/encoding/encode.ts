@@ -1,18 +1,11 @@
-import { fieldsOf, PayloadTooLargeError, rebuildError, SerializationError } from "../errors/errors.js";
-import { guarded, guardWithin } from "../errors/guarded-promise.js";
+/** From a value to its text. Most values are plain JSON and are left to the engine; the others are written piece by piece. */
 
-/**
- * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as
- * `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its value. An object that has a key
- * `$pawl` of its own is written as `{"$pawl":"Object","v":{…}}`, so that everything comes back as it was.
- */
-const TAG = "$pawl";
-/** Occurs in a text exactly when some object in it has the key `$pawl`: in a string the quotes would be escaped. */
-const MARKER = `"${TAG}":`;
-const UNDEFINED = `{"${TAG}":"undefined"}`;
+import { PayloadTooLargeError, SerializationError } from "../errors/errors.js";
+import { guarded, guardWithin } from "../errors/guarded-promise.js";
+import { fieldsOf } from "../errors/rebuild-error.js";
+import { BINARY, DEPTH, MARKER, type Path, showPath, TAG, tooDeep, UNDEFINED } from "./tagged-json.js";
 
 const LIMIT_BYTES = 1024 * 1024;
-const DEPTH = 200;
 /** A plain value up to this many times too large is still encoded, so that the error can name its exact size. */
 const MEASURED = 8;
 
@@ -44,22 +37,6 @@ export function encode(value: unknown, options: EncodeOptions): string {
     if (bytes > limit) throw new PayloadTooLargeError({ what: options.what, bytes, limit });
   }
   return text;
-}
-
-/**
- * The value that {@link encode} made this text from.
- *
- * @throws SerializationError when the text is damaged, nested too deeply, or holds a type this version does not know
- */
-export function decode(text: string, options: { readonly depth?: number } = {}): unknown {
-  if (text === UNDEFINED) return undefined;
-  const depth = options.depth ?? DEPTH;
-  const value = parse(text);
-  if (typeof value !== "object" || value === null) return value;
-  if (text.includes(MARKER)) return reviveAll(value, depth);
-  // Each level takes two characters, so a short text cannot be too deep.
-  if (text.length > depth * 2 && isDeeper(value, depth)) throw damaged([], tooDeep(depth));
-  return value;
 }
 
 // ---- Plain JSON: one walk to make sure, then the engine's own JSON.stringify ----------------------------------------
@@ -128,8 +105,6 @@ function isPlainNumber(value: number): boolean {
 }
 
 // ---- Everything else: written piece by piece ------------------------------------------------------------------------
-
-type Path = Array<string | number>;
 
 interface Writing {
   readonly what: string;
@@ -352,182 +327,3 @@ const REFUSED = new Set(
     "URLSearchParams Blob File ReadableStream WritableStream AbortSignal"
   ).split(" "),
 );
-
-// ---- Reading --------------------------------------------------------------------------------------------------------
-
-type Revived = Record<string, unknown>;
-
-/** V8's parser does not recurse: 5,000,000 levels are read without trouble. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw damaged([], "not JSON", cause);
-  }
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeeper(item, levels - 1));
-  for (const key in value) if (isDeeper((value as Revived)[key], levels - 1)) return true;
-  return false;
-}
-
-interface Reading {
-  readonly depth: number;
-  readonly path: Path;
-}
-
-function reviveAll(value: object, depth: number): unknown {
-  const r: Reading = { depth, path: [] };
-  try {
-    return revive(r, value, depth);
-  } catch (cause) {
-    if (cause instanceof SerializationError) throw cause;
-    throw damaged(r.path, "not a value of its type", cause);
-  }
-}
-
-/** The tree is fresh from JSON.parse and ours, so it is changed in place. */
-function revive(r: Reading, node: unknown, levels: number): unknown {
-  if (typeof node !== "object" || node === null) return node;
-  if (Object.hasOwn(node, TAG)) return reviveTagged(r, node as Revived, levels);
-  return Array.isArray(node) ? reviveItems(r, node, levels) : reviveProperties(r, node as Revived, levels);
-}
-
-function reviveTagged(r: Reading, node: Revived, levels: number): unknown {
-  const { [TAG]: type, v } = node;
-  switch (type) {
-    case "undefined":
-      return undefined;
-    case "number":
-      return NUMBERS.has(v) ? NUMBERS.get(v) : fail(r, "not a special number");
-    case "bigint":
-      return typeof v === "string" && /^-?\d+$/.test(v) ? BigInt(v) : fail(r, "not a bigint");
-    case "Date":
-      return new Date(typeof v === "string" ? v : Number.NaN);
-    case "Map":
-      return new Map(reviveEntries(r, list(r, v), levels));
-    case "Set":
-      return new Set(reviveItems(r, list(r, v), levels));
-    case "Error":
-      return reviveError(r, reviveProperties(r, record(r, v), levels));
-    case "RegExp":
-      return new RegExp(string(r, list(r, v)[0]), string(r, list(r, v)[1]));
-    case "URL":
-      return new URL(string(r, v));
-    case "Object":
-      return reviveProperties(r, record(r, v), levels);
-  }
-  const make = BINARY.get(type);
-  if (make === undefined) return fail(r, `of a type that this version of Pawl does not know (${type})`);
-  return make(Uint8Array.from(Buffer.from(string(r, v), "base64")).buffer);
-}
-
-function reviveItems(r: Reading, items: unknown[], levels: number): unknown[] {
-  const inner = levels > 0 ? levels - 1 : fail(r, tooDeep(r.depth));
-  for (let index = 0; index < items.length; index++) {
-    r.path.push(index);
-    items[index] = revive(r, items[index], inner);
-    r.path.pop();
-  }
-  return items;
-}
-
-function reviveEntries(r: Reading, entries: unknown[], levels: number): Array<[unknown, unknown]> {
-  // The pairs belong to the Map: they are no level of their own.
-  return entries.map((entry) => reviveItems(r, list(r, entry), levels) as [unknown, unknown]);
-}
-
-function reviveProperties(r: Reading, object: Revived, levels: number): Revived {
-  const inner = levels > 0 ? levels - 1 : fail(r, tooDeep(r.depth));
-  for (const key of Object.keys(object)) {
-    const before = object[key];
-    if (typeof before !== "object" || before === null) continue;
-    r.path.push(key);
-    const after = revive(r, before, inner);
-    // Never a plain assignment: for the key __proto__ it could reach the prototype.
-    if (after !== before) {
-      Object.defineProperty(object, key, { value: after, enumerable: true, writable: true, configurable: true });
-    }
-    r.path.pop();
-  }
-  return object;
-}
-
-function reviveError(r: Reading, fields: Revived): Error {
-  const { stack, code, errors, data } = fields;
-  return rebuildError({
-    name: string(r, fields.name),
-    message: string(r, fields.message),
-    ...(typeof stack === "string" && { stack }),
-    ...((typeof code === "string" || typeof code === "number") && { code }),
-    ...(Object.hasOwn(fields, "cause") && { cause: fields.cause }),
-    ...(Array.isArray(errors) && { errors }),
-    ...(typeof data === "object" && data !== null && { data: data as Revived }),
-  });
-}
-
-const NUMBERS = new Map<unknown, number>([
-  ["NaN", Number.NaN],
-  ["Infinity", Number.POSITIVE_INFINITY],
-  ["-Infinity", Number.NEGATIVE_INFINITY],
-  ["-0", -0],
-]);
-
-const BINARY = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
-  ["ArrayBuffer", (bytes) => bytes],
-  ["Buffer", (bytes) => Buffer.from(bytes)],
-  ["DataView", (bytes) => new DataView(bytes)],
-  ["Uint8Array", (bytes) => new Uint8Array(bytes)],
-  ["Uint8ClampedArray", (bytes) => new Uint8ClampedArray(bytes)],
-  ["Uint16Array", (bytes) => new Uint16Array(bytes)],
-  ["Uint32Array", (bytes) => new Uint32Array(bytes)],
-  ["Int8Array", (bytes) => new Int8Array(bytes)],
-  ["Int16Array", (bytes) => new Int16Array(bytes)],
-  ["Int32Array", (bytes) => new Int32Array(bytes)],
-  ["Float32Array", (bytes) => new Float32Array(bytes)],
-  ["Float64Array", (bytes) => new Float64Array(bytes)],
-  ["BigInt64Array", (bytes) => new BigInt64Array(bytes)],
-  ["BigUint64Array", (bytes) => new BigUint64Array(bytes)],
-]);
-
-function list(r: Reading, value: unknown): unknown[] {
-  return Array.isArray(value) ? value : fail(r, "not a list");
-}
-
-function record(r: Reading, value: unknown): Revived {
-  return typeof value === "object" && value !== null ? (value as Revived) : fail(r, "not an object");
-}
-
-function string(r: Reading, value: unknown): string {
-  return typeof value === "string" ? value : fail(r, "not a string");
-}
-
-function fail(r: Reading, problem: string): never {
-  throw damaged(r.path, problem);
-}
-
-function damaged(at: Path, problem: string, cause?: unknown): SerializationError {
-  const path = showPath(at);
-  return new SerializationError(`Cannot read a stored value: ${path} is ${problem}; the row may be damaged.`, {
-    path,
-    cause,
-  });
-}
-
-function tooDeep(depth: number): string {
-  return `nested more than ${depth} levels deep`;
-}
-
-/** `$.items[3].fn`; the middle of a very long path is left out. */
-function showPath(path: Path): string {
-  const parts = path.map((segment) => {
-    if (typeof segment === "number") return `[${segment}]`;
-    if (/^[\p{L}_$][\p{L}\d_$]{0,59}$/u.test(segment)) return `.${segment}`;
-    return `[${JSON.stringify(segment.length > 60 ? `${segment.slice(0, 60)}…` : segment)}]`;
-  });
-  if (parts.length > 24) parts.splice(12, parts.length - 18, "…");
-  return `$${parts.join("")}`;
-}

@@ -9,7 +9,8 @@ import {
   SerializationError,
   TransientError,
 } from "../errors/errors.js";
-import { decode, type EncodeOptions, encode } from "./codec.js";
+import { decode } from "./decode.js";
+import { type EncodeOptions, encode } from "./encode.js";
 
 const text = (value: unknown, options: Partial<EncodeOptions> = {}) => encode(value, { what: "the value", ...options });
 const roundTrip = (value: unknown) => decode(text(value));

@@ -1,0 +1,26 @@
+// No source file is longer than 400 lines: a longer one holds several ideas, and one of them wants a file and a name of
+// its own. Tests may be as long as they like.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./run.mjs";
+
+const mostLines = 400;
+
+/** Says what is wrong; the answer is an exit code. */
+export function checkFileLengths() {
+  const lengths = new Map(sources().map((file) => [file, linesOf(file)]));
+  const tooLong = [...lengths].filter(([, lines]) => lines > mostLines);
+  for (const [file, lines] of tooLong) console.error(`${file} has ${lines} lines; the most is ${mostLines}.`);
+  return tooLong.length === 0 ? 0 : 1;
+}
+
+function sources() {
+  return readdirSync(join(root, "src"), { recursive: true })
+    .map((file) => `src/${file.replaceAll("\\", "/")}`)
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+}
+
+function linesOf(file) {
+  return readFileSync(join(root, file), "utf8").split("\n").length - 1;
+}

@@ -1,0 +1,91 @@
+/** Runs, newest first, a page at a time. */
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { isUuid } from "../../core/naming/ids.js";
+import { checkName } from "../../core/naming/names.js";
+import type { HeroRef } from "../../define/hero.js";
+import { heroId } from "../../define/hero.js";
+import { type AnyWorkflow, nameOf } from "../../define/resolve.js";
+import type { RunStatus, Store } from "../../store/contract/store.js";
+import { instant } from "../start/new-run.js";
+import { type RunInfo, runInfo } from "./run-info.js";
+
+export interface RunsFilter {
+  readonly workflow?: AnyWorkflow | string;
+  readonly status?: RunStatus;
+  /** Not completed, failed or canceled. */
+  readonly active?: boolean;
+  readonly hero?: HeroRef;
+  /** The key that it was started with. With `workflow` that is at most one run, and found at once. */
+  readonly idempotencyKey?: string;
+  readonly tag?: string;
+  /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
+  readonly parentId?: string | null;
+  readonly createdAfter?: Date | number;
+  readonly createdBefore?: Date | number;
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+const runsFilter = new Set<string>([
+  "workflow",
+  "status",
+  "active",
+  "hero",
+  "idempotencyKey",
+  "tag",
+  "parentId",
+  "createdAfter",
+  "createdBefore",
+  "limit",
+  "cursor",
+] satisfies (keyof RunsFilter)[]);
+
+const maxPage = 1_000;
+
+export async function listRuns(
+  store: Store,
+  filter: RunsFilter,
+): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+  checkOptions("runs()", filter, runsFilter, "filter");
+  const limit = filter.limit ?? 50;
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
+    throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
+  const { workflow, hero, idempotencyKey: key, cursor } = filter;
+  const found = await store.runs({
+    limit: limit + 1,
+    ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
+    ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
+    ...(filter.active === undefined ? {} : { active: filter.active }),
+    ...(hero === undefined ? {} : { heroType: hero.type, heroId: heroId(hero) }),
+    ...(key === undefined ? {} : { startKey: checkName("idempotency key", key) }),
+    ...(filter.tag === undefined ? {} : { tag: filter.tag }),
+    ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
+    ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
+    ...(filter.createdBefore === undefined ? {} : { createdBefore: instant("createdBefore", filter.createdBefore) }),
+    ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
+  });
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    runs: page.map((run) => runInfo(run)),
+    next: found.length > limit && last !== undefined ? writeCursor(last) : null,
+  };
+}
+
+const statuses = new Set<RunStatus>(["pending", "running", "waiting", "paused", "completed", "failed", "canceled"]);
+
+function checkStatus(status: RunStatus): RunStatus {
+  if (statuses.has(status)) return status;
+  throw new InvalidInputError(`There is no status "${String(status)}"; there are ${[...statuses].join(", ")}.`);
+}
+
+const writeCursor = (run: { readonly createdAt: number; readonly id: string }) =>
+  Buffer.from(`${run.createdAt}:${run.id}`).toString("base64url");
+
+function readCursor(cursor: string): { readonly createdAt: number; readonly id: string } {
+  const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");
+  if (id !== undefined && isUuid(id) && Number.isFinite(Number(createdAt))) return { createdAt: Number(createdAt), id };
+  throw new InvalidInputError("runs({ cursor }) takes the `next` of another page, nothing else.");
+}

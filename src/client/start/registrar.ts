@@ -1,0 +1,80 @@
+/** Writes what the code says about its workflows into the registry, so that a process without the code can start them by name. */
+import { nameWarning } from "../../define/class/minified-name.js";
+import type { Logger } from "../../define/context.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import { stepQueues } from "../../define/step-queues.js";
+import type { Store } from "../../store/contract/store.js";
+import { shapeRegistration } from "../operate/shapes.js";
+import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
+import { WorkflowNames } from "./workflow-names.js";
+
+export class Registrar {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #definitions = new Set<WorkflowDefinition>();
+  readonly #names = new WorkflowNames();
+  /** Names that were warned of. */
+  readonly #suspectNames = new Set<string>();
+
+  constructor(store: Store, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Each definition is written once per process. */
+  async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
+    const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
+    if (fresh.length === 0) return;
+    for (const definition of fresh) this.#names.takeForWorkflow(definition);
+    this.#warnOfNames(fresh);
+    const remembered = await this.#rememberedQueues(fresh);
+    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
+    await this.#store.registerWorkflows([
+      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
+        const queues = stepQueues(declared, remembered.get(name));
+        const isChain = declared?.kind === "chain" ? { isChain: true } : {};
+        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
+        const graph = JSON.stringify({ priority, tags, ...steps });
+        return { name, queue, version, signature: null, graph };
+      }),
+      ...shapes,
+    ]);
+    for (const definition of fresh) this.#definitions.add(definition);
+  }
+
+  #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
+    for (const definition of definitions) {
+      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
+      if (warning === null) continue;
+      this.#suspectNames.add(definition.name);
+      this.#log.warn(warning);
+    }
+  }
+
+  /** A run may be parked in a queue that the code does not name any more: workers must still look there. */
+  async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
+    const remembered = new Map<string, readonly string[]>();
+    for (const { name, declared } of definitions) {
+      const known = declared === null ? null : await this.#store.workflow(name);
+      if (known !== null) remembered.set(name, queuesOfSteps(known));
+    }
+    return remembered;
+  }
+
+  /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
+  async registerFor(definition: WorkflowDefinition, tx: unknown): Promise<void> {
+    const registered = this.register([definition]);
+    if (tx === undefined) return registered;
+    registered.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
+  }
+
+  /** @throws InvalidInputError when the name belongs to a workflow */
+  takeForBuiltGraph(name: string): Promise<void> {
+    return this.#names.takeForBuiltGraph(name, async () => (await this.#store.workflow(name)) !== null);
+  }
+
+  async registration(name: string): Promise<Registration | null> {
+    const known = await this.#store.workflow(name);
+    return known === null ? null : registrationOf(known);
+  }
+}

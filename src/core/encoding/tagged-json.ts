@@ -1,0 +1,50 @@
+/**
+ * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as
+ * `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its value. An object that has a key
+ * `$pawl` of its own is written as `{"$pawl":"Object","v":{…}}`, so that everything comes back as it was.
+ */
+
+/** The key that marks what is not plain JSON. */
+export const TAG = "$pawl";
+/** Occurs in a text exactly when some object in it has the key `$pawl`: in a string the quotes would be escaped. */
+export const MARKER = `"${TAG}":`;
+export const UNDEFINED = `{"${TAG}":"undefined"}`;
+
+/** How many objects may be nested in each other, unless a caller says otherwise. */
+export const DEPTH = 200;
+
+/** Where in a value something is. */
+export type Path = Array<string | number>;
+
+/** Types that are stored as bytes, and how each is made of them. */
+export const BINARY = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
+  ["ArrayBuffer", (bytes) => bytes],
+  ["Buffer", (bytes) => Buffer.from(bytes)],
+  ["DataView", (bytes) => new DataView(bytes)],
+  ["Uint8Array", (bytes) => new Uint8Array(bytes)],
+  ["Uint8ClampedArray", (bytes) => new Uint8ClampedArray(bytes)],
+  ["Uint16Array", (bytes) => new Uint16Array(bytes)],
+  ["Uint32Array", (bytes) => new Uint32Array(bytes)],
+  ["Int8Array", (bytes) => new Int8Array(bytes)],
+  ["Int16Array", (bytes) => new Int16Array(bytes)],
+  ["Int32Array", (bytes) => new Int32Array(bytes)],
+  ["Float32Array", (bytes) => new Float32Array(bytes)],
+  ["Float64Array", (bytes) => new Float64Array(bytes)],
+  ["BigInt64Array", (bytes) => new BigInt64Array(bytes)],
+  ["BigUint64Array", (bytes) => new BigUint64Array(bytes)],
+]);
+
+export function tooDeep(depth: number): string {
+  return `nested more than ${depth} levels deep`;
+}
+
+/** `$.items[3].fn`; the middle of a very long path is left out. */
+export function showPath(path: Path): string {
+  const parts = path.map((segment) => {
+    if (typeof segment === "number") return `[${segment}]`;
+    if (/^[\p{L}_$][\p{L}\d_$]{0,59}$/u.test(segment)) return `.${segment}`;
+    return `[${JSON.stringify(segment.length > 60 ? `${segment.slice(0, 60)}…` : segment)}]`;
+  });
+  if (parts.length > 24) parts.splice(12, parts.length - 18, "…");
+  return `$${parts.join("")}`;
+}

@@ -1,0 +1,98 @@
+/** Errors as data, and the way back: what is recorded as a failure comes out again as an error of the same class. */
+
+import { MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
+import { PayloadTooLargeError, SerializationError } from "./data-errors.js";
+import { RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors.js";
+import { errorToJson, PawlError } from "./pawl-error.js";
+import { PauseError, PermanentError, TransientError } from "./step-errors.js";
+
+/** An error as data: what the codec and a recorded failure have in common. */
+export interface ErrorParts {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string | undefined;
+  readonly code?: string | number | undefined;
+  readonly cause?: unknown;
+  readonly errors?: readonly unknown[] | undefined;
+  /** The fields of Pawl's own errors, from {@link fieldsOf}. */
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The fields that {@link rebuildError} needs to make this error again, beyond name, message, code and cause. */
+export function fieldsOf(error: unknown): Record<string, unknown> | undefined {
+  if (error instanceof TransientError) return { retryAfter: error.retryAfter };
+  if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
+  if (error instanceof RunFailedError) return { runId: error.runId };
+  if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
+  const restored = error instanceof PawlError ? RESTORED.get(error.code) : undefined;
+  if (restored === undefined) return undefined;
+  return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
+}
+
+interface Restored {
+  readonly type: new (...args: never) => PawlError;
+  readonly fields: readonly string[];
+}
+
+/** Errors of Pawl that a run is stopped by. Their messages are made once: to be made again, they only need their fields. */
+const RESTORED = new Map<unknown, Restored>([
+  ["SERIALIZATION_ERROR", { type: SerializationError, fields: ["path"] }],
+  ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
+  ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
+  ["STEP_NOT_DEFINED", { type: StepNotDefinedError, fields: ["workflow", "step"] }],
+  ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
+]);
+
+/** null when it is not one of them, or was recorded without its fields. */
+function restore({ name, message, code, data }: ErrorParts): Error | null {
+  const known = RESTORED.get(code);
+  if (known === undefined || known.type.prototype.name !== name) return null;
+  if (data === undefined || known.fields.some((field) => !(field in data))) return null;
+  const error: Error = Reflect.construct(Error, [message], known.type);
+  for (const field of known.fields) define(error, field, data[field], true);
+  return error;
+}
+
+/** Make an error from its parts. Only classes listed here come back as themselves, everything else as `Error`. */
+export function rebuildError(parts: ErrorParts): Error {
+  const error = construct(parts);
+  if (error.name !== parts.name) define(error, "name", parts.name);
+  if (error.message !== parts.message) define(error, "message", parts.message);
+  // Assigned: to define it, V8 first formats the stack that is being replaced (8.9 µs instead of 3.3).
+  error.stack = parts.stack ?? `${parts.name}: ${parts.message}`;
+  if (parts.code !== undefined && Reflect.get(error, "code") !== parts.code) define(error, "code", parts.code, true);
+  if ("cause" in parts) define(error, "cause", parts.cause);
+  if (!(error instanceof PawlError)) define(error, "toJSON", toJson);
+  return error;
+}
+
+function toJson(this: Error): Record<string, unknown> {
+  return errorToJson(this);
+}
+
+function define(error: Error, key: string, value: unknown, enumerable = false): void {
+  Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
+}
+
+function construct(parts: ErrorParts): Error {
+  const { name, message, code, cause, errors, data = {} } = parts;
+  // By code, so that a user's subclass of PermanentError comes back as a PermanentError with its own name. "TIMEOUT" is
+  // a code that other libraries use too.
+  if (code === "PERMANENT_ERROR") return new PermanentError(message);
+  if (code === "TRANSIENT_ERROR") return new TransientError(message, data);
+  if (code === "PAUSE_ERROR") return new PauseError(message, data);
+  if (code === "TIMEOUT" && name === "TimeoutError") return new TimeoutError(message);
+  if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
+  if (code === "RUN_CANCELED") return new RunCanceledError(String(data.runId), data.reason as string | undefined);
+  if (errors !== undefined) return new AggregateError(errors, message);
+  return restore(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
+}
+
+const BUILT_IN = new Map<string, new (message: string) => Error>([
+  ["EvalError", EvalError],
+  ["RangeError", RangeError],
+  ["ReferenceError", ReferenceError],
+  ["SyntaxError", SyntaxError],
+  ["TypeError", TypeError],
+  ["URIError", URIError],
+]);

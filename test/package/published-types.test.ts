@@ -1,0 +1,85 @@
+/** What the built declarations show to those who install the package: the public members, and none that are for Pawl itself. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+const hidden = [
+  "pawl.register",
+  "pawl.registration",
+  "pawl.addAdopter",
+  "pawl.closeClient",
+  "pawl.store",
+  "pawl.log",
+  "worker.adopt",
+  "worker.canAdopt",
+  "worker.runOneStep",
+  "worker.runUntilIdle",
+  "worker.startDriven",
+  "worker.lookForVanishedJobs",
+  "graph.frozen",
+];
+
+const shown = [
+  "pawl.start",
+  "pawl.worker",
+  "pawl.close",
+  "worker.start",
+  "worker.stop",
+  "graph.node",
+  "new Pawl(store)",
+  "new Pawl(store, console)",
+];
+
+const beginning = [
+  'import { type GraphBuilder, Pawl, type Store, type Worker } from "pawl";',
+  "declare const pawl: Pawl, worker: Worker, graph: GraphBuilder, store: Store;",
+];
+const lines = [...beginning, ...[...hidden, ...shown, "new Pawl(store, console, null)"].map((one) => `${one};`)];
+
+// Within the repository, so that the types of Node are found from there; where no other tool looks.
+const cache = join(root, "node_modules/.cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "pawl-published-types-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let said: string;
+
+beforeAll(async () => {
+  const config = join(folder, "tsconfig.json");
+  const paths = { pawl: [join(root, "dist/index.d.ts")] };
+  // The declarations themselves are checked, too: none may refer to what was taken out of another.
+  const compilerOptions = { paths, skipLibCheck: false };
+  writeFileSync(join(folder, "program.mts"), lines.join("\n"));
+  writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.mts"] }));
+  const args = [join(root, "node_modules/.bin/tsc"), "-p", config, "--pretty", "false"];
+  const result = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch((error) => error);
+  said = String(result.stdout);
+});
+
+const complaintsAbout = (code: string) =>
+  said.split("\n").filter((line) => line.includes(`program.mts(${lines.indexOf(`${code};`) + 1},`));
+
+test.each(hidden)("%s is not there", (member) => {
+  const [, name] = member.split(".");
+  expect(complaintsAbout(member)).toEqual([expect.stringContaining(`Property '${name}' does not exist`)]);
+});
+
+test.each(shown)("%s is there", (code) => {
+  expect(complaintsAbout(code)).toEqual([]);
+});
+
+test("Pawl is made of a store and a logger; everything else is told to connect()", () => {
+  expect(complaintsAbout("new Pawl(store, console, null)")).toEqual([
+    expect.stringContaining("Expected 1-2 arguments, but got 3."),
+  ]);
+});
+
+test("the declarations are sound in themselves", () => {
+  const others = said.split("\n").filter((line) => line !== "" && !line.includes("program.mts("));
+  expect(others).toEqual([]);
+});
