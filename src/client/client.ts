@@ -18,7 +18,7 @@ import { tellOfRun } from "../telemetry/tell.js";
 import { RunCommands } from "./command/command.js";
 import { type FindBy, findRuns, theOneRun } from "./inspect/find.js";
 import { listRuns, type RunsFilter } from "./inspect/list-runs.js";
-import { Results } from "./inspect/result-waiter.js";
+import { ResultWaiter } from "./inspect/result-waiter.js";
 import type { RunInfo } from "./inspect/run-info.js";
 import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
 import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
@@ -62,7 +62,7 @@ export class Client {
   /** @internal */
   protected readonly ids: IdSource;
   readonly #launcher: Launcher;
-  readonly #results: Results;
+  readonly #results: ResultWaiter;
   readonly #handles: HandleServices;
   readonly #registrar: Registrar;
 
@@ -74,7 +74,7 @@ export class Client {
     this.ids = new IdSource(runtime);
     this.#registrar = new Registrar(store, log);
     this.#launcher = new Launcher(store, log, runtime);
-    this.#results = new Results(store, runtime);
+    this.#results = new ResultWaiter(store, runtime);
     const commands = new RunCommands({ store, log, runtime });
     this.#handles = { runtime, store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
   }

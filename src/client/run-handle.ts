@@ -30,7 +30,7 @@ import { nodesAsMermaid } from "./inspect/mermaid.js";
 import type { NodeInfo } from "./inspect/nodes.js";
 import { readNextStep } from "./inspect/position.js";
 import { type ProgressInfo, progressOf } from "./inspect/progress.js";
-import type { Results } from "./inspect/result-waiter.js";
+import type { ResultWaiter } from "./inspect/result-waiter.js";
 import { frozenGraphOf, nodeName, readGraph } from "./inspect/run-graph.js";
 import { errorOf, type RunInfo, runInfo, soundInfo } from "./inspect/run-info.js";
 import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
@@ -46,7 +46,7 @@ export interface HandleServices {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
-  readonly results: Results;
+  readonly results: ResultWaiter;
   readonly commands: RunCommands;
   /** Starts a run that goes on where this one failed. */
   retry(id: string): Promise<RunHandle<any, any>>;

@@ -8,7 +8,7 @@ export interface LaneOptions<Item> {
   readonly mostAtOnce: number;
 }
 
-export class Lane<Item> {
+export class Batcher<Item> {
   readonly #options: LaneOptions<Item>;
   readonly #waiting: Item[] = [];
   #writes = 0;

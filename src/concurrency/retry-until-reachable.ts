@@ -2,7 +2,11 @@ import type { Runtime } from "../runtime/runtime.js";
 import { Backoff } from "./backoff.js";
 
 /** Reads until the database answers. What the log has decided must not fail because the database was away for a moment. */
-export async function insist<T>(runtime: Runtime, read: () => Promise<T>, isPointless: () => boolean): Promise<T> {
+export async function retryUntilReachable<T>(
+  runtime: Runtime,
+  read: () => Promise<T>,
+  isPointless: () => boolean,
+): Promise<T> {
   const backoff = new Backoff(runtime);
   for (;;) {
     try {

@@ -1,5 +1,5 @@
 /** So many may do it at a time; the others stand in line, and whoever leaves makes room for the first of them. */
-export class Places {
+export class Semaphore {
   #free: number;
   readonly #line = new Set<() => void>();
 

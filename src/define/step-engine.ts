@@ -3,7 +3,7 @@
  * that the package does not export: it is not for users.
  */
 
-import type { Places } from "../concurrency/semaphore.js";
+import type { Semaphore } from "../concurrency/semaphore.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { FlowAction } from "../core/run/flow-control.js";
@@ -33,7 +33,7 @@ export interface Stepping {
   /** A step that the run was at is not in the code any more, and the code knows. */
   passOver(step: string): Promise<void>;
   /** Something only a person can solve: the run is paused, at this step if there is one to pass over. Never comes back. */
-  hold(error: Error, step?: string): Promise<never>;
+  pauseWithError(error: Error, step?: string): Promise<never>;
   /** An operator has said that a recorded step which the code does not have any more is to be passed over. */
   isAccepted(step: string): boolean;
   /** The log has steps that the code does not know, and the code has steps that could be the same ones. Never comes back. */
@@ -66,7 +66,7 @@ export interface DeclaredStep {
   readonly queue: string | null;
   readonly priority: number | null;
   /** How many may be executed at a time in this process; null: as many as there are. */
-  readonly places: Places | null;
+  readonly places: Semaphore | null;
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
   /** The job that it runs instead of code of its own; null: it has code. */

@@ -2,7 +2,7 @@
 
 import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
 import { guarded } from "../core/errors/guarded-promise.js";
-import { presentable } from "../core/errors/safe-thrown.js";
+import { toSafeThrown } from "../core/errors/safe-thrown.js";
 import { FlowSignal } from "../core/run/flow-control.js";
 
 import type { Awaitable } from "./awaitable.js";
@@ -114,7 +114,7 @@ export async function runWithHooks(
       throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
     await running;
   } catch (something) {
-    const thrown = presentable(something);
+    const thrown = toSafeThrown(something);
     const ended = thrown instanceof FlowSignal ? { ...about, flow: thrown.action.kind } : { ...about, error: thrown };
     await tellAfter(hooks, ended, host);
     throw thrown;

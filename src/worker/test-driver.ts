@@ -5,7 +5,7 @@
 import type { Runtime } from "../runtime/runtime.js";
 import { yieldToEventLoop } from "../runtime/wait.js";
 import { inCleanContext } from "../telemetry/async-context.js";
-import type { Claiming } from "./claim/claimer.js";
+import type { Claimer } from "./claim/claimer.js";
 import type { TurnAtHost } from "./turn/host.js";
 
 /** The runs that the worker has. */
@@ -17,13 +17,13 @@ interface DrivenSession {
 export class TestDriver {
   /** The store's clock, which the test moves; null: the worker is not driven. */
   clock: (() => number) | null = null;
-  readonly #claiming: Claiming;
+  readonly #claiming: Claimer;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
   #drives = 0;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
-  constructor(claiming: Claiming, runtime: Runtime, session: () => DrivenSession | null) {
+  constructor(claiming: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
     this.#claiming = claiming;
     this.#runtime = runtime;
     this.#session = session;

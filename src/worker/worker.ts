@@ -12,12 +12,12 @@ import type { Runtime, Timer } from "../runtime/runtime.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
-import { Claiming } from "./claim/claimer.js";
-import { Repertoire } from "./claim/registry.js";
+import { Claimer } from "./claim/claimer.js";
+import { WorkflowRegistry } from "./claim/registry.js";
 import type { StartReceipt } from "./commit/group-committer.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
-import { Lease, type LeaseEvents } from "./session/heartbeat.js";
+import { Heartbeat, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
 import { SilentCode } from "./session/silent-code.js";
@@ -50,8 +50,8 @@ export class Worker {
   readonly name: string;
   readonly #port: number | null;
   readonly #services: WorkerServices;
-  readonly #repertoire: Repertoire;
-  readonly #claiming: Claiming;
+  readonly #repertoire: WorkflowRegistry;
+  readonly #claiming: Claimer;
   readonly #housekeeping: Housekeeping;
   readonly #leaseMs: number;
   readonly #graceMs: number;
@@ -61,7 +61,7 @@ export class Worker {
   readonly #silentCode: SilentCode;
   #phase: Phase = "idle";
   #session: Session | null = null;
-  #lease: Lease | null = null;
+  #lease: Heartbeat | null = null;
   #watch: Watch | null = null;
   #unwatch: (() => void) | null = null;
   #emptied: (() => void) | null = null;
@@ -76,7 +76,7 @@ export class Worker {
     this.#slowSteps = new SlowSteps(services.runtime);
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
-    this.#repertoire = new Repertoire(options);
+    this.#repertoire = new WorkflowRegistry(options);
     this.#maxDeliveries = checkWholeNumber("A worker's maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
@@ -87,7 +87,7 @@ export class Worker {
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
     this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? [], services.runtime);
     const { poll = "1s" } = options;
-    this.#claiming = new Claiming({
+    this.#claiming = new Claimer({
       ...services,
       workerName: this.name,
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
@@ -269,7 +269,7 @@ export class Worker {
         if (this.#repertoire.paused.learn(names)) this.#claiming.soon();
       },
     };
-    this.#lease = new Lease(store, fence, leaseMs, log, events, runtime);
+    this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
   /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */

@@ -1,11 +1,11 @@
 /** A step of which only so many are executed at a time: the others stand in line, whatever happens to those before them. */
 import { graph, type RunHandle, step } from "pawl";
 import { expect, test } from "vitest";
-import { Places } from "../../src/concurrency/semaphore.js";
+import { Semaphore } from "../../src/concurrency/semaphore.js";
 import { gate, until, world } from "../function-style/support.js";
 
 test("places are given in order, passed on when somebody leaves, and not lost when somebody leaves the line", async () => {
-  const places = new Places(1);
+  const places = new Semaphore(1);
   const entered: string[] = [];
   const [first, second, third, fourth] = ["first", "second", "third", "fourth"].map((name) =>
     places.take(() => void entered.push(name)),

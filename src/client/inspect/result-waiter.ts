@@ -13,7 +13,7 @@ type Listener = (run: RunRecord | Error) => void;
 const pollMs = 1_000;
 const pageSize = 500;
 
-export class Results {
+export class ResultWaiter {
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #waiting = new Map<string, Set<Listener>>();

@@ -44,12 +44,12 @@ export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): W
   };
 }
 
-type Served = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
+type WorkerAvailability = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
 
 const jobMark = jobWorkflow("");
 
 /** The routes that claims know are more than the workflows and jobs that somebody wrote. */
-export function servedBy(routes: readonly Route[]): Served {
+export function servedBy(routes: readonly Route[]): WorkerAvailability {
   const graphs = routes.some(({ workflow }) => workflow === graphRoute);
   const isOfJob = ({ workflow }: Route) => graphs && workflow.startsWith(jobMark);
   const workflows = new Map<string, { readonly name: string; readonly version: string }>();
@@ -71,7 +71,7 @@ export function titleOf(workflow: string, version: string): string {
 }
 
 /** "Onboarding, order 2; jobs: Double, Notify" */
-export function servedInWords({ workflows, jobs, graphs }: Served): string {
+export function servedInWords({ workflows, jobs, graphs }: WorkerAvailability): string {
   const names = workflows.map(({ name, version }) => titleOf(name, version)).join(", ");
   const ofGraphs = jobs.length > 0 ? `jobs: ${jobs.join(", ")}` : graphs ? "graphs" : "";
   return [names, ofGraphs].filter((part) => part !== "").join("; ");

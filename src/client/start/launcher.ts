@@ -5,8 +5,8 @@ import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { NewRun, Refusal, Store } from "../../store/contract/store.js";
 import { tellOfRun } from "../../telemetry/tell.js";
-import { Starter } from "./start-batcher.js";
-import { Served } from "./worker-availability.js";
+import { StartBatcher } from "./start-batcher.js";
+import { WorkerAvailability } from "./worker-availability.js";
 
 /** A way to start a run that begins in this very process, when a worker of it has room. */
 export interface Adopter {
@@ -25,13 +25,13 @@ const patienceMs = 500;
 export class Launcher {
   readonly adopters = new Set<Adopter>();
   readonly #runtime: Runtime;
-  readonly #starter: Starter;
-  readonly #served: Served;
+  readonly #starter: StartBatcher;
+  readonly #served: WorkerAvailability;
 
   constructor(store: Store, log: Logger, runtime: Runtime) {
     this.#runtime = runtime;
-    this.#served = new Served(store, log, runtime);
-    this.#starter = new Starter(store, runtime, (run, at) => tellOfRun(log, run, "pending", at));
+    this.#served = new WorkerAvailability(store, log, runtime);
+    this.#starter = new StartBatcher(store, runtime, (run, at) => tellOfRun(log, run, "pending", at));
   }
 
   /** Runs of one workflow. For each, in their order, what became of it. */

@@ -1,6 +1,6 @@
 /** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
 
-import { howManyFit, Lane } from "../../concurrency/batcher.js";
+import { Batcher, howManyFit } from "../../concurrency/batcher.js";
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { isKeyed } from "../../core/naming/start-key.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -29,12 +29,12 @@ const patienceMs = 25_000;
 /** Of the commits that may be waiting for somebody's transaction: each has a connection of the store to itself. */
 const mostKeyedCommits = 3;
 
-export class Starter {
+export class StartBatcher {
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #started: (run: NewRun, at: number) => void;
-  readonly #free: Lane<Pending>;
-  readonly #keyed: Lane<Pending>;
+  readonly #free: Batcher<Pending>;
+  readonly #keyed: Batcher<Pending>;
 
   /** @param started told of each run that was made */
   constructor(store: Store, runtime: Runtime, started: (run: NewRun, at: number) => void) {
@@ -43,8 +43,8 @@ export class Starter {
     this.#started = started;
     // The starts of many callers share a write: it is told of, and logged, as none of theirs.
     const write = (batch: readonly Pending[]) => inCleanContext(() => this.#write(batch));
-    this.#free = new Lane({ write, fits, mostAtOnce: 1 });
-    this.#keyed = new Lane({ write, fits, mostAtOnce: mostKeyedCommits });
+    this.#free = new Batcher({ write, fits, mostAtOnce: 1 });
+    this.#keyed = new Batcher({ write, fits, mostAtOnce: mostKeyedCommits });
   }
 
   /** For each run, in their order, whether a key kept it out. */

@@ -8,7 +8,7 @@ import type { Store } from "../../store/contract/store.js";
 
 const servedForMs = 10_000;
 
-export class Served {
+export class WorkerAvailability {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #runtime: Runtime;

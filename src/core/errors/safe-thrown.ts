@@ -1,5 +1,5 @@
 /** Anything can be thrown, also what cannot even be asked what it is (a revoked proxy): that becomes an error. */
-export function presentable(thrown: unknown): unknown {
+export function toSafeThrown(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);
     return thrown;

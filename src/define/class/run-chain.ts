@@ -38,11 +38,11 @@ async function whereToGoOn(chain: Chain, engine: Stepping): Promise<number> {
   }
   if (position === null) return 0;
   const place = placeOf(position);
-  return place >= 0 ? place : engine.hold(sentAstray(chain, position));
+  return place >= 0 ? place : engine.pauseWithError(sentAstray(chain, position));
 }
 
 function lost(chain: Chain, engine: Stepping, step: string): Promise<never> {
-  return engine.hold(new StepNotDefinedError({ workflow: chain.workflow, step }));
+  return engine.pauseWithError(new StepNotDefinedError({ workflow: chain.workflow, step }));
 }
 
 /** An operator has sent the run to a step that there is not. */

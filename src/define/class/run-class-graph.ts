@@ -22,7 +22,7 @@ export async function roam(web: Web, engine: Stepping): Promise<void> {
   // An operator who imported a graph has said which nodes there are.
   const missing = engine.dag === null ? missingSteps(engine, inGraph, web.removed) : noneMissing(engine, inGraph);
   if (missing.open !== null)
-    return engine.hold(
+    return engine.pauseWithError(
       new StepNotDefinedError({ workflow: web.workflow, step: missing.open, inGraph: true }),
       missing.open,
     );
@@ -30,7 +30,7 @@ export async function roam(web: Web, engine: Stepping): Promise<void> {
   for (const name of missing.passable) await engine.passOver(name);
   const { position } = engine;
   if (position !== null && !inGraph.has(position) && engine.known.length === 0)
-    return engine.hold(new StepNotDefinedError({ workflow: web.workflow, step: position }));
+    return engine.pauseWithError(new StepNotDefinedError({ workflow: web.workflow, step: position }));
   const behind = whatLiesBehind(nodes, engine);
   const [failure] = await workOff<Node>({
     nodes,

@@ -60,7 +60,7 @@ async function coordinate(engine: Stepping, born: FrozenDag): Promise<void> {
       return engine.recordOf(key)?.phase === "skipped" ? "skipped" : "completed";
     },
   });
-  if (failures.length > 0) return engine.hold(problemOf(failures), failures[0]?.node.key);
+  if (failures.length > 0) return engine.pauseWithError(problemOf(failures), failures[0]?.node.key);
 }
 
 function problemOf(failures: readonly NodeFailure<Node>[]): Error {

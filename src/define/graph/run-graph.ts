@@ -1,6 +1,6 @@
 /** Takes a run through its graph: whatever has all that it depends on is executed, side by side. */
 
-import { Places } from "../../concurrency/semaphore.js";
+import { Semaphore } from "../../concurrency/semaphore.js";
 import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { parseDuration } from "../../core/naming/duration.js";
 import { type Ended, type ScheduledNode, workOff } from "../dag-scheduler.js";
@@ -41,9 +41,9 @@ export function planOf(
 }
 
 /** One line for all runs of the process. */
-function placesOf({ handle }: ShapeNode): Places | null {
+function placesOf({ handle }: ShapeNode): Semaphore | null {
   const limit = handle.kind === "step" ? handle.options.concurrency : undefined;
-  return limit === undefined ? null : new Places(limit);
+  return limit === undefined ? null : new Semaphore(limit);
 }
 
 type Defaults = Pick<WorkflowDefinition, "retry" | "hooks">;
@@ -126,7 +126,7 @@ export async function runGraph(plan: GraphPlan, engine: Stepping): Promise<unkno
   engine.compensateWith([...plan.steps.values()].map((declare) => declare(engine)));
   const missing = missingSteps(engine, new Set(plan.steps.keys()), plan.removed);
   const obstacle = obstacleOf(plan, engine, missing.open);
-  if (obstacle !== null) return engine.hold(obstacle.error, obstacle.step);
+  if (obstacle !== null) return engine.pauseWithError(obstacle.error, obstacle.step);
   if (missing.vanished.length > 0) return engine.doesNotFit(missing.unrecorded, missing.vanished);
   for (const name of missing.passable) await engine.passOver(name);
   const [failure] = await workOff<Scheduled>({

@@ -1,6 +1,6 @@
 /** The connection to the server: reads, batches and transactions, with the repetitions that are safe. */
 
-import { Places } from "../../concurrency/semaphore.js";
+import { Semaphore } from "../../concurrency/semaphore.js";
 import { StoreError } from "../../core/errors/errors.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
@@ -58,9 +58,9 @@ export class RemoteDatabase implements Queryable {
   readonly #runtime: Runtime;
   readonly #open: OpenClient;
   readonly #reach: Reach;
-  readonly #reads = new Places(mostReads);
-  readonly #writes = new Places(mostWrites);
-  readonly #transactions = new Places(mostWrites);
+  readonly #reads = new Semaphore(mostReads);
+  readonly #writes = new Semaphore(mostWrites);
+  readonly #transactions = new Semaphore(mostWrites);
   readonly #pending = new Set<Promise<unknown>>();
   readonly #begun = new Set<Begun>();
   readonly #longestWaitMs: number;
@@ -160,7 +160,7 @@ export class RemoteDatabase implements Queryable {
 
   /** @param places how many of its kind may be under way */
   #call<T>(
-    places: Places,
+    places: Semaphore,
     work: (client: RemoteClient) => Promise<T>,
     isSafe: (error: unknown) => boolean,
   ): Promise<T> {

@@ -27,7 +27,7 @@ import { anyHero, checkHero } from "../../define/hero.js";
 import { asDefinition } from "../../define/resolve.js";
 import { validate } from "../../define/standard-schema.js";
 import type { RunRecord } from "../../store/contract/store.js";
-import type { Scope } from "../replay/call-scope.js";
+import type { CallScope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
 import type { Calling, Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
@@ -46,7 +46,7 @@ const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added
 const mapOptions = new Set<string>(["name", "concurrency", "tolerate", "added"] satisfies (keyof MapOptions)[]);
 
 export async function startChild<I, O>(
-  scope: Scope,
+  scope: CallScope,
   child: ChildWorkflow<I, O>,
   input: I,
   options: ChildOptions = {},
@@ -65,7 +65,7 @@ export async function startChild<I, O>(
   const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
   if (op !== undefined || turn.halted) {
-    turn.stir();
+    turn.scheduleIdleCheck();
     return handle;
   }
   const [born, earlier] = await scope.begins(key, async () => {
@@ -77,9 +77,9 @@ export async function startChild<I, O>(
   });
   if (earlier?.status === "completed") return { ...handle, runId: earlier.id };
   const own = earlier === null ? born : asSuccessor(born, earlier);
-  turn.outbox.starts.push({ ...own, id: runId, due: { kind: "now" } });
-  turn.outbox.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
-  turn.stir();
+  turn.pendingWrites.starts.push({ ...own, id: runId, due: { kind: "now" } });
+  turn.pendingWrites.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
+  turn.scheduleIdleCheck();
   return handle;
 }
 
@@ -90,7 +90,7 @@ const wholeChild = (node: string, { id, workflow, output }: RunRecord): NewEvent
 ];
 
 export async function mapChildren<I, O>(
-  scope: Scope,
+  scope: CallScope,
   child: ChildWorkflow<I, O>,
   items: readonly I[],
   options: MapOptions = {},
@@ -123,7 +123,7 @@ export async function mapChildren<I, O>(
       }),
     );
   }
-  turn.stir();
+  turn.scheduleIdleCheck();
   return answer;
 }
 
@@ -190,14 +190,14 @@ async function spawn<I, O>(
     for (let index = spawned; index < upTo; index += 1) {
       if (isAdopted(index)) continue;
       const born = births[index - spawned] as ChildBirth;
-      turn.outbox.starts.push({
+      turn.pendingWrites.starts.push({
         ...born,
         id: childId(turn, key, index),
         due: { kind: index < released ? "now" : "held" },
       });
     }
     const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
-    turn.outbox.events.push(
+    turn.pendingWrites.events.push(
       isNew
         ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
         : event("map.spawned", { node: key }, { spawned: upTo, released }),
@@ -280,8 +280,8 @@ export function releaseChildren(turn: ParentTurn): void {
     const allowed = releasable(op, op.spawned);
     if (allowed <= op.released) continue;
     for (let index = op.released; index < allowed; index += 1)
-      if (!op.ended.has(index)) turn.outbox.release.push(childId(turn, key, index));
-    turn.outbox.events.push(event("map.released", { node: key }, { released: allowed }));
+      if (!op.ended.has(index)) turn.pendingWrites.release.push(childId(turn, key, index));
+    turn.pendingWrites.events.push(event("map.released", { node: key }, { released: allowed }));
     // Noted here already: it must not be said twice while it is on its way into the log.
     release(op, allowed);
   }
@@ -296,7 +296,7 @@ export function dismissFailedMaps(turn: ParentTurn, events: readonly NewEvent[])
     const failures = [...indexes(failed)];
     if (op.failed.length + failures.length <= op.tolerate) continue;
     const ended = new Set([...indexes(completed), ...failures]);
-    for (const mail of dismissMap(turn.runId, turn.state, settled.node, op, ended)) turn.outbox.mail.push(mail);
+    for (const mail of dismissMap(turn.runId, turn.state, settled.node, op, ended)) turn.pendingWrites.mail.push(mail);
   }
 }
 
@@ -319,7 +319,7 @@ export async function settleMap(turn: AnsweringTurn, key: string, op: MapOp, cal
     }
     if (found < ids.length) {
       const problem = `${ids.length - found} of the children of map "${key}" do not exist any more, and their results with them.`;
-      return turn.hold(problem, null);
+      return turn.pauseWithError(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);
     if (op.phase === "settled") return call.resolve(Object.assign(outputs, { failures }));

@@ -9,7 +9,7 @@ import { hasEnded, isDispatched, type Op, type StepOp } from "../../core/run/sta
 import { childNode } from "../../core/run/step-key.js";
 import type { JobInput } from "../../define/dynamic/job.js";
 import type { DispatchedNode } from "../../define/step-engine.js";
-import type { Scope } from "../replay/call-scope.js";
+import type { CallScope } from "../replay/call-scope.js";
 import type { JobInfo } from "../turn/host.js";
 import type { StepTurn } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
@@ -22,14 +22,14 @@ const startsPerCommit = 200;
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
 export class Dispatcher {
-  readonly #scope: Scope;
+  readonly #scope: CallScope;
   readonly #turn: StepTurn;
   readonly #sent = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
   /** While a part is being written: what comes after it. */
   #later: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
-  constructor(scope: Scope) {
+  constructor(scope: CallScope) {
     this.#scope = scope;
     this.#turn = scope.turn;
   }
@@ -44,12 +44,12 @@ export class Dispatcher {
   #begin(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
     // It may be tried again later, in this same turn.
-    turn.attention.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
+    turn.inboxProcessor.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
-    if (!turn.course.mayBegin(node.id)) return;
+    if (!turn.phase.mayBegin(node.id)) return;
     const info = this.#jobOf(node.job);
     if (info instanceof Promise)
-      pauseIfItFails(turn, () => turn.executions.during(async () => this.#send(node, op, await info)));
+      pauseIfItFails(turn, () => turn.attempts.during(async () => this.#send(node, op, await info)));
     else this.#send(node, op, info);
   }
 
@@ -68,15 +68,15 @@ export class Dispatcher {
   #send(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     if (this.#later !== null) return void this.#later.push([node, op, info]);
     this.#handOut(node, op, info);
-    if (this.#turn.outbox.starts.length >= startsPerCommit)
-      pauseIfItFails(this.#turn, () => this.#turn.executions.during(() => this.#inParts()));
+    if (this.#turn.pendingWrites.starts.length >= startsPerCommit)
+      pauseIfItFails(this.#turn, () => this.#turn.attempts.during(() => this.#inParts()));
   }
 
   /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
   async #inParts(): Promise<void> {
-    const { outbox } = this.#turn;
+    const { pendingWrites } = this.#turn;
     this.#later = [];
-    while (outbox.empty || (await this.#turn.submit([]))) {
+    while (pendingWrites.empty || (await this.#turn.submit([]))) {
       const part = this.#later.splice(0, startsPerCommit);
       if (part.length === 0) break;
       for (const [node, op, info] of part) this.#handOut(node, op, info);
@@ -87,7 +87,7 @@ export class Dispatcher {
   #handOut(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     const turn = this.#turn;
     const { id, name, job, frozenAt } = node;
-    if (!turn.course.mayBegin(id)) return;
+    if (!turn.phase.mayBegin(id)) return;
     if (info === null) return holdForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
     const attempt = (op?.attempt ?? turn.state.rewound?.get(id) ?? 0) + 1;
     // Until it is in the log, it still looks as if it had to be sent.
@@ -100,7 +100,7 @@ export class Dispatcher {
     const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
     const text = this.#written(input);
     if (text === null) return;
-    turn.outbox.starts.push({
+    turn.pendingWrites.starts.push({
       id: nodeRunId(turn.runId, turn.state, id, attempt),
       workflow: jobWorkflow(job),
       version: "",
@@ -117,10 +117,10 @@ export class Dispatcher {
       parentIndex: -attempt,
       due: { kind: "now" },
     });
-    turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
+    turn.pendingWrites.events.push(event("node.dispatched", { node: id, attempt }, { job }));
     // Others are about to execute it, and tell.
-    turn.linger.expect();
-    turn.stir();
+    turn.parkDelay.expect();
+    turn.scheduleIdleCheck();
   }
 
   /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
@@ -130,7 +130,7 @@ export class Dispatcher {
       return encode(input, { what: `the arguments of node "${name}"`, limit: inputLimitBytes });
     } catch (error) {
       const failure = toFailure(error);
-      this.#turn.hold(failure.message, failure, id);
+      this.#turn.pauseWithError(failure.message, failure, id);
       return null;
     }
   }

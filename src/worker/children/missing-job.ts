@@ -19,7 +19,7 @@ interface NeedyNode {
 
 export function holdForMissingJob(turn: NeedyTurn, { id, name, job, frozenAt }: NeedyNode): void {
   const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt });
-  turn.hold(error.message, toFailure(error), id);
+  turn.pauseWithError(error.message, toFailure(error), id);
 }
 
 /** Another worker has found that the job is gone. Whether the run still needs it, and the job is still gone, is looked at here. */
@@ -30,10 +30,10 @@ export async function holdIfGone(turn: NeedyTurn, job: string): Promise<void> {
   if (info === null && !turn.halted) holdForMissingJob(turn, needy);
 }
 
-function needyNode({ run, state, given }: NeedyTurn, job: string): NeedyNode | null {
+function needyNode({ run, state, storedInput }: NeedyTurn, job: string): NeedyNode | null {
   for (const one of jobsUnderWay(state)) {
     if (one.job !== job) continue;
-    const dag = dagOf(run, state, () => given.value);
+    const dag = dagOf(run, state, () => storedInput.value);
     const name = dag?.nodes[one.step]?.name ?? one.step;
     return { id: one.step, name, job, frozenAt: dag === null ? null : Date.parse(dag.frozen_at) };
   }

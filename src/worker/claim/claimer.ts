@@ -15,7 +15,7 @@ const mostAtOnce = 256;
 const fillAfterMs = 5;
 const afterTroubleMs = 200;
 
-export interface ClaimingOptions {
+export interface ClaimerOptions {
   readonly runtime: Runtime;
   readonly workerName: string;
   readonly store: Store;
@@ -30,8 +30,8 @@ export interface ClaimingOptions {
   readonly onLost: (session: Session) => void;
 }
 
-export class Claiming {
-  readonly #options: ClaimingOptions;
+export class Claimer {
+  readonly #options: ClaimerOptions;
   readonly #runtime: Runtime;
   #running = false;
   /** When there last was something to do; our own monotonic clock. */
@@ -55,7 +55,7 @@ export class Claiming {
   /** Places that a claim under way may fill. */
   #reserved = 0;
 
-  constructor(options: ClaimingOptions) {
+  constructor(options: ClaimerOptions) {
     this.#options = options;
     this.#runtime = options.runtime;
   }

@@ -22,7 +22,7 @@ export interface Repertory {
 
 type Registration = (name: string) => Promise<Registered | null>;
 
-export class Repertoire {
+export class WorkflowRegistry {
   readonly paused = new PausedQueues();
   readonly #definitions = new Map<string, WorkflowDefinition>();
   readonly #queues: ReadonlySet<string> | null;

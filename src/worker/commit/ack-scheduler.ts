@@ -19,7 +19,7 @@ const largest = 128;
 /** A store that answers without any I/O could keep the process from doing anything else. */
 const patienceMs = 4;
 
-export class Receipts {
+export class AckScheduler {
   readonly #runtime: Runtime;
   #pending: Pending<any>[] = [];
   #handingOut = false;

@@ -3,7 +3,7 @@ import { StoreError } from "../../core/errors/errors.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, CommitResult, Store, StoredEvent } from "../../store/contract/store.js";
 import { event, newRun, transition } from "../../testing/store-suite/builders.js";
-import { Committer } from "./group-committer.js";
+import { GroupCommitter } from "./group-committer.js";
 
 const fence = { workerId: "w", epoch: 1 };
 const lost = () => new StoreError("the connection is gone", { transient: true });
@@ -30,7 +30,7 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
     beat: async () => ({ alive: world.alive, mail: [], reaped: [], pausedQueues: [] }),
     log: async (runId: string, { after }: { after: number }) => (written.get(runId) ?? []).slice(after),
   } as unknown as Store;
-  const committer = new Committer({
+  const committer = new GroupCommitter({
     runtime: systemRuntime,
     store,
     fence,

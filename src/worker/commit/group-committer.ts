@@ -6,7 +6,7 @@
  */
 
 import { Backoff } from "../../concurrency/backoff.js";
-import { howManyFit, Lane } from "../../concurrency/batcher.js";
+import { Batcher, howManyFit } from "../../concurrency/batcher.js";
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { FencedError } from "../../core/errors/errors.js";
 import { isKeyed } from "../../core/naming/start-key.js";
@@ -14,7 +14,7 @@ import { gatherMail } from "../../core/run/message.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
-import { Receipts } from "./ack-scheduler.js";
+import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
 
 export type Receipt =
@@ -67,7 +67,7 @@ const maxBytes = 4 * 1024 * 1024;
 /** Each has a connection of the store to itself while it waits for somebody's transaction. */
 const mostKeyedCommits = 2;
 
-export interface CommitterOptions {
+export interface GroupCommitterOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly fence: Fence;
@@ -78,16 +78,16 @@ export interface CommitterOptions {
   readonly onUncertain: () => void;
 }
 
-export class Committer {
+export class GroupCommitter {
   readonly runtime: Runtime;
   readonly #store: Store;
   readonly #fence: Fence;
-  readonly #options: CommitterOptions;
-  readonly #receipts: Receipts;
+  readonly #options: GroupCommitterOptions;
+  readonly #receipts: AckScheduler;
   #queue = new Map<string, Entry>();
   #starts: Start[] = [];
   /** Apart from everything else, for they may have to wait. */
-  readonly #keyedStarts: Lane<Start>;
+  readonly #keyedStarts: Batcher<Start>;
   /** Runs in flushes that are under way: what else they have to write must come after. */
   readonly #writing = new Set<string>();
   #inFlight = 0;
@@ -96,14 +96,14 @@ export class Committer {
   #kicked = false;
   #fenced = false;
 
-  constructor(options: CommitterOptions) {
+  constructor(options: GroupCommitterOptions) {
     this.#options = options;
     this.runtime = options.runtime;
-    this.#receipts = new Receipts(options.runtime);
+    this.#receipts = new AckScheduler(options.runtime);
     this.#store = options.store;
     this.#fence = options.fence;
     const write = (starts: readonly Start[]) => inCleanContext(() => this.#write([], starts));
-    this.#keyedStarts = new Lane({ write, fits: startsThatFit, mostAtOnce: mostKeyedCommits });
+    this.#keyedStarts = new Batcher({ write, fits: startsThatFit, mostAtOnce: mostKeyedCommits });
   }
 
   get fence(): Fence {

@@ -4,7 +4,7 @@ import type { NewEvent } from "../../core/run/event.js";
 import { none } from "../../core/run/transition.js";
 import type { CursorWrite, Mail, NewRun, Next, Transition } from "../../store/contract/store.js";
 
-export class Outbox {
+export class PendingWrites {
   events: NewEvent[] = [];
   starts: NewRun[] = [];
   mail: Mail[] = [];
@@ -51,7 +51,7 @@ export class Outbox {
 
   /**
    * The contents, followed by `last`. What is handed out is never written to again: it may wait for its flush while the
-   * outbox fills anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
+   * pending writes fill anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
    * for 17 items.
    */
   take(runId: string, after: number, last: readonly NewEvent[], next: Next): Transition {

@@ -4,8 +4,8 @@ import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
 import { keep } from "../../core/run/transition.js";
 import type { NewRun, Next, Transition } from "../../store/contract/store.js";
-import type { Committer, Receipt } from "./group-committer.js";
-import { Outbox } from "./pending-writes.js";
+import type { GroupCommitter, Receipt } from "./group-committer.js";
+import { PendingWrites } from "./pending-writes.js";
 
 /** How this worker's time with the run ended. */
 export type Parting =
@@ -26,10 +26,10 @@ interface Written {
 }
 
 /**
- * The turn that writes through the journal. One object instead of a callback for each fact: turns are made once per run,
+ * The turn that writes through the writer. One object instead of a callback for each fact: turns are made once per run,
  * and six closures for each were 3 % of the garbage of one-step runs.
  */
-export interface JournalOwner {
+export interface RunWriterOwner {
   readonly runId: string;
   readonly state: RunState;
   /** Everything that has become durable is published before anything else is made of it. */
@@ -43,10 +43,10 @@ export interface JournalOwner {
   onUnread(unwritten: Transition): void;
 }
 
-export class Journal {
-  readonly outbox = new Outbox();
-  readonly #owner: JournalOwner;
-  readonly #committer: Committer;
+export class RunWriter {
+  readonly pendingWrites = new PendingWrites();
+  readonly #owner: RunWriterOwner;
+  readonly #committer: GroupCommitter;
   #nextSeq: number;
   #submitting = 0;
   #gate: Promise<void> | null = null;
@@ -57,7 +57,7 @@ export class Journal {
   #heardMono: number;
 
   /** @param at the store's time when the run was taken */
-  constructor(owner: JournalOwner, committer: Committer, at: number) {
+  constructor(owner: RunWriterOwner, committer: GroupCommitter, at: number) {
     this.#owner = owner;
     this.#committer = committer;
     this.#nextSeq = owner.state.seq + 1;
@@ -75,9 +75,9 @@ export class Journal {
     return this.#submitting > 0 || this.#gate !== null;
   }
 
-  /** The number that the next event will have that is not in the outbox yet. */
+  /** The number that the next event will have that is not in the pending writes yet. */
   get nextSeq(): number {
-    return this.#nextSeq + this.outbox.events.length;
+    return this.#nextSeq + this.pendingWrites.events.length;
   }
 
   get heardAt(): number {
@@ -89,7 +89,7 @@ export class Journal {
     return this.#heardAt + Math.floor(this.#committer.runtime.monotonic() - this.#heardMono);
   }
 
-  /** Commits the outbox and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
+  /** Commits the pending writes and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
   submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
@@ -103,7 +103,7 @@ export class Journal {
   post(events: readonly NewEvent[], next: Next, done: (written: boolean) => void, isDecision = false): void {
     if (this.#gate !== null) return void this.#gate.then(() => this.post(events, next, done, isDecision));
     if (this.#closed) return done(false);
-    const transition = this.outbox.take(this.#owner.runId, this.#nextSeq - 1, events, next);
+    const transition = this.pendingWrites.take(this.#owner.runId, this.#nextSeq - 1, events, next);
     this.#nextSeq += transition.events.length;
     if (next.kind !== "keep") this.#closed = true;
     this.#submitting += 1;
@@ -131,7 +131,7 @@ export class Journal {
    * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
    */
   async exclusively(work: (after: number) => Promise<Written | null>): Promise<boolean> {
-    if (!this.outbox.empty) await this.submit([]);
+    if (!this.pendingWrites.empty) await this.submit([]);
     while (this.#gate !== null) await this.#gate;
     let open = () => {};
     this.#gate = new Promise((resolve) => {
@@ -168,10 +168,10 @@ export class Journal {
     await this.#submitted();
   }
 
-  /** The same, and children that are only in the outbox are born: no run outlives its parent. */
+  /** The same, and children that are only in the pending writes are born: no run outlives its parent. */
   async settleFirst(): Promise<void> {
     while (this.unsettled) await this.settled();
-    if (this.outbox.starts.length > 0) await this.submit([]);
+    if (this.pendingWrites.starts.length > 0) await this.submit([]);
   }
 
   async #submitted(): Promise<void> {

@@ -9,14 +9,14 @@ import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Op } from "../../core/run/state.js";
 import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
 import { recordedName } from "../../core/run/step-name.js";
-import type { TurnExecution } from "../step/turn-execution.js";
+import type { TurnAttempt } from "../step/turn-attempt.js";
 import type { StepTurn } from "../turn/ports.js";
 import type { ReplayGate } from "./replay-gate.js";
 
-export class Scope {
+export class CallScope {
   readonly turn: StepTurn;
   /** null: the handler itself. */
-  readonly execution: TurnExecution | null;
+  readonly execution: TurnAttempt | null;
   /** null: the log has nothing that this code would have to ask for again. */
   gate: ReplayGate | null;
   readonly #prefix: string;
@@ -33,7 +33,7 @@ export class Scope {
   #open = 0;
   #closed = false;
 
-  constructor(turn: StepTurn, execution: TurnExecution | null = null, gate: ReplayGate | null = null) {
+  constructor(turn: StepTurn, execution: TurnAttempt | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
     this.execution = execution;
     this.gate = gate;
@@ -127,8 +127,8 @@ export class Scope {
     // An earlier attempt at this step may have left it behind.
     if (this.execution !== null) this.turn.withdrawing?.delete(key);
     if (this.turn.over) this.#warnLate(key);
-    const { answers } = this.turn;
-    const answer = isOutOfOrder ? answers.askOutOfOrder(key) : answers.ask(key);
+    const { results } = this.turn;
+    const answer = isOutOfOrder ? results.askOutOfOrder(key) : results.ask(key);
     if (this.execution !== null && !this.#closed) this.#restUntil(answer);
     return answer;
   }
@@ -151,9 +151,9 @@ export class Scope {
   /** Keeps the run from being parked while `work` brings this call under way. If that fails, the call has failed. */
   async begins<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await this.turn.executions.during(work);
+      return await this.turn.attempts.during(work);
     } catch (error) {
-      this.turn.answers.refuse(key, error);
+      this.turn.results.refuse(key, error);
       throw error;
     }
   }
@@ -172,11 +172,11 @@ export class Scope {
 
   #restUntil(answer: Promise<unknown>): void {
     this.#open += 1;
-    if (this.#open === 1) this.turn.executions.rest(this.execution as TurnExecution);
+    if (this.#open === 1) this.turn.attempts.rest(this.execution as TurnAttempt);
     const goOn = () => {
       if (this.#closed) return;
       this.#open -= 1;
-      if (this.#open === 0) this.turn.executions.hold();
+      if (this.#open === 0) this.turn.attempts.retain();
     };
     answer.then(goOn, goOn);
   }
@@ -185,7 +185,7 @@ export class Scope {
   close(): void {
     this.gate?.close();
     if (!this.#closed && this.#open > 0) {
-      this.turn.executions.hold();
+      this.turn.attempts.retain();
       this.#withdrawOpen();
     }
     this.#closed = true;
@@ -193,13 +193,13 @@ export class Scope {
 
   /** They are over when the end of the step is in the log; a signal that is decided about before that is for others. */
   #withdrawOpen(): void {
-    for (const key of this.turn.answers.pending.keys()) {
+    for (const key of this.turn.results.pending.keys()) {
       if (key.startsWith(this.#prefix)) (this.turn.withdrawing ??= new Set()).add(key);
     }
   }
 
   raise(signal: FlowSignal): void {
-    this.turn.raised.raise(signal, this.execution);
+    this.turn.flowControl.raise(signal, this.execution);
   }
 }
 

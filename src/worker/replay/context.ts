@@ -31,13 +31,13 @@ import { mapChildren, startChild } from "../children/children.js";
 import type { Body } from "../step/attempt.js";
 import { withHooks } from "../step/hooked-step.js";
 import { callStep } from "../step/step.js";
-import { TurnExecution } from "../step/turn-execution.js";
+import { TurnAttempt } from "../step/turn-attempt.js";
 import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
-import type { Scope } from "./call-scope.js";
+import type { CallScope } from "./call-scope.js";
 import { followedExecution, nestedCall } from "./nested-calls.js";
 
-export function createContext(scope: Scope): WorkflowContext<any> {
+export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);
 }
 
@@ -51,13 +51,13 @@ const reattemptOptions = new Set(["wait", "rewind"]);
 const suspendOptions = new Set(["wait"]);
 
 class Context implements WorkflowContext<any> {
-  readonly #scope: Scope;
+  readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #input: { readonly value: unknown } | null = null;
   /** The keys of timers and waits, for `race`. */
   #keys: WeakMap<Promise<unknown>, string> | null = null;
 
-  constructor(scope: Scope) {
+  constructor(scope: CallScope) {
     this.#scope = scope;
     this.#turn = scope.turn;
   }
@@ -109,9 +109,9 @@ class Context implements WorkflowContext<any> {
 
   /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
   #hooked(body: Body): Body {
-    const { definition, course } = this.#turn;
+    const { definition, phase } = this.#turn;
     const { hooks, declared } = definition;
-    if (hooks === null || declared !== null || course.failing) return body;
+    if (hooks === null || declared !== null || phase.failing) return body;
     return withHooks(hooks, this.#turn, body, createContext);
   }
 
@@ -119,14 +119,14 @@ class Context implements WorkflowContext<any> {
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
     if (turn.definition.declared !== null || this.#scope.recordsNothing) return;
-    const execution = turn.raised.current ?? followedExecution();
-    if (execution instanceof TurnExecution && execution.turn === turn) throw nestedCall(call, execution.key);
+    const execution = turn.flowControl.current ?? followedExecution();
+    if (execution instanceof TurnAttempt && execution.turn === turn) throw nestedCall(call, execution.key);
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
     this.#checkOutsideOfSteps(`${what}("${name}")`);
-    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.course.failing)
+    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.phase.failing)
       throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
     if (typeof fn !== "function")
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
@@ -162,14 +162,14 @@ class Context implements WorkflowContext<any> {
     const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
     if (op === undefined)
       this.#scope.begin(key, isAdded, () => this.#open(event("timer.started", { node: key }, data), due));
-    this.#turn.stir();
+    this.#turn.scheduleIdleCheck();
     return answer;
   }
 
   /** A timer or a wait begins, unless nothing may begin any more. */
   #open(started: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
-    if (!this.#turn.halted) this.#turn.outbox.open(started, due);
-    this.#turn.stir();
+    if (!this.#turn.halted) this.#turn.pendingWrites.open(started, due);
+    this.#turn.scheduleIdleCheck();
   }
 
   waitForSignal<Payload>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null> {
@@ -207,7 +207,7 @@ class Context implements WorkflowContext<any> {
       const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
       this.#scope.begin(key, isAdded, () => this.#open(event("wait.started", { node: key }, data), due));
     }
-    turn.stir();
+    turn.scheduleIdleCheck();
     const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
     return this.#remember(result, key);
   }
@@ -233,16 +233,16 @@ class Context implements WorkflowContext<any> {
   #withdraw(arm: Promise<unknown>): void {
     const turn = this.#turn;
     const key = this.#keys?.get(arm);
-    if (key === undefined || !turn.answers.pending.has(key)) return;
-    turn.answers.forget(key);
-    if (this.#scope.gate?.withdraw(key)) return turn.stir();
+    if (key === undefined || !turn.results.pending.has(key)) return;
+    turn.results.forget(key);
+    if (this.#scope.gate?.withdraw(key)) return turn.scheduleIdleCheck();
     const op = turn.state.ops.get(key);
     const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
     if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
       (turn.withdrawing ??= new Set()).add(key);
-      turn.outbox.events.push(event("wait.withdrawn", { node: key }));
+      turn.pendingWrites.events.push(event("wait.withdrawn", { node: key }));
     }
-    turn.stir();
+    turn.scheduleIdleCheck();
   }
 
   async run<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<O> {
@@ -283,14 +283,14 @@ class Context implements WorkflowContext<any> {
           await turn.submit([event("branch.chosen", { node: key }, { choice })]);
         });
     }
-    turn.stir();
+    turn.scheduleIdleCheck();
     const choice = await answer;
     checkCase(name, choice, cases);
     return (await (cases[choice] as () => unknown)()) as Awaited<ReturnType<Cases[keyof Cases]>>;
   }
 
   now(): Date {
-    return new Date(this.#turn.answers.now);
+    return new Date(this.#turn.results.now);
   }
 
   random(): number {
@@ -316,8 +316,8 @@ class Context implements WorkflowContext<any> {
     const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.halted;
     patches.set(key, isRecorded || isNew);
     if (isNew) {
-      turn.outbox.events.push(event("patch.applied", { node: key }));
-      turn.stir();
+      turn.pendingWrites.events.push(event("patch.applied", { node: key }));
+      turn.scheduleIdleCheck();
     }
     return isRecorded || isNew;
   }
@@ -334,7 +334,7 @@ class Context implements WorkflowContext<any> {
     const key = this.#scope.nextKey("pause");
     if (this.#scope.recorded(key, "pause") !== undefined) {
       this.#scope.key("pause");
-      turn.answers.note(key);
+      turn.results.note(key);
       return undefined as never;
     }
     return this.#leave({ kind: "pause", reason: given, key });

@@ -9,9 +9,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { PermanentError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
-import type { Body, Execution } from "../step/attempt.js";
+import type { Attempt, Body } from "../step/attempt.js";
 
-const executing = new AsyncLocalStorage<Execution>();
+const executing = new AsyncLocalStorage<Attempt>();
 /** Until a body was followed, there is nothing to ask for. */
 let hasFollowed = false;
 
@@ -21,7 +21,7 @@ const returnPromises = new WeakSet<WorkflowDefinition>();
 const AsyncFunction = (async () => {}).constructor;
 
 /** Calls the body of a step whose calls are to be found also behind an `await`. */
-export function callFollowed(execution: Execution, body: Body): unknown {
+export function callFollowed(execution: Attempt, body: Body): unknown {
   hasFollowed = true;
   return executing.run(execution, body, execution);
 }
@@ -35,7 +35,7 @@ export function noteReturned(definition: WorkflowDefinition, value: unknown): vo
 }
 
 /** The execution in whose function this code runs; null when it runs in no step. */
-export function followedExecution(): Execution | null {
+export function followedExecution(): Attempt | null {
   return hasFollowed ? (executing.getStore() ?? null) : null;
 }
 

@@ -21,7 +21,7 @@ export function settleCall(turn: AnsweringTurn, key: string, call: Deferred): vo
   } catch (error) {
     // The row is damaged. That is for a person to look at, and must not take the worker down.
     const failure = toFailure(error);
-    turn.hold(`What the log has of "${key}" cannot be read: ${failure.message}`, failure);
+    turn.pauseWithError(`What the log has of "${key}" cannot be read: ${failure.message}`, failure);
   }
 }
 

@@ -26,7 +26,7 @@ export class Deferred {
 const nobody = (): void => {};
 
 /** The turn whose code waits for the answers. */
-export interface AnswersOwner {
+export interface ResultOwner {
   readonly state: RunState;
   readonly host: { readonly runtime: Runtime };
   /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
@@ -35,7 +35,7 @@ export interface AnswersOwner {
   onAnswersIdle(): void;
 }
 
-export class Answers {
+export class ResultDelivery {
   /** Calls without an answer yet. */
   readonly pending = new Map<string, Deferred>();
   /** Every key that this activation asked for. */
@@ -43,7 +43,7 @@ export class Answers {
   /** The instant of the last answer that was handed over: user code's idea of now. */
   now: number;
   readonly #state: RunState;
-  readonly #owner: AnswersOwner;
+  readonly #owner: ResultOwner;
   /** Calls that stand before others in the code and behind them in the log, and that have no answer yet. */
   #outOfOrder: Set<string> | null = null;
   /** The next answer in the log is to a call that the code makes only after one of those. */
@@ -63,7 +63,7 @@ export class Answers {
   #closed = false;
 
   /** @param bornAt when the run was made: what the code takes for now until it has its first answer */
-  constructor(owner: AnswersOwner, bornAt: number) {
+  constructor(owner: ResultOwner, bornAt: number) {
     this.#owner = owner;
     this.#state = owner.state;
     this.now = bornAt;
@@ -144,7 +144,7 @@ export class Answers {
   }
 
   /** Nothing is handed over until `goOn`. */
-  hold(): void {
+  holdBack(): void {
     this.#isHeld = true;
   }
 

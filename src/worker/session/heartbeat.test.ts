@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store } from "../../store/contract/store.js";
-import { Lease, type LeaseEvents } from "./heartbeat.js";
+import { Heartbeat, type LeaseEvents } from "./heartbeat.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const upkeep = { pausedQueues: async () => [] };
 
 test("a look that is asked for while one is under way follows it: that one may have been too early", async () => {
-  const answers: ((mailed: readonly string[]) => void)[] = [];
-  const mailed = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
+  const results: ((mailed: readonly string[]) => void)[] = [];
+  const mailed = () => new Promise<readonly string[]>((resolve) => results.push(resolve));
   const heard: string[] = [];
   const store = { mailed, upkeep } as unknown as Store;
   const events: LeaseEvents = {
@@ -16,19 +16,19 @@ test("a look that is asked for while one is under way follows it: that one may h
     onMail: (runIds) => heard.push(...runIds),
     onPausedQueues: () => {},
   };
-  const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
+  const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
   onTestFinished(() => lease.stop());
   const first = lease.lookNow();
   // Mail has come since the first one looked.
   void lease.lookNow();
   void lease.lookNow();
-  expect(answers).toHaveLength(1);
-  answers[0]?.([]);
-  await expect.poll(() => answers.length).toBe(2);
-  answers[1]?.(["run"]);
+  expect(results).toHaveLength(1);
+  results[0]?.([]);
+  await expect.poll(() => results.length).toBe(2);
+  results[1]?.(["run"]);
   await first;
   expect(heard).toEqual(["run"]);
-  expect(answers).toHaveLength(2);
+  expect(results).toHaveLength(2);
 });
 
 test("none that is asked for is lost, at whatever moment of the one before, and none of them writes", async () => {
@@ -41,7 +41,7 @@ test("none that is asked for is lost, at whatever moment of the one before, and 
     const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
     // A beat would be a TypeError here.
     const store = { mailed, upkeep } as unknown as Store;
-    const lease = new Lease(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
+    const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
     void lease.lookNow();
     for (let moment = 0; moment < moments; moment += 1) await undefined;
     void lease.lookNow();
@@ -75,7 +75,7 @@ function toldOfDead(dead: readonly { readonly id: string }[], workers: () => Pro
     const beat = async () => ({ alive: true, mail: [], reaped, pausedQueues: [] });
     const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
     const store = { beat, workers } as unknown as Store;
-    const lease = new Lease(
+    const lease = new Heartbeat(
       store,
       { workerId: "w", epoch: 1 },
       30,

@@ -15,7 +15,7 @@ export interface LeaseEvents {
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
 
-export class Lease {
+export class Heartbeat {
   readonly #store: Store;
   readonly #fence: Fence;
   readonly #log: Logger;

@@ -3,7 +3,7 @@
  * everything in here is dropped; the worker begins a new session under a higher epoch.
  */
 
-import { insist } from "../../concurrency/retry-until-reachable.js";
+import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { event } from "../../core/run/event.js";
@@ -16,7 +16,7 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfRun } from "../../telemetry/tell.js";
 import { warnOf } from "../../telemetry/warn-of-retry.js";
-import { Committer, type StartReceipt } from "../commit/group-committer.js";
+import { GroupCommitter, type StartReceipt } from "../commit/group-committer.js";
 import { LogConflict } from "../commit/log-conflict.js";
 import type { Parting } from "../commit/run-writer.js";
 import { damagedRun } from "../turn/damaged-run.js";
@@ -60,7 +60,7 @@ export interface SessionOptions {
 }
 
 export class Session {
-  readonly committer: Committer;
+  readonly committer: GroupCommitter;
   readonly turns = new Map<string, Turn>();
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
@@ -72,7 +72,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const { runtime, store, log, workerName, fence } = options;
     this.#options = options;
-    this.committer = new Committer({
+    this.committer = new GroupCommitter({
       runtime,
       store,
       fence,
@@ -149,7 +149,7 @@ export class Session {
     const ids = old.map((task) => task.run.id);
     await this.#arrive(ids, async () => {
       const mailed = old.filter((task) => task.mail > 0).map((task) => task.run.id);
-      const [logs, inboxes] = await this.#insist(() =>
+      const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
       );
       const begun = old.map((task) => {
@@ -180,11 +180,11 @@ export class Session {
     const { store, fence } = this.#options;
     const known = new Set([...this.turns.keys(), ...this.#arriving]);
     const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#arriving.has(id);
-    const owned = await this.#insist(() => store.owned(fence));
+    const owned = await this.#retryUntilReachable(() => store.owned(fence));
     const forgotten = owned.filter((task) => isForgotten(task.runId));
     if (forgotten.length === 0) return;
     const ids = forgotten.map((task) => task.runId);
-    const [runs, at] = await this.#insist(() => Promise.all([store.runsById(ids), store.now()]));
+    const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
     const tasks = new Map(forgotten.map((task) => [task.runId, task]));
     const claimed = runs.map((run): Claimed => {
       const { deliveries, mail } = tasks.get(run.id) as TaskRecord;
@@ -204,8 +204,8 @@ export class Session {
   }
 
   /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
-  #insist<T>(read: () => Promise<T>): Promise<T> {
-    return insist(this.#options.runtime, read, () => this.#dead || this.#stopping);
+  #retryUntilReachable<T>(read: () => Promise<T>): Promise<T> {
+    return retryUntilReachable(this.#options.runtime, read, () => this.#dead || this.#stopping);
   }
 
   #begin(opening: Opening): void | Promise<void> {
@@ -222,7 +222,7 @@ export class Session {
         store,
         committer: this.committer,
         hasOnFailure: onFailure !== null,
-        insist: (read) => this.#insist(read),
+        retryUntilReachable: (read) => this.#retryUntilReachable(read),
       });
       if (inherited.kind === "inherited") await this.#beginTurn({ ...opening, log: inherited.log });
       else if (inherited.kind === "again") await this.#reopen(run.id);
@@ -230,7 +230,7 @@ export class Session {
     } catch (error) {
       if (this.#dead || error instanceof FencedError) return;
       const why = writePauseNote(toFailure(error).message);
-      await this.#hold(run.id, opening.log.length, error, why);
+      await this.#pauseUnwritable(run.id, opening.log.length, error, why);
     }
   }
 
@@ -265,7 +265,7 @@ export class Session {
     const { store, log } = this.#options;
     return this.#arrive([runId], async () => {
       try {
-        const [run, logs, inboxes, at] = await this.#insist(() =>
+        const [run, logs, inboxes, at] = await this.#retryUntilReachable(() =>
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
         );
         if (run === null) return;
@@ -285,7 +285,9 @@ export class Session {
     const { store, log, fence } = this.#options;
     return this.#arrive([runId], async () => {
       try {
-        const [logs, [task]] = await this.#insist(() => Promise.all([store.logs([runId]), store.tasks([runId])]));
+        const [logs, [task]] = await this.#retryUntilReachable(() =>
+          Promise.all([store.logs([runId]), store.tasks([runId])]),
+        );
         const written = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
@@ -299,7 +301,7 @@ export class Session {
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);
-        await this.#hold(runId, written, error);
+        await this.#pauseUnwritable(runId, written, error);
       } catch (second) {
         log.error(`Run ${runId} could not be paused either.`, second);
       }
@@ -310,7 +312,7 @@ export class Session {
     const { store, log } = this.#options;
     const { id, workflow } = opening.run;
     try {
-      const [row] = await this.#insist(() => store.upkeep.audit.runsById([id]));
+      const [row] = await this.#retryUntilReachable(() => store.upkeep.audit.runsById([id]));
       const { transition, reason } = damagedRun(opening, row?.lastEvent ?? 0, error);
       const receipt = await this.committer.submit(transition);
       if (receipt.kind === "unread" || (receipt.kind === "committed" && receipt.kept)) return await this.#reopen(id);
@@ -323,7 +325,7 @@ export class Session {
     }
   }
 
-  async #hold(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
+  async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
     // If it had not begun yet: a worker had it, so its time has come.
     const events = [event("run.paused", {}, { reason: failure.message, error: failure }), event("run.became_due", {})];

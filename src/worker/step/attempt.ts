@@ -16,14 +16,14 @@ export interface Compensator {
   readonly declared: boolean;
 }
 
-export interface ExecutionHost {
+export interface AttemptHost {
   readonly runId: string;
   readonly host: { readonly runtime: Runtime };
   readonly log: Logger;
   /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
   keyOwner(node: string): string;
   /** Calls it, and knows meanwhile whose code runs. */
-  callBody(execution: Execution, body: Body): unknown;
+  callBody(execution: Attempt, body: Body): unknown;
   /** In tests, the time that passes only when the test says so. */
   readonly virtualNow: number | null;
   progress(node: string, done: number, total?: number, message?: string): void;
@@ -33,7 +33,7 @@ export interface ExecutionHost {
 
 export type Body = (step: StepTools) => unknown;
 
-export class Execution implements StepTools {
+export class Attempt implements StepTools {
   readonly key: string;
   readonly attempt: number;
   readonly #startedMs: number;
@@ -42,7 +42,7 @@ export class Execution implements StepTools {
   startRecorded = false;
   /** Flow control that this body raised, as far as that is known. */
   raised: FlowSignal | null = null;
-  readonly #host: ExecutionHost;
+  readonly #host: AttemptHost;
   #log: Logger | null = null;
   #controller: AbortController | null = null;
   #abortReason: unknown;
@@ -50,7 +50,7 @@ export class Execution implements StepTools {
   #timer: Timer | null = null;
   #resumedBy: ResumedBy | null | undefined;
 
-  constructor(host: ExecutionHost, key: string, attempt: number) {
+  constructor(host: AttemptHost, key: string, attempt: number) {
     this.#host = host;
     this.#startedMs = host.host.runtime.monotonic();
     this.#startedVirtually = host.virtualNow;

@@ -14,7 +14,7 @@ import { none } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
 import { readForTurn } from "../turn/read.js";
-import type { TurnExecution } from "./turn-execution.js";
+import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
 const yieldEveryMs = 4;
@@ -29,7 +29,7 @@ interface Stored {
 
 /** Reads where the step stands, before its body runs. */
 export async function openCheckpoints(
-  execution: TurnExecution,
+  execution: TurnAttempt,
   options: CheckpointOptions,
   leave: (action: FlowAction) => never,
 ): Promise<StepCheckpoints> {
@@ -52,7 +52,7 @@ function read(row: CursorRow | undefined): Stored {
 
 export class StepCheckpoints implements Checkpoints {
   readonly resumed: boolean;
-  readonly #execution: TurnExecution;
+  readonly #execution: TurnAttempt;
   readonly #options: CheckpointOptions;
   readonly #leave: (action: FlowAction) => never;
   readonly #startedAt: number;
@@ -70,7 +70,7 @@ export class StepCheckpoints implements Checkpoints {
   #yieldedAt: number;
 
   constructor(
-    execution: TurnExecution,
+    execution: TurnAttempt,
     options: CheckpointOptions,
     leave: (action: FlowAction) => never,
     stored: Stored,
@@ -131,7 +131,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   item(run: () => unknown): Promise<void> {
-    return (this.#execution.scope as NonNullable<TurnExecution["scope"]>).item(this.#moves, run);
+    return (this.#execution.scope as NonNullable<TurnAttempt["scope"]>).item(this.#moves, run);
   }
 
   total(count: number): void {
@@ -150,7 +150,7 @@ export class StepCheckpoints implements Checkpoints {
   /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
   conclude(over: boolean): void {
     const { turn, key } = this.#execution;
-    turn.outbox.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+    turn.pendingWrites.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
   }
 
   /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
@@ -193,7 +193,7 @@ export class StepCheckpoints implements Checkpoints {
   #write(done: (written: boolean) => void): void {
     const { turn, key } = this.#execution;
     this.#dirty = false;
-    turn.outbox.cursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
+    turn.pendingWrites.cursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
     turn.post(none, done);
   }
 

@@ -7,7 +7,7 @@ import type { StepOp } from "../../core/run/state.js";
 import { unnumbered } from "../../core/run/step-name.js";
 import { byRetryPolicy } from "../../define/retry-reaction.js";
 import type { Reaction } from "../../define/step-engine.js";
-import { Scope } from "../replay/call-scope.js";
+import { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
 import type { Body, Compensator } from "./attempt.js";
 import { historyOf, Step } from "./step.js";
@@ -18,7 +18,7 @@ export async function compensate(turn: StepTurn, cause: string): Promise<boolean
     const compensator = turn.compensators?.get(step);
     if (compensator === undefined) {
       const error = undoIsGone(turn.definition.name, step, cause);
-      turn.hold(error.message, toFailure(error));
+      turn.pauseWithError(error.message, toFailure(error));
       return false;
     }
     await undo(turn, step, compensator, cause);
@@ -56,7 +56,9 @@ function undo(turn: StepTurn, step: string, { body, retry, declared }: Compensat
     places: null,
   } as const;
   const undoing = withoutOutput(body);
-  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(new Scope(turn));
+  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(
+    new CallScope(turn),
+  );
 }
 
 /** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */

@@ -22,25 +22,25 @@ import type {
 } from "../../define/step-engine.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import { Dispatcher } from "../children/dispatch.js";
-import { Scope } from "../replay/call-scope.js";
+import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfBody, type ReplayGate } from "../replay/replay-gate.js";
 import type { StepTurn } from "../turn/ports.js";
 import { enterStation } from "../turn/station.js";
-import type { Execution } from "./attempt.js";
+import type { Attempt } from "./attempt.js";
 import { openCheckpoints } from "./checkpoints.js";
 import { historyOf, Step } from "./step.js";
-import type { TurnExecution } from "./turn-execution.js";
+import type { TurnAttempt } from "./turn-attempt.js";
 
 export class DeclaredSteps implements Stepping {
-  readonly #scope: Scope;
+  readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
   /** What the log calls a step of the code, and the other way round: a step may have been renamed. */
   readonly #keyOf: (name: string) => string;
   readonly #nameOf = new Map<string, string>();
 
-  constructor(scope: Scope) {
+  constructor(scope: CallScope) {
     this.#scope = scope;
     this.#turn = scope.turn;
     this.#keyOf = keysOfNames(this.#turn);
@@ -87,7 +87,7 @@ export class DeclaredSteps implements Stepping {
     const waitMs = isNew && this.position === name ? 0 : declared.waitMs;
     const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
     enterStation(turn, station, isNew && waitMs > 0);
-    const step = new Step(turn, key, (execution) => runIn(turn, declared, execution as TurnExecution, declared.body), {
+    const step = new Step(turn, key, (execution) => runIn(turn, declared, execution as TurnAttempt, declared.body), {
       timeoutMs: declared.timeoutMs,
       onCrash: declared.onCrash,
       input: undefined,
@@ -109,7 +109,7 @@ export class DeclaredSteps implements Stepping {
       if (compensate === null) continue;
       const key = this.#keyOf(name);
       const body = (execution: StepTools) =>
-        runIn(turn, declared, execution as TurnExecution, (scope) => compensate(scope, turn.outputOf(key)));
+        runIn(turn, declared, execution as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -131,8 +131,8 @@ export class DeclaredSteps implements Stepping {
   leaveOut(name: string): void {
     const attempt = (this.#turn.state.rewound?.get(name) ?? 0) + 1;
     const place = { node: name, attempt, outcome: "skipped_by_condition" } as const;
-    this.#turn.outbox.events.push(event("step.skipped", place, { by: "code" }));
-    this.#turn.stir();
+    this.#turn.pendingWrites.events.push(event("step.skipped", place, { by: "code" }));
+    this.#turn.scheduleIdleCheck();
   }
 
   async passOver(name: string): Promise<void> {
@@ -141,8 +141,8 @@ export class DeclaredSteps implements Stepping {
     await this.#turn.submit([event("step.skipped", place, { by: "code" })]);
   }
 
-  hold(error: Error, step?: string): Promise<never> {
-    this.#turn.hold(error.message, toFailure(error), step);
+  pauseWithError(error: Error, step?: string): Promise<never> {
+    this.#turn.pauseWithError(error.message, toFailure(error), step);
     return new Promise(() => {});
   }
 
@@ -168,17 +168,17 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
  * A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. A step with a
  * job has no code of its own that could change.
  */
-function gateOf(turn: StepTurn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnExecution): ReplayGate | null {
+function gateOf(turn: StepTurn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnAttempt): ReplayGate | null {
   return wakes && job === null ? turn.handler.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
 }
 
 function runIn(
   turn: StepTurn,
   declared: DeclaredStep,
-  execution: TurnExecution,
+  execution: TurnAttempt,
   body: (scope: StepScope) => unknown,
 ): unknown {
-  const scope = new Scope(turn, execution);
+  const scope = new CallScope(turn, execution);
   execution.scope = scope;
   const leave = (action: FlowAction): never => {
     const signal = new FlowSignal(action);
@@ -215,7 +215,7 @@ function spentRuns({ state }: StepTurn, step: string): number {
   return op?.kind === "step" ? op.spent : 0;
 }
 
-function described(execution: TurnExecution, name: string): StepScope["execution"] {
+function described(execution: TurnAttempt, name: string): StepScope["execution"] {
   const { id, attempt, idempotencyKey, log, progress } = execution;
   return {
     id,
@@ -225,10 +225,10 @@ function described(execution: TurnExecution, name: string): StepScope["execution
     log,
     progress,
     get abortSignal() {
-      return (execution as Execution).abortSignal;
+      return (execution as Attempt).abortSignal;
     },
     get resumedBy() {
-      return (execution as Execution).resumedBy;
+      return (execution as Attempt).resumedBy;
     },
   };
 }

@@ -13,7 +13,7 @@ import { event, type NewEvent, type Outcome } from "../../core/run/event.js";
 import { FlowSignal } from "../../core/run/flow-control.js";
 import type { Reaction } from "../../define/step-engine.js";
 import type { RunAtHand } from "../turn/ports.js";
-import type { Execution } from "./attempt.js";
+import type { Attempt } from "./attempt.js";
 import { pausedBy } from "./pause-event.js";
 import { isPutOffTooOften, putOffTooOften } from "./put-off.js";
 
@@ -35,7 +35,7 @@ interface ThrownFrom {
 export function consequenceOf(
   turn: RunAtHand,
   error: unknown,
-  execution: Execution,
+  execution: Attempt,
   { react, explain, postponed, ...facts }: ThrownFrom,
 ): Consequence {
   const { key } = execution;
@@ -68,13 +68,13 @@ interface How extends Pick<ThrownFrom, "explain" | "spent" | "moved"> {
 }
 
 /** A step that asks for a pause has not failed: its execution ends as one that called `pause()`. */
-function asksForPause(error: PauseError, execution: Execution, { recheckPausedMs }: How): Consequence {
+function asksForPause(error: PauseError, execution: Attempt, { recheckPausedMs }: How): Consequence {
   const { key: node, attempt, elapsedMs: ms } = execution;
   const ended = event("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
   return { events: [ended, pausedBy(error, { node }, recheckPausedMs)], signal: null, isFailure: false };
 }
 
-function eventsOf(reaction: Reaction, error: unknown, execution: Execution, how: How): Consequence {
+function eventsOf(reaction: Reaction, error: unknown, execution: Attempt, how: How): Consequence {
   const { explain, spent, moved, worker } = how;
   const failure = toFailure(error);
   const ended = {

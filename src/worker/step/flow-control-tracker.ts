@@ -1,20 +1,20 @@
 /** Flow control that user code has raised and that nobody has honoured yet: a `catch` in that code cannot make it unsaid. */
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import { callFollowed } from "../replay/nested-calls.js";
-import type { Body, Execution } from "./attempt.js";
+import type { Attempt, Body } from "./attempt.js";
 
-export class Raised {
+export class FlowControlTracker {
   /** When it is not known in which step. */
   #signal: FlowSignal | null = null;
-  #current: Execution | null = null;
+  #current: Attempt | null = null;
 
   /** Whose body runs right now, synchronously. */
-  get current(): Execution | null {
+  get current(): Attempt | null {
     return this.#current;
   }
 
   /** Calls the body of a step, and knows meanwhile whose code runs. */
-  callBody(execution: Execution, body: Body, isFollowed = false): unknown {
+  callBody(execution: Attempt, body: Body, isFollowed = false): unknown {
     const outer = this.#current;
     this.#current = execution;
     try {
@@ -25,14 +25,14 @@ export class Raised {
   }
 
   /** Noted before it is thrown. */
-  raise(signal: FlowSignal, scope: Execution | null): void {
+  raise(signal: FlowSignal, scope: Attempt | null): void {
     const execution = this.#current ?? scope;
     if (execution !== null) execution.raised = signal;
     else this.#signal = signal;
   }
 
   /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
-  take(execution?: Execution): FlowSignal | null {
+  take(execution?: Attempt): FlowSignal | null {
     const signal = execution?.raised ?? this.#signal;
     if (execution?.raised == null) this.#signal = null;
     else execution.raised = null;

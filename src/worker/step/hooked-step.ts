@@ -1,27 +1,28 @@
 /** A step of a function whose workflow has hooks. */
 
 import { bindHooks, type HookContext, runWithHooks, type StepHooks } from "../../define/step-hooks.js";
-import { Scope } from "../replay/call-scope.js";
+import { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
 import type { Body } from "./attempt.js";
-import type { TurnExecution } from "./turn-execution.js";
+import type { TurnAttempt } from "./turn-attempt.js";
 
 /** The body with its hooks around it. Of a transactional step, all of them are called while its transaction is open. */
 export function withHooks(
   hooks: StepHooks,
   turn: StepTurn,
   body: Body,
-  createContext: (scope: Scope) => HookContext,
+  createContext: (scope: CallScope) => HookContext,
 ): Body {
   return (...given: unknown[]) => {
     // Behind the transaction of a step that has one.
-    const execution = given.at(-1) as TurnExecution;
+    const execution = given.at(-1) as TurnAttempt;
     const { id, key: step, attempt } = execution;
-    const scope = new Scope(turn, execution);
+    const scope = new CallScope(turn, execution);
     const bound = bindHooks(hooks, createContext(scope));
     const about = { id, step, attempt };
     const host = { runId: turn.runId, log: turn.log, inFrame: <T>(call: () => T) => turn.inFrame(step, call) };
-    const callBody = () => turn.raised.callBody(execution, () => (body as (...args: unknown[]) => unknown)(...given));
+    const callBody = () =>
+      turn.flowControl.callBody(execution, () => (body as (...args: unknown[]) => unknown)(...given));
     // They are not called again when the handler is replayed: what they recorded would be missed then.
     return scope.withoutRecords("A hook", async () => {
       await bound.before(about);

@@ -1,7 +1,7 @@
 /** The bodies of steps that run in a turn, and whatever else is under way: while there is anything, its run cannot be parked. */
 
 import type { NewEvent } from "../../core/run/event.js";
-import type { Outbox } from "../commit/pending-writes.js";
+import type { PendingWrites } from "../commit/pending-writes.js";
 
 /** An attempt at a step whose body runs, as far as the turn and the watch for slow steps are concerned. */
 export interface RunningAttempt {
@@ -26,14 +26,14 @@ export interface RunningAttempt {
 /** The turn that the attempts belong to. */
 interface AttemptsOwner {
   readonly host: { readonly executing: Set<RunningAttempt> };
-  readonly answers: { readonly pending: ReadonlyMap<string, unknown> };
-  readonly outbox: Outbox;
+  readonly results: { readonly pending: ReadonlyMap<string, unknown> };
+  readonly pendingWrites: PendingWrites;
   readonly over: boolean;
   readonly halted: boolean;
-  stir(): void;
+  scheduleIdleCheck(): void;
 }
 
-export class Executions {
+export class RunningAttempts {
   readonly #running = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;
   /** Bodies and look-ups under way. */
@@ -73,7 +73,7 @@ export class Executions {
   }
 
   /** Something more is under way, or goes on. */
-  hold(): void {
+  retain(): void {
     this.#busy += 1;
   }
 
@@ -83,32 +83,32 @@ export class Executions {
 
   /** Keeps the run from being parked while `work` goes on. */
   async during<T>(work: () => Promise<T>): Promise<T> {
-    this.hold();
+    this.retain();
     try {
       return await work();
     } finally {
       this.release();
-      this.#owner.stir();
+      this.#owner.scheduleIdleCheck();
     }
   }
 
   /** What came of a body is in the log. */
   settled(): void {
     this.release();
-    const { answers, halted } = this.#owner;
-    if (!this.busy && (answers.pending.size > 0 || halted)) this.#owner.stir();
+    const { results, halted } = this.#owner;
+    if (!this.busy && (results.pending.size > 0 || halted)) this.#owner.scheduleIdleCheck();
   }
 
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
   rest(attempt: RunningAttempt): void {
-    const { over, outbox } = this.#owner;
+    const { over, pendingWrites } = this.#owner;
     if (!attempt.startRecorded && !over) {
       // Without it, the step would still count as due.
       const { remainingMs } = attempt;
-      outbox.open(attempt.started(), remainingMs === null ? {} : { inMs: remainingMs });
+      pendingWrites.open(attempt.started(), remainingMs === null ? {} : { inMs: remainingMs });
     }
     this.release();
-    this.#owner.stir();
+    this.#owner.scheduleIdleCheck();
   }
 
   /** Nothing waits for what runs any more. */

@@ -1,7 +1,7 @@
 /** The steps of one run that stand in line for a place: while they do, the run is not parked. */
-import type { Places } from "../../concurrency/semaphore.js";
+import type { Semaphore } from "../../concurrency/semaphore.js";
 
-export class Lines {
+export class SlotQueue {
   /** Made when a step first has to wait. */
   #waiting: Set<() => void> | null = null;
 
@@ -10,7 +10,7 @@ export class Lines {
   }
 
   /** `begin` gets how to give the place back. */
-  stand(places: Places, begin: (leave: () => void) => void): void {
+  stand(places: Semaphore, begin: (leave: () => void) => void): void {
     let entered = false;
     const leave = places.take((leaveIt) => {
       entered = true;

@@ -6,16 +6,11 @@ import { event, type NewEvent, type Outcome } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { StepOp } from "../../core/run/state.js";
 import type { StepTurn } from "../turn/ports.js";
-import type { Execution } from "./attempt.js";
+import type { Attempt } from "./attempt.js";
 import type { StepSettings } from "./step-settings.js";
-import type { TurnExecution } from "./turn-execution.js";
+import type { TurnAttempt } from "./turn-attempt.js";
 
-export function completedEvent(
-  turn: StepTurn,
-  settings: StepSettings,
-  execution: Execution,
-  output: unknown,
-): NewEvent {
+export function completedEvent(turn: StepTurn, settings: StepSettings, execution: Attempt, output: unknown): NewEvent {
   const { key } = execution;
   const text = encodeOutput(key, settings, output);
   const raw: Record<string, string> = { output: text };
@@ -43,12 +38,7 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
   }
 }
 
-function ancestryOf(
-  turn: StepTurn,
-  settings: StepSettings,
-  { key, attempt }: Execution,
-  output: string,
-): string | null {
+function ancestryOf(turn: StepTurn, settings: StepSettings, { key, attempt }: Attempt, output: string): string | null {
   const { state, parentsOf } = turn;
   return settings.declared ? hashFor(state, parentsOf, key, attempt, output) : null;
 }
@@ -57,10 +47,10 @@ function ancestryOf(
 export function flowEvents(
   turn: StepTurn,
   { declared }: StepSettings,
-  execution: TurnExecution,
+  execution: TurnAttempt,
   signal: FlowSignal,
 ): NewEvent[] {
-  turn.raised.take(execution);
+  turn.flowControl.take(execution);
   signal.honoured = true;
   const { action } = signal;
   const ms = execution.elapsedMs;
@@ -82,14 +72,14 @@ export function flowEvents(
   }
 }
 
-function again(execution: TurnExecution, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
+function again(execution: TurnAttempt, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
   const still = outcome === "continued" && getsNowhere(execution, waitMs) ? ({ still: true } as const) : {};
   const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
   return event("step.reattempted", placeOf(execution, outcome), data);
 }
 
 /** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
-function continued(turn: StepTurn, execution: TurnExecution, waitMs: number): NewEvent[] {
+function continued(turn: StepTurn, execution: TurnAttempt, waitMs: number): NewEvent[] {
   const next = again(execution, "continued", waitMs);
   const op = turn.state.ops.get(execution.key) as StepOp | undefined;
   if (!getsNowhere(execution, waitMs) || (op?.standstill ?? 0) < maxStandstill) return [next];
@@ -97,14 +87,14 @@ function continued(turn: StepTurn, execution: TurnExecution, waitMs: number): Ne
   return [next, event("run.paused", { node: execution.key }, { reason })];
 }
 
-function placeOf({ key, attempt }: Execution, outcome: Outcome) {
+function placeOf({ key, attempt }: Attempt, outcome: Outcome) {
   return { node: key, attempt, outcome };
 }
 
 const maxStandstill = 1_000;
 
 /** A step without a cursor may come back as often as it likes, if it only waits in between. */
-const getsNowhere = ({ checkpoints }: TurnExecution, waitMs: number) =>
+const getsNowhere = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.still;
 
 const hasRun =

@@ -1,5 +1,5 @@
 /** What the engine has to know of a step, in whichever style it was written. */
-import type { Places } from "../../concurrency/semaphore.js";
+import type { Semaphore } from "../../concurrency/semaphore.js";
 import type { StepOp } from "../../core/run/state.js";
 import type { Reaction } from "../../define/step-engine.js";
 
@@ -20,7 +20,7 @@ export interface StepSettings {
   /** Its record says that it can be undone. */
   readonly undoable: boolean;
   /** How many may be executed at a time in this process; null: as many as there are. */
-  readonly places: Places | null;
+  readonly places: Semaphore | null;
   /** Words for a person who finds the run paused because of it. */
   readonly explain?: (error: unknown) => string;
   /** What an exception means. */

@@ -1,7 +1,7 @@
 /** A step: its body runs, and how it ended becomes an event. */
 
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
-import { presentable } from "../../core/errors/safe-thrown.js";
+import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { parseDuration } from "../../core/naming/duration.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
@@ -14,7 +14,7 @@ import type { StepOptions, StepTools } from "../../define/context.js";
 import { byRetryPolicy } from "../../define/retry-reaction.js";
 import type { StepHistory } from "../../define/step-engine.js";
 import { keepContext } from "../../telemetry/async-context.js";
-import type { Scope } from "../replay/call-scope.js";
+import type { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
 import { giveWay } from "../turn/station.js";
 import { pauseIfItFails, warnOfNonsense } from "../turn/user-code.js";
@@ -24,7 +24,7 @@ import { report } from "./report-error.js";
 import { completedEvent, flowEvents } from "./step-events.js";
 import type { StepKind, StepSettings } from "./step-settings.js";
 import { inTransaction } from "./transaction.js";
-import { TurnExecution } from "./turn-execution.js";
+import { TurnAttempt } from "./turn-attempt.js";
 
 const noOptions: StepOptions = {};
 const knownOptions = new Set<string>([
@@ -38,7 +38,7 @@ const knownOptions = new Set<string>([
 
 /** Asks for the step's result; runs the body unless the log has it. */
 export function callStep(
-  scope: Scope,
+  scope: CallScope,
   name: string,
   body: Body,
   options: StepOptions = noOptions,
@@ -97,11 +97,11 @@ export class Step {
     this.#settings = settings;
   }
 
-  call(scope: Scope, isAdded = false): Promise<unknown> {
+  call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.recorded(this.#key, "step");
     const answer = scope.ask(this.#key, isAdded);
     // A body that was run again may ask for what its last attempt began and did not wait for.
-    if (scope.execution !== null && this.#turn.executions.has(this.#key)) return answer;
+    if (scope.execution !== null && this.#turn.attempts.has(this.#key)) return answer;
     if (op === undefined) scope.begin(this.#key, isAdded, () => this.#begin(undefined));
     else this.#begin(op);
     return answer;
@@ -114,13 +114,13 @@ export class Step {
       op?.phase === "failed" ||
       op?.phase === "skipped" ||
       (op !== undefined && op.held !== null) ||
-      !turn.course.mayBegin(this.#key)
+      !turn.phase.mayBegin(this.#key)
     )
-      return turn.stir();
+      return turn.scheduleIdleCheck();
     if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
     if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#rests(op)) {
       const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
-      return turn.hold(reason, null, this.#key);
+      return turn.pauseWithError(reason, null, this.#key);
     }
     if (op?.phase === "again" && (op.dueAt ?? 0) > turn.storeNow()) return this.#later();
     this.#execute(op);
@@ -129,12 +129,12 @@ export class Step {
   #plan(): void {
     const { waitMs } = this.#settings;
     const attempt = (this.#turn.state.rewound?.get(this.#key) ?? 0) + 1;
-    this.#turn.outbox.open(event("step.scheduled", { node: this.#key, attempt }, { waitMs }), { inMs: waitMs });
+    this.#turn.pendingWrites.open(event("step.scheduled", { node: this.#key, attempt }, { waitMs }), { inMs: waitMs });
     this.#later();
   }
 
   #later(): void {
-    this.#turn.attention.retryLater(this.#key, this.#nextAttempt());
+    this.#turn.inboxProcessor.retryLater(this.#key, this.#nextAttempt());
   }
 
   /** A timer or a receipt begins it, but it belongs where the step was called. */
@@ -152,12 +152,12 @@ export class Step {
     if (places === null) return this.#enter(op, null);
     const turn = this.#turn;
     const enter = (leave: () => void) => {
-      if (turn.course.mayBegin(this.#key)) return this.#enter(op, leave);
+      if (turn.phase.mayBegin(this.#key)) return this.#enter(op, leave);
       leave();
-      turn.stir();
+      turn.scheduleIdleCheck();
     };
     // Another run that leaves its place may be what lets this step in.
-    turn.lines.stand(places, keepContext(enter));
+    turn.slots.stand(places, keepContext(enter));
   }
 
   #enter(op: StepOp | undefined, leavePlace: (() => void) | null): void {
@@ -165,9 +165,9 @@ export class Step {
     const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
     const { kind, onCrash, declared, timeoutMs } = this.#settings;
     const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
-    const execution = new TurnExecution(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
+    const execution = new TurnAttempt(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
     execution.leavePlace = leavePlace;
-    this.#turn.executions.began(execution);
+    this.#turn.attempts.began(execution);
     if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause")
       return pauseIfItFails(this.#turn, () => this.#executeCarefully(execution, op), execution);
@@ -179,7 +179,7 @@ export class Step {
     return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
 
-  #run(execution: TurnExecution, op: StepOp | undefined): void {
+  #run(execution: TurnAttempt, op: StepOp | undefined): void {
     execution.run(
       this.#body,
       execution.remainingMs ?? this.#settings.timeoutMs,
@@ -189,7 +189,7 @@ export class Step {
   }
 
   /** What must be in the log before the body runs, or together with what the body writes. */
-  async #executeCarefully(execution: TurnExecution, op: StepOp | undefined): Promise<void> {
+  async #executeCarefully(execution: TurnAttempt, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, onCrash, timeoutMs } = this.#settings;
     if (onCrash === "pause" && !execution.startRecorded && !(await execution.recordStart())) return;
@@ -197,19 +197,19 @@ export class Step {
     try {
       const record = (output: unknown) => completedEvent(this.#turn, this.#settings, execution, output);
       const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
-      turn.executions.ended(execution);
-      if (done) turn.executions.settled();
+      turn.attempts.ended(execution);
+      if (done) turn.attempts.settled();
     } catch (thrown) {
       this.#threw(execution, op, thrown);
     }
   }
 
-  #returned(execution: TurnExecution, op: StepOp | undefined, output: unknown): void {
+  #returned(execution: TurnAttempt, op: StepOp | undefined, output: unknown): void {
     if (this.#leavesOver(execution)) return;
     let completed: NewEvent;
     try {
       // Swallowed by a catch in user code: still honoured.
-      const swallowed = this.#turn.raised.take(execution);
+      const swallowed = this.#turn.flowControl.take(execution);
       if (swallowed !== null) throw swallowed;
       completed = completedEvent(this.#turn, this.#settings, execution, output);
     } catch (thrown) {
@@ -218,14 +218,14 @@ export class Step {
     this.#record(execution, [completed], null);
   }
 
-  #threw(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
-    if (this.#turn.over) return this.#turn.executions.ended(execution);
+  #threw(execution: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
+    if (this.#turn.over) return this.#turn.attempts.ended(execution);
     pauseIfItFails(this.#turn, () => this.#recordThrown(execution, op, thrown), execution);
   }
 
-  #recordThrown(execution: TurnExecution, op: StepOp | undefined, thrown: unknown): void {
-    const error = presentable(thrown);
-    const signal = error instanceof FlowSignal ? error : this.#turn.raised.take(execution);
+  #recordThrown(execution: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
+    const error = toSafeThrown(thrown);
+    const signal = error instanceof FlowSignal ? error : this.#turn.flowControl.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
     if (this.#leavesOver(execution)) return;
     const turn = this.#turn;
@@ -242,16 +242,16 @@ export class Step {
   }
 
   /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
-  #leavesOver(execution: TurnExecution): boolean {
+  #leavesOver(execution: TurnAttempt): boolean {
     const leftOver = execution.scope?.gate?.leftOver ?? [];
     if (leftOver.length === 0 || this.#turn.halted) return false;
-    this.#turn.executions.ended(execution);
-    this.#turn.executions.settled();
+    this.#turn.attempts.ended(execution);
+    this.#turn.attempts.settled();
     this.#turn.doesNotFit([], leftOver);
     return true;
   }
 
-  #leave(execution: TurnExecution, signal: FlowSignal): void {
+  #leave(execution: TurnAttempt, signal: FlowSignal): void {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
       return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
@@ -259,25 +259,26 @@ export class Step {
   }
 
   /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
-  async #startOver(execution: TurnExecution, signal: FlowSignal): Promise<void> {
+  async #startOver(execution: TurnAttempt, signal: FlowSignal): Promise<void> {
     const turn = this.#turn;
-    await turn.journal.settleFirst();
+    await turn.writer.settleFirst();
     execution.checkpoints?.rewind();
-    for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+    for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.pendingWrites.mail.push(mail);
     this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
   }
 
-  #record(execution: TurnExecution, events: readonly NewEvent[], signal: FlowSignal | null): void {
+  #record(execution: TurnAttempt, events: readonly NewEvent[], signal: FlowSignal | null): void {
     const turn = this.#turn;
-    turn.executions.ended(execution);
+    turn.attempts.ended(execution);
     if (turn.over) return;
     if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
       // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
-      for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.outbox.mail.push(mail);
+      for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key)))
+        turn.pendingWrites.mail.push(mail);
     }
     execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
     if (signal !== null && isRunLevel(signal)) {
-      turn.executions.settled();
+      turn.attempts.settled();
       return turn.obeyFromStep(signal, events);
     }
     if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) giveWay(turn);
@@ -285,8 +286,8 @@ export class Step {
     turn.post(events, (written) => {
       if (!written) return;
       // Not before the state knows of the failure: until then it shows the attempt before as due.
-      if (nextAttempt !== null) turn.attention.retryLater(this.#key, nextAttempt);
-      turn.executions.settled();
+      if (nextAttempt !== null) turn.inboxProcessor.retryLater(this.#key, nextAttempt);
+      turn.attempts.settled();
     });
   }
 }

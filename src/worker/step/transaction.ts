@@ -6,25 +6,25 @@
  * could not. Other runs go on (on SQLite, once it is over).
  */
 
-import { insist, isTransient } from "../../concurrency/retry-until-reachable.js";
+import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { transitionOf } from "../../core/run/transition.js";
 import type { StepTools } from "../../define/context.js";
 import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
 import type { StepTurn } from "../turn/ports.js";
-import type { TurnExecution } from "./turn-execution.js";
+import type { TurnAttempt } from "./turn-attempt.js";
 
 /** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
 export async function inTransaction(
   turn: StepTurn,
-  execution: TurnExecution,
+  execution: TurnAttempt,
   body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
   record: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
-  const recorded = await turn.journal.exclusively(async (after) => {
+  const recorded = await turn.writer.exclusively(async (after) => {
     const transaction = await turn.host.store.begin();
     let isRunning = true;
     const whole = async (step: StepTools) => {
@@ -38,7 +38,7 @@ export async function inTransaction(
       const output = await new Promise((resolve, reject) => {
         execution.run(whole, timeoutMs, resolve, reject);
       });
-      const swallowed = turn.raised.take(execution);
+      const swallowed = turn.flowControl.take(execution);
       if (swallowed !== null) throw swallowed;
       const event = record(output);
       if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
@@ -71,8 +71,8 @@ async function commit(
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { alive } = await insist(runtime, () => store.beat(committer.fence), never);
-    const [written] = await insist(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
+    const { alive } = await retryUntilReachable(runtime, () => store.beat(committer.fence), never);
+    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
     if (!alive || written === undefined) throw error;
     return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
   }

@@ -4,13 +4,13 @@ import { tellOfRun } from "../../telemetry/tell.js";
 import { releaseChildren } from "../children/children.js";
 import { deathsOf, survives } from "./crash-loop.js";
 import type { Opening } from "./host.js";
-import { comeToRest } from "./idle.js";
-import type { Attention } from "./inbox-processor.js";
+import { advanceWhenIdle } from "./idle.js";
+import type { InboxProcessor } from "./inbox-processor.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
 type NewTurn = WholeTurn & {
-  readonly attention: Pick<Attention, "pump">;
+  readonly inboxProcessor: Pick<InboxProcessor, "pump">;
   /** Its start goes along with the next commit. */
   recordsStart: boolean;
 };
@@ -36,11 +36,11 @@ async function beginIfItSurvives(turn: NewTurn, opening: Opening, deaths: number
 
 /** It was paused before it began, and now its time has come: unless a message resumes it, it begins when it is resumed. */
 async function beginIfResumed(turn: NewTurn, opening: Opening): Promise<void> {
-  await turn.attention.pump(opening.inbox, opening.at);
+  await turn.inboxProcessor.pump(opening.inbox, opening.at);
   if (turn.over) return;
   if (turn.state.paused !== null) return turn.park();
   recordBeginning(turn, opening);
-  comeToRest(turn);
+  advanceWhenIdle(turn);
 }
 
 function goOn(turn: NewTurn, opening: Opening): void {
@@ -50,23 +50,23 @@ function goOn(turn: NewTurn, opening: Opening): void {
 
 /** A run that has a past. */
 async function wake(turn: NewTurn, { inbox, at }: Opening): Promise<void> {
-  await turn.attention.pump(inbox, at);
+  await turn.inboxProcessor.pump(inbox, at);
   if (turn.over) return;
   // Its last owner may have died between a child's end and the release of the next.
   releaseChildren(turn);
-  comeToRest(turn);
+  advanceWhenIdle(turn);
 }
 
 function recordBeginning(turn: NewTurn, opening: Opening): void {
-  const { state, outbox, deliveries } = turn;
+  const { state, pendingWrites, deliveries } = turn;
   if (state.startedAt === null) recordStart(turn, opening.at);
-  if (deliveries > 1) outbox.events.push(event("run.recovered", {}, { deliveries }));
+  if (deliveries > 1) pendingWrites.events.push(event("run.recovered", {}, { deliveries }));
 }
 
 function recordStart(turn: NewTurn, began: number): void {
   turn.recordsStart = true;
   const { timeoutMs, declared } = turn.definition;
   const steps = declared === null ? {} : { steps: declared.kind, shape: declared.signature };
-  if (timeoutMs === null) return void turn.outbox.events.push(event("run.started", {}, { began, ...steps }));
-  turn.outbox.open(event("run.started", {}, { began, timeoutMs, ...steps }), { inMs: timeoutMs });
+  if (timeoutMs === null) return void turn.pendingWrites.events.push(event("run.started", {}, { began, ...steps }));
+  turn.pendingWrites.open(event("run.started", {}, { began, timeoutMs, ...steps }), { inMs: timeoutMs });
 }

@@ -4,7 +4,7 @@ import type { RunState } from "../../core/run/state.js";
 import type { Timer } from "../../runtime/runtime.js";
 import type { Executing, Idling, Phased, RunAtHand } from "./ports.js";
 
-type CanceledTurn = RunAtHand & Phased & Idling & Pick<Executing, "executions"> & { abort(reason: unknown): void };
+type CanceledTurn = RunAtHand & Phased & Idling & Pick<Executing, "attempts"> & { abort(reason: unknown): void };
 
 export class Cancellation {
   readonly #turn: CanceledTurn;
@@ -29,14 +29,14 @@ export class Cancellation {
 
   /** What runs is told, and given up on when it takes longer than the grace; at once, when the cancel is forced. */
   begin({ force, reason }: NonNullable<RunState["cancel"]>): void {
-    const { host, executions, runId } = this.#turn;
-    if (force) executions.giveUp();
+    const { host, attempts, runId } = this.#turn;
+    if (force) attempts.giveUp();
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#turn.abort(new RunCanceledError(runId, reason ?? undefined));
     this.#timer = host.runtime.setTimeout(() => {
-      executions.giveUp();
-      this.#turn.stir();
+      attempts.giveUp();
+      this.#turn.scheduleIdleCheck();
     }, host.cancelGraceMs);
   }
 

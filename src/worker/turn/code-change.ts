@@ -14,7 +14,7 @@ export function noteChangedCode(turn: ChangedTurn): void {
   if (state.shape === null || state.shape === (declared?.signature ?? undeclared)) return;
   if (declared === null) {
     // A function has taken the place of a class or a graph: what it does from here on is no part of their proof.
-    turn.outbox.events.push(event("shape.changed", {}, { shape: undeclared }));
+    turn.pendingWrites.events.push(event("shape.changed", {}, { shape: undeclared }));
     return turn.log.warn(`Run ${turn.runId}: "${name}" declares no steps any more.`);
   }
   const change = shapeChange(
@@ -22,7 +22,7 @@ export function noteChangedCode(turn: ChangedTurn): void {
     state,
     (key) => state.ops.get(key)?.kind === "step" && isDeclared(key),
   );
-  turn.outbox.events.push(event("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
+  turn.pendingWrites.events.push(event("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
   turn.log.warn(`Run ${turn.runId}: the steps of "${name}" have changed since it was last executed.${inWords(change)}`);
 }
 

@@ -8,12 +8,12 @@ import type { Logger, ResumedBy } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
-import type { Journal } from "../commit/run-writer.js";
+import type { RunWriter } from "../commit/run-writer.js";
 import type { Opening, TurnHost } from "./host.js";
 import type { Phase } from "./phase.js";
 import type { RunAtHand } from "./ports.js";
 import { parentsIn } from "./predecessors.js";
-import { Given } from "./stored-input.js";
+import { StoredInput } from "./stored-input.js";
 
 export abstract class ExecutedRun implements RunAtHand {
   readonly host: TurnHost;
@@ -21,12 +21,12 @@ export abstract class ExecutedRun implements RunAtHand {
   readonly opening: Opening;
   readonly run: RunRecord;
   readonly state: RunState;
-  readonly given: Given;
+  readonly storedInput: StoredInput;
   readonly parentsOf: ParentsOf;
   /** Our own monotonic clock when the turn was made. */
   readonly openedAt: number;
-  abstract readonly course: Phase;
-  abstract readonly journal: Journal;
+  abstract readonly phase: Phase;
+  abstract readonly writer: RunWriter;
   #log: Logger | null = null;
 
   /** @throws DamagedDataError when its log cannot be folded */
@@ -36,8 +36,8 @@ export abstract class ExecutedRun implements RunAtHand {
     this.opening = opening;
     this.run = opening.run;
     this.state = fold(opening.log);
-    this.given = new Given(opening.run.input);
-    this.parentsOf = parentsIn(opening.run, this.state, this.given, definition);
+    this.storedInput = new StoredInput(opening.run.input);
+    this.parentsOf = parentsIn(opening.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
   }
 
@@ -62,12 +62,12 @@ export abstract class ExecutedRun implements RunAtHand {
   }
 
   storeNow(): number {
-    return this.virtualNow ?? this.journal.storeNow();
+    return this.virtualNow ?? this.writer.storeNow();
   }
 
   /** What is done because the run failed is its own: another run failed for another reason. */
   keyOwner(node: string): string {
-    return node === this.course.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
+    return node === this.phase.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
   }
 
   resumedBy(node: string): ResumedBy | null {

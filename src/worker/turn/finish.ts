@@ -19,40 +19,40 @@ export interface Conclusion {
 }
 
 export function conclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> | void {
-  if (!turn.course.on({ type: "finishing began" })) return;
-  if (!turn.journal.unsettled && turn.outbox.starts.length === 0) return writeEnd(turn, conclusion);
+  if (!turn.phase.on({ type: "finishing began" })) return;
+  if (!turn.writer.unsettled && turn.pendingWrites.starts.length === 0) return writeEnd(turn, conclusion);
   return settleAndConclude(turn, conclusion);
 }
 
 async function settleAndConclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> {
-  await turn.journal.settleFirst();
+  await turn.writer.settleFirst();
   if (!(await givesWay(turn, conclusion))) writeEnd(turn, conclusion);
 }
 
 function writeEnd(turn: WholeTurn, conclusion: Conclusion): void {
   const { status, events, output, error } = conclusion;
-  const { run, state, outbox } = turn;
-  const before = outbox.mail.length;
+  const { run, state, pendingWrites } = turn;
+  const before = pendingWrites.mail.length;
   const attempt = attempted(turn, status === "failed" ? error : null);
   const end = { status, output, error };
   const { next, mail } = finishRun(run, end, state.startedAt ?? turn.takenAt, dismissChildren(run.id, state), attempt);
-  for (const message of mail) outbox.mail.push(message);
+  for (const message of mail) pendingWrites.mail.push(message);
   turn.onUnended((unwritten) => {
-    outbox.putBack({
+    pendingWrites.putBack({
       ...unwritten,
       events: unwritten.events.slice(0, unwritten.events.length - events.length),
       mail: unwritten.mail.slice(0, before),
     });
     pauseIfItFails(turn, () => readAndConclude(turn, conclusion));
   });
-  turn.journal.post(events, next, nothing);
+  turn.writer.post(events, next, nothing);
 }
 
 /** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
 async function readAndConclude(turn: WholeTurn, conclusion: Conclusion): Promise<void> {
-  await turn.attention.lookNow();
+  await turn.inboxProcessor.lookNow();
   if (turn.over || (await givesWay(turn, conclusion))) return;
-  turn.course.on({ type: "leaving refused" });
+  turn.phase.on({ type: "leaving refused" });
   return conclude(turn, conclusion);
 }
 
@@ -61,13 +61,13 @@ async function readAndConclude(turn: WholeTurn, conclusion: Conclusion): Promise
  * unless a step has ended the run: that step cannot be repeated. True: it does not end now.
  */
 async function givesWay(turn: WholeTurn, { status, events }: Conclusion): Promise<boolean> {
-  const { state, course } = turn;
+  const { state, phase } = turn;
   const endsByStep = events.length > 0;
   const isCanceled = state.cancel !== null && status === "completed";
   if (!isCanceled && (state.paused === null || endsByStep)) return false;
-  course.on({ type: "leaving refused" });
+  phase.on({ type: "leaving refused" });
   if (endsByStep) await turn.submit(events);
-  turn.stir();
+  turn.scheduleIdleCheck();
   return true;
 }
 

@@ -2,7 +2,7 @@
 import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { PauseError } from "../../core/errors/errors.js";
-import { presentable } from "../../core/errors/safe-thrown.js";
+import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { nextDelay } from "../../core/naming/retry-policy.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
 import { openCompensations } from "../../core/run/compensation.js";
@@ -11,7 +11,7 @@ import { FlowSignal } from "../../core/run/flow-control.js";
 import { onFailureStep } from "../../core/run/step-name.js";
 import { isPassing } from "../../define/retry-reaction.js";
 import { type StandardSchemaV1, validate } from "../../define/standard-schema.js";
-import { Scope } from "../replay/call-scope.js";
+import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { compensate } from "../step/compensation.js";
 import { pausedBy } from "../step/pause-event.js";
@@ -22,9 +22,9 @@ import { warnOfNonsense } from "./user-code.js";
 
 export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.over) return;
-  const swallowed = turn.raised.take();
+  const swallowed = turn.flowControl.take();
   if (swallowed !== null) return obey(turn, swallowed);
-  if (turn.course.suspended) return turn.stir();
+  if (turn.phase.suspended) return turn.scheduleIdleCheck();
   if (!leavesOver(turn)) return complete(turn, output);
 }
 
@@ -38,11 +38,11 @@ function leavesOver(turn: WholeTurn, thrown?: unknown): boolean {
 
 export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<void> {
   if (turn.over) return;
-  const error = presentable(thrown);
-  const swallowed = turn.raised.take();
+  const error = toSafeThrown(thrown);
+  const swallowed = turn.flowControl.take();
   if (error instanceof FlowSignal || swallowed !== null)
     return obey(turn, error instanceof FlowSignal ? error : (swallowed as FlowSignal));
-  if (turn.halted) return turn.stir();
+  if (turn.halted) return turn.scheduleIdleCheck();
   warnOfNonsense(turn, error, "its code");
   if (isPassing(error) && (await putOff(turn, error))) return;
   if (leavesOver(turn, error)) return;
@@ -67,7 +67,7 @@ function delayAfter(turn: WholeTurn, error: unknown): number | null {
 export async function obey(turn: WholeTurn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
   // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
   const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
-  if (endsRun && ended.length === 0 && !turn.course.suspended && leavesOver(turn)) return;
+  if (endsRun && ended.length === 0 && !turn.phase.suspended && leavesOver(turn)) return;
   switch (action.kind) {
     case "cancel":
       return cancel(turn, action.reason, ended);
@@ -110,11 +110,11 @@ async function rest(turn: WholeTurn, paused: NewEvent): Promise<void> {
 async function again(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
   // What the handler forgets, nobody waits for any more: also what it has only just asked for.
   if (rewind) {
-    await turn.executions.during(() => turn.journal.settleFirst());
-    for (const mail of dismissChildren(turn.runId, turn.state)) turn.outbox.mail.push(mail);
+    await turn.attempts.during(() => turn.writer.settleFirst());
+    for (const mail of dismissChildren(turn.runId, turn.state)) turn.pendingWrites.mail.push(mail);
   }
   const transient = isTransient ? ({ transient: true } as const) : {};
-  turn.outbox.open(event("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
+  turn.pendingWrites.open(event("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
   return turn.park();
 }
 
@@ -139,7 +139,7 @@ async function completeChecked(
   const { name } = turn.definition;
   let text: string;
   try {
-    const value = await turn.executions.during(() => validate(schema, output, `output of workflow "${name}"`));
+    const value = await turn.attempts.during(() => validate(schema, output, `output of workflow "${name}"`));
     text = encode(value, { what: `the output of workflow "${name}"` });
   } catch (error) {
     return fail(turn, error, ended);
@@ -151,7 +151,7 @@ export async function fail(turn: WholeTurn, error: unknown, ended: readonly NewE
   turn.handler.thrown = { error };
   const failure = toFailure(error);
   if (openCompensations(turn.state).length > 0) {
-    if (!turn.course.on({ type: "undoing began" })) return;
+    if (!turn.phase.on({ type: "undoing began" })) return;
     if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
     await callOnFailure(turn, error);
   } else if (!turn.halted || turn.state.expired !== null) await callOnFailure(turn, error);
@@ -163,12 +163,12 @@ export async function fail(turn: WholeTurn, error: unknown, ended: readonly NewE
 async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
-  turn.course.on({ type: "last step began", step: onFailureStep });
+  turn.phase.on({ type: "last step began", step: onFailureStep });
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.handler.input, error: cause };
   try {
     // No code can read what it returned, so nothing of that is recorded: it may be the result of a database driver.
-    await createContext(new Scope(turn)).step(onFailureStep, async () => {
+    await createContext(new CallScope(turn)).step(onFailureStep, async () => {
       await onFailure(info);
     });
   } catch (secondary) {
@@ -197,6 +197,6 @@ async function undoAndCancel(turn: WholeTurn, reason: string | null, ended: read
     await turn.submit([...ended, event("run.cancel_requested", {}, reason === null ? {} : { reason })]);
     return;
   }
-  if (!turn.course.on({ type: "undoing began" })) return;
+  if (!turn.phase.on({ type: "undoing began" })) return;
   if (await compensate(turn, `the run was canceled${reason === null ? "." : `: ${reason}`}`)) cancel(turn, reason);
 }

@@ -4,7 +4,7 @@ import type { WorkflowContext } from "../../define/context.js";
 import { stepping } from "../../define/step-engine.js";
 import { callInside, callsAreHeard } from "../../telemetry/around.js";
 import { inContextOfItsOwn } from "../../telemetry/async-context.js";
-import { Scope } from "../replay/call-scope.js";
+import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfHandler, ReplayGate } from "../replay/replay-gate.js";
 import { DeclaredSteps } from "../step/declared-steps.js";
@@ -32,14 +32,14 @@ export class Handler implements HandlerPort {
     const { state, host } = this.#turn;
     const begin = () => inContextOfItsOwn(() => this.#call());
     if ((state.blocked?.size ?? 0) === 0) return begin();
-    host.trials.hold(this, begin);
+    host.trials.enqueue(this, begin);
   }
 
   skip(): void {
     const turn = this.#turn;
-    turn.course.on({ type: "code called" });
+    turn.phase.on({ type: "code called" });
     this.input = knownInput(turn);
-    turn.answers.open();
+    turn.results.open();
   }
 
   close(): void {
@@ -53,8 +53,8 @@ export class Handler implements HandlerPort {
     return this.#turn.runId;
   }
 
-  get lines() {
-    return this.#turn.lines;
+  get slots() {
+    return this.#turn.slots;
   }
 
   onTrial(end: () => void): void {
@@ -70,15 +70,15 @@ export class Handler implements HandlerPort {
 
   #call(): void {
     const turn = this.#turn;
-    turn.course.on({ type: "code called" });
-    if (turn.definition.timeoutMs !== null) turn.attention.setAlarm();
+    turn.phase.on({ type: "code called" });
+    if (turn.definition.timeoutMs !== null) turn.inboxProcessor.setAlarm();
     withInput(turn, (input) => this.#callWith(input));
   }
 
   #callWith(input: unknown): void {
     const turn = this.#turn;
     this.input = input;
-    turn.answers.open();
+    turn.results.open();
     let result: Promise<unknown>;
     try {
       result = Promise.resolve(turn.inFrame("", () => this.#enter(input)));
@@ -103,7 +103,7 @@ export class Handler implements HandlerPort {
     noteChangedCode(turn);
     const isFunction = turn.definition.declared === null;
     if (isFunction && turn.state.ops.size > 0) this.gate = this.openGate(keysOfHandler(turn.state));
-    const scope = new Scope(turn, null, this.gate);
+    const scope = new CallScope(turn, null, this.gate);
     const ctx = createContext(scope);
     return isFunction ? ctx : Object.assign(ctx, { [stepping]: new DeclaredSteps(scope) });
   }
@@ -120,8 +120,8 @@ export class Handler implements HandlerPort {
         runtime: host.runtime,
         replayGraceMs: host.replayGraceMs,
         isMoving: () =>
-          turn.executions.busy || turn.lines.waiting > 0 || turn.answers.delivering || turn.journal.unsettled,
-        onAdded: (key) => void turn.outbox.events.push(event("call.added", { node: key })),
+          turn.attempts.busy || turn.slots.waiting > 0 || turn.results.delivering || turn.writer.unsettled,
+        onAdded: (key) => void turn.pendingWrites.events.push(event("call.added", { node: key })),
         onMismatch: (held, leftOver) => turn.doesNotFit(held, leftOver),
       },
       keys,

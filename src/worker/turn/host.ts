@@ -4,7 +4,7 @@ import type { ErrorReporter } from "../../define/definition.js";
 import type { HeroPolicy } from "../../define/hero.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
-import type { Committer } from "../commit/group-committer.js";
+import type { GroupCommitter } from "../commit/group-committer.js";
 import type { Parting } from "../commit/run-writer.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 import type { Watch } from "../watchdog/watchdog.js";
@@ -36,7 +36,7 @@ export interface TurnHost {
   /** The name of the worker. */
   readonly workerName: string;
   readonly store: Store;
-  readonly committer: Committer;
+  readonly committer: GroupCommitter;
   readonly log: Logger;
   /** Knows whose code is being called, for the case that it does not return. */
   readonly watch: Watch | null;

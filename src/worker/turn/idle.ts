@@ -85,12 +85,12 @@ class TurnView implements IdleView {
   }
 
   get isLeaving() {
-    return this.#turn.over || this.#turn.course.leaving;
+    return this.#turn.over || this.#turn.phase.leaving;
   }
 
   get isBusy() {
-    const { executions, lines, attention } = this.#turn;
-    return executions.busy || lines.waiting > 0 || attention.busy;
+    const { attempts, slots, inboxProcessor } = this.#turn;
+    return attempts.busy || slots.waiting > 0 || inboxProcessor.busy;
   }
 
   get holdsCalls() {
@@ -98,7 +98,7 @@ class TurnView implements IdleView {
   }
 
   get isWriting() {
-    return this.#turn.journal.unsettled;
+    return this.#turn.writer.unsettled;
   }
 
   get isPaused() {
@@ -114,25 +114,25 @@ class TurnView implements IdleView {
   }
 
   get isDelivering() {
-    return this.#turn.answers.delivering;
+    return this.#turn.results.delivering;
   }
 
   get hasCalledCode() {
-    return this.#turn.course.hasCalledCode;
+    return this.#turn.phase.hasCalledCode;
   }
 
   get mustSettleJobs() {
-    const { deliveries, state, course } = this.#turn;
-    if (course.hasCalledCode || deliveries > 1 || state.cancel !== null || course.stopping) return false;
+    const { deliveries, state, phase } = this.#turn;
+    if (phase.hasCalledCode || deliveries > 1 || state.cancel !== null || phase.stopping) return false;
     return stepsWhoseJobsEnded(state).size > 0;
   }
 
   get isSettlingJobs() {
-    return this.#turn.course.settling !== null;
+    return this.#turn.phase.settling !== null;
   }
 
   get isCutShort() {
-    return this.#turn.course.cutShort;
+    return this.#turn.phase.cutShort;
   }
 
   get hasWorkForCode() {
@@ -140,11 +140,11 @@ class TurnView implements IdleView {
   }
 
   get isWaiting() {
-    return this.#turn.answers.pending.size > 0;
+    return this.#turn.results.pending.size > 0;
   }
 
   get isWorthLingering() {
-    return this.#turn.linger.isWorthIt(this.#turn.state, this.#turn.outbox);
+    return this.#turn.parkDelay.isWorthIt(this.#turn.state, this.#turn.pendingWrites);
   }
 
   get hasSignalAtHand() {
@@ -152,28 +152,28 @@ class TurnView implements IdleView {
   }
 }
 
-export function comeToRest(turn: WholeTurn): void {
-  if (!turn.over && turn.halted) turn.lines.leaveAll();
-  const { outbox } = turn;
+export function advanceWhenIdle(turn: WholeTurn): void {
+  if (!turn.over && turn.halted) turn.slots.leaveAll();
+  const { pendingWrites } = turn;
   switch (nextMove(new TurnView(turn))) {
     case "nothing":
       return;
     case "watch":
-      if (!outbox.empty && !turn.journal.unsettled) void turn.submit([]);
-      if (turn.answers.pending.size > 0) turn.attention.setAlarm();
+      if (!pendingWrites.empty && !turn.writer.unsettled) void turn.submit([]);
+      if (turn.results.pending.size > 0) turn.inboxProcessor.setAlarm();
       return;
     case "write":
-      if (!outbox.empty) void turn.submit([]);
+      if (!pendingWrites.empty) void turn.submit([]);
       return;
     case "linger":
-      if (!outbox.empty) void turn.submit([]);
-      return turn.attention.setAlarm();
+      if (!pendingWrites.empty) void turn.submit([]);
+      return turn.inboxProcessor.setAlarm();
     case "cancel":
       return restCanceled(turn, turn.state.cancel?.reason ?? null);
     case "expire":
       return endExpired(turn, turn.state.expired as Failure);
     case "settle jobs":
-      turn.course.on({ type: "jobs ended", steps: stepsWhoseJobsEnded(turn.state) });
+      turn.phase.on({ type: "jobs ended", steps: stepsWhoseJobsEnded(turn.state) });
       return turn.handler.call();
     case "call code":
       return turn.handler.call();
@@ -186,7 +186,7 @@ export function comeToRest(turn: WholeTurn): void {
 
 /** The end of the look asks again. */
 function parkUnlessLookIsDue(turn: WholeTurn): void {
-  if (!turn.attention.lookIsDue) void turn.park();
+  if (!turn.inboxProcessor.lookIsDue) void turn.park();
 }
 
 /**
@@ -194,17 +194,17 @@ function parkUnlessLookIsDue(turn: WholeTurn): void {
  * others. What it does not ask for (a step that now comes after one that is held) counts for nothing, although it may be due.
  */
 function pauseAgain(turn: WholeTurn): boolean {
-  const { state, outbox, answers } = turn;
+  const { state, pendingWrites, results } = turn;
   let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
-  for (const key of answers.pending.keys()) {
+  for (const key of results.pending.keys()) {
     const op = state.ops.get(key);
     if (op?.kind !== "step" || op.held === null) return false;
     stuck ??= { key, ...op.held };
   }
   if (stuck === null) return false;
   // What is in there may be no more than a word about changed code: the state has to know it first.
-  if (!outbox.empty) void turn.submit([]).then(() => turn.stir());
-  else turn.hold(stuck.reason, stuck.error, stuck.key);
+  if (!pendingWrites.empty) void turn.submit([]).then(() => turn.scheduleIdleCheck());
+  else turn.pauseWithError(stuck.reason, stuck.error, stuck.key);
   return true;
 }
 
@@ -212,8 +212,8 @@ function pauseAgain(turn: WholeTurn): boolean {
  * A wait that is about to begin may be for a signal that came before it, and a wait that lost a race gives back the signal
  * that it had taken, perhaps to a wait that is open. That is decided as soon as it is in the log.
  */
-function signalIsThere({ state, outbox }: WholeTurn): boolean {
-  return outbox.events.some(({ type, node }) => {
+function signalIsThere({ state, pendingWrites }: WholeTurn): boolean {
+  return pendingWrites.events.some(({ type, node }) => {
     if (type === "wait.started") return state.signals.length > 0;
     const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
     return lost?.kind === "wait" && lost.phase === "completed";
@@ -224,15 +224,15 @@ function signalIsThere({ state, outbox }: WholeTurn): boolean {
 function restCanceled(turn: WholeTurn, reason: string | null): void {
   if (turn.state.cancel?.force === true) return void cancelAtOnce(turn, reason);
   const mustUndo = openCompensations(turn.state).length > 0;
-  if (mustUndo && !turn.course.hasCalledCode) return turn.handler.call();
-  if (mustUndo && (turn.answers.delivering || turn.course.unwinding)) return waitForUndoing(turn);
+  if (mustUndo && !turn.phase.hasCalledCode) return turn.handler.call();
+  if (mustUndo && (turn.results.delivering || turn.phase.unwinding)) return waitForUndoing(turn);
   pauseIfItFails(turn, () => cancel(turn, reason));
 }
 
 /** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
 export function endExpired(turn: WholeTurn, error: Failure): void {
-  if (turn.course.unwinding) return waitForUndoing(turn);
-  if (!turn.course.hasCalledCode) {
+  if (turn.phase.unwinding) return waitForUndoing(turn);
+  if (!turn.phase.hasCalledCode) {
     if (openCompensations(turn.state).length > 0) return turn.handler.call();
     turn.handler.skip();
   }
@@ -241,10 +241,10 @@ export function endExpired(turn: WholeTurn, error: Failure): void {
 
 /** Undoing, and onFailure, may have to wait for their next attempt. */
 function waitForUndoing(turn: WholeTurn): void {
-  const { answers, course } = turn;
-  if (!course.unwinding || answers.delivering) return;
-  const isLast = (key: string) => isCompensation(key) || key === course.lastStep;
-  if ([...answers.pending.keys()].some(isLast)) void turn.park();
+  const { results, phase } = turn;
+  if (!phase.unwinding || results.delivering) return;
+  const isLast = (key: string) => isCompensation(key) || key === phase.lastStep;
+  if ([...results.pending.keys()].some(isLast)) void turn.park();
 }
 
 /** After a death it is not known what the code had seen. */

@@ -18,7 +18,7 @@ import { holdIfGone } from "../children/missing-job.js";
 import type { InboxPort, WholeTurn } from "./ports.js";
 import { readForTurn } from "./read.js";
 
-export class Attention implements InboxPort {
+export class InboxProcessor implements InboxPort {
   readonly #turn: WholeTurn;
   /** Steps that wait for their next attempt, and how to begin it. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
@@ -51,7 +51,7 @@ export class Attention implements InboxPort {
 
   retryLater(key: string, begin: (op: Op | undefined) => void): void {
     (this.#retries ??= new Map()).set(key, begin);
-    this.#turn.stir();
+    this.#turn.scheduleIdleCheck();
   }
 
   stop(): void {
@@ -107,7 +107,7 @@ export class Attention implements InboxPort {
       if (!turn.over) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
     } finally {
       this.#deciding = false;
-      turn.stir();
+      turn.scheduleIdleCheck();
       this.#turnIsNext = true;
       const look = ++this.#looks;
       // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
@@ -130,27 +130,27 @@ export class Attention implements InboxPort {
     // The rest stays in the inbox for the next time.
     if (inbox.length < all.length) void this.#lookNext();
     // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
-    if (inbox.some(({ kind }) => isFromChild(kind))) await turn.journal.caughtUp();
+    if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.caughtUp();
     if (turn.over) return;
-    if (inbox.length > 0) turn.linger.expect();
-    for (const row of inbox) turn.outbox.drained.push(row.id);
+    if (inbox.length > 0) turn.parkDelay.expect();
+    for (const row of inbox) turn.pendingWrites.drained.push(row.id);
     const inboxed = inbox.flatMap((row) => this.#receive(row));
     let received: readonly Received[] = inboxed;
     for (let first = true; ; first = false) {
-      const decided = decide(turn.state, received, now, turn.journal.nextSeq, turn.withdrawing);
+      const decided = decide(turn.state, received, now, turn.writer.nextSeq, turn.withdrawing);
       const events = turn.definition.declared === null ? decided : withHashes(decided, turn.state, turn.parentsOf);
       if (events.length === 0 && !(first && inbox.length > 0)) break;
       const failed = events.find((one) => one.type === "run.failed");
       if (failed !== undefined) return turn.overdue(events, dataOf(failed, "run.failed").error);
       dismissFailedMaps(turn, events);
-      for (const mail of dismissedBy(turn.runId, turn.state, events)) turn.outbox.mail.push(mail);
-      if (!(await turn.journal.submitDecision(events))) return;
+      for (const mail of dismissedBy(turn.runId, turn.state, events)) turn.pendingWrites.mail.push(mail);
+      if (!(await turn.writer.submitDecision(events))) return;
       // Again: a wait that the code began meanwhile may be for a signal that came just now.
       received = [];
     }
     for (const { command } of inboxed) if (command.type === "jobGone") await holdIfGone(turn, command.job);
     this.#beginDueRetries(now);
-    if (turn.course.hasCalledCode) this.setAlarm();
+    if (turn.phase.hasCalledCode) this.setAlarm();
     if (turn.halted) turn.halt();
   }
 
@@ -171,7 +171,7 @@ export class Attention implements InboxPort {
     if (retries === null) return;
     const due: (() => void)[] = [];
     for (const [key, begin] of retries) {
-      if (!this.#turn.course.mayBegin(key)) continue;
+      if (!this.#turn.phase.mayBegin(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
       if (op === undefined) continue;
@@ -193,7 +193,7 @@ export class Attention implements InboxPort {
     this.#alarm = null;
     const turn = this.#turn;
     const now = turn.storeNow();
-    const due = nextDueAt(turn.state, (key) => turn.answers.pending.has(key));
+    const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key));
     // Until its start is in the log, the deadline counts from now.
     const { timeoutMs } = turn.definition;
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;

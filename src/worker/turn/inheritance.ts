@@ -14,7 +14,7 @@ import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
 import { keep, none, transitionOf } from "../../core/run/transition.js";
 import type { CursorRow, CursorWrite, Next, RunRecord, Store, Transition } from "../../store/contract/store.js";
-import type { Committer } from "../commit/group-committer.js";
+import type { GroupCommitter } from "../commit/group-committer.js";
 import type { Opening } from "./host.js";
 
 /** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
@@ -31,11 +31,11 @@ export type Inherited =
 
 export interface Inheriting {
   readonly store: Store;
-  readonly committer: Committer;
+  readonly committer: GroupCommitter;
   /** Whether its code has an `onFailure`. */
   readonly hasOnFailure: boolean;
   /** Reads until the database answers. */
-  insist<T>(read: () => Promise<T>): Promise<T>;
+  retryUntilReachable<T>(read: () => Promise<T>): Promise<T>;
 }
 
 /** Whether there is something to take over that the log does not have yet. */
@@ -45,12 +45,12 @@ const hasInherited = (log: readonly StoredEvent[]): boolean => log.some(({ type 
 
 export async function inherit(opening: Opening, given: Inheriting): Promise<Inherited> {
   const { run, log: own } = opening;
-  const { store, insist } = given;
+  const { store, retryUntilReachable } = given;
   const found = await findPredecessor(run, given);
   if (found === "open") return park(opening, given);
   const { predecessor, log } = found;
   const from = predecessor.id;
-  const cursors = await insist(() => store.cursors(from));
+  const cursors = await retryUntilReachable(() => store.cursors(from));
   const fork = forkOf({
     from,
     log,
@@ -75,13 +75,16 @@ interface Predecessor {
 }
 
 /** The run to go on for. One that was canceled before it had taken anything over has nothing to give: it is the one before it. */
-async function findPredecessor(run: RunRecord, { store, insist }: Inheriting): Promise<Predecessor | "open"> {
+async function findPredecessor(
+  run: RunRecord,
+  { store, retryUntilReachable }: Inheriting,
+): Promise<Predecessor | "open"> {
   for (let from = predecessorOf(run) as string; ; ) {
-    const predecessor = await insist(() => store.run(from));
+    const predecessor = await retryUntilReachable(() => store.run(from));
     if (predecessor === null) throw goneForGood(run, from);
     if (predecessor.finishedAt === null) return "open";
     // After its row: a run that has ended never changes.
-    const log = (await insist(() => store.logs([from]))).get(from) ?? [];
+    const log = (await retryUntilReachable(() => store.logs([from]))).get(from) ?? [];
     const before = predecessorOf(predecessor);
     if (before === null || hasInherited(log)) return { predecessor, log };
     from = before;

@@ -21,11 +21,11 @@ export function withInput(turn: WholeTurn, callCode: (input: unknown) => void): 
   try {
     given = knownInput(turn);
   } catch (error) {
-    return turn.hold("The input of the run cannot be read.", toFailure(error));
+    return turn.pauseWithError("The input of the run cannot be read.", toFailure(error));
   }
   const { inputSchema } = turn.definition;
   if (inputSchema === null || turn.state.input !== null) return callCode(given);
-  turn.executions
+  turn.attempts
     .during(() => accept(turn, inputSchema, given))
     .then(
       (input) => pauseIfItFails(turn, () => (turn.over ? undefined : callCode(input))),
@@ -34,8 +34,8 @@ export function withInput(turn: WholeTurn, callCode: (input: unknown) => void): 
 }
 
 /** What the schema once made of it, or what was given. */
-export function knownInput({ state, given }: WholeTurn): unknown {
-  return state.input?.made === true ? state.input.value : given.value;
+export function knownInput({ state, storedInput }: WholeTurn): unknown {
+  return state.input?.made === true ? state.input.value : storedInput.value;
 }
 
 async function accept(turn: WholeTurn, schema: StandardSchemaV1, given: unknown): Promise<unknown> {
@@ -61,7 +61,7 @@ function written(value: unknown, what: string): string {
 
 /** As a part of the start, unless that is in the log already. */
 function record(turn: WholeTurn, made: { readonly input?: string }): void {
-  const { events } = turn.outbox;
+  const { events } = turn.pendingWrites;
   const index = events.findIndex(({ type }) => type === "run.started");
   const started = events[index];
   if (started === undefined) events.push(event("input.checked", {}, {}, made));
@@ -71,13 +71,13 @@ function record(turn: WholeTurn, made: { readonly input?: string }): void {
 /** A run that has done nothing fails. One that has done something must not be failed, and undone, by a release. */
 function refused(turn: WholeTurn, given: unknown, error: unknown): Promise<void> | void {
   turn.handler.input = given;
-  turn.answers.open();
+  turn.results.open();
   if (!hasDoneSomething(turn.state) || error instanceof TransientError || error instanceof PauseError)
     return handlerThrew(turn, error);
   const failure = toFailure(error);
   const { name } = turn.definition;
   const reason = `The run has recorded steps, and the schema that workflow "${name}" has now refuses its input: ${failure.message} Deploy a schema that accepts it and resume(), or cancel().`;
-  turn.hold(reason, failure);
+  turn.pauseWithError(reason, failure);
 }
 
 function hasDoneSomething({ ops }: RunState): boolean {

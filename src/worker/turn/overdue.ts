@@ -10,7 +10,7 @@ import { pauseIfItFails } from "./user-code.js";
 
 /** @param events what was decided, the end of the run included */
 export function overdue(turn: WholeTurn, events: readonly NewEvent[], error: Failure): Promise<void> | void {
-  if (turn.state.expired !== null || turn.course.unwinding) return;
+  if (turn.state.expired !== null || turn.phase.unwinding) return;
   const before = events.filter((one) => !isEnding(one));
   const mustUndo = openCompensations(turn.state).length > 0;
   if (turn.definition.onFailure !== null || mustUndo) return expire(turn, before, error);

@@ -6,24 +6,24 @@
 import { hasOpenChildren } from "../../core/run/cancel-children.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
-import type { Outbox } from "../commit/pending-writes.js";
+import type { PendingWrites } from "../commit/pending-writes.js";
 
 /** Shorter logs are read again in no time. */
 const longLog = 500;
 const patienceMs = 250;
 
-interface LingeringTurn {
+interface DelayedTurn {
   readonly host: { readonly runtime: Runtime };
-  stir(): void;
+  scheduleIdleCheck(): void;
 }
 
-export class Linger {
-  readonly #turn: LingeringTurn;
+export class ParkDelay {
+  readonly #turn: DelayedTurn;
   #since = Number.NEGATIVE_INFINITY;
   #timer: Timer | null = null;
 
   /** @param turn stirred when nothing has come */
-  constructor(turn: LingeringTurn) {
+  constructor(turn: DelayedTurn) {
     this.#turn = turn;
   }
 
@@ -33,12 +33,12 @@ export class Linger {
   }
 
   /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
-  isWorthIt(state: RunState, { starts }: Outbox): boolean {
+  isWorthIt(state: RunState, { starts }: PendingWrites): boolean {
     if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
     const rest = this.#since + patienceMs - this.#turn.host.runtime.monotonic();
     if (rest <= 0) return false;
     this.stop();
-    this.#timer = this.#turn.host.runtime.setTimeout(() => this.#turn.stir(), rest);
+    this.#timer = this.#turn.host.runtime.setTimeout(() => this.#turn.scheduleIdleCheck(), rest);
     return true;
   }
 

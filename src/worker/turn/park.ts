@@ -14,26 +14,26 @@ type ParkingTurn = WholeTurn & {
 
 /** @param last one more event, which explains why */
 export async function parkRun(turn: ParkingTurn, last?: NewEvent): Promise<void> {
-  if (!turn.course.on({ type: "parking began" })) return;
-  const { outbox, journal, state } = turn;
-  if (last !== undefined) outbox.events.push(last);
+  if (!turn.phase.on({ type: "parking began" })) return;
+  const { pendingWrites, writer, state } = turn;
+  if (last !== undefined) pendingWrites.events.push(last);
   // A worker had it, so its time to begin has come: without an event about that, it would wait for its time for ever.
   if (state.startedAt === null && !state.becameDue && !turn.recordsStart)
-    outbox.events.push(event("run.became_due", {}));
-  while (journal.unsettled) await journal.settled();
-  if (!turn.over) await journal.submit([], nextOf(turn));
+    pendingWrites.events.push(event("run.became_due", {}));
+  while (writer.unsettled) await writer.settled();
+  if (!turn.over) await writer.submit([], nextOf(turn));
 }
 
 function nextOf(turn: ParkingTurn): Next {
-  const { course, answers } = turn;
-  const codeRan = course.hasCalledCode;
+  const { phase, results } = turn;
+  const codeRan = phase.hasCalledCode;
   return parkByOwner({
     state: turn.state,
-    pending: turn.outbox,
-    at: turn.journal.heardAt,
+    pending: turn.pendingWrites,
+    at: turn.writer.heardAt,
     // Stopped before the code ran: it still has to.
-    isCutShort: course.cutShort && (codeRan || hasWorkForCode(turn)),
-    awaited: codeRan ? (key) => answers.pending.has(key) : undefined,
+    isCutShort: phase.cutShort && (codeRan || hasWorkForCode(turn)),
+    awaited: codeRan ? (key) => results.pending.has(key) : undefined,
     newsSeen: codeRan ? null : readParkingNote(turn.run.waiting).news,
     station: turn.station,
   });

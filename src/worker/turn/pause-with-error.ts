@@ -10,8 +10,8 @@ type HeldTurn = RunAtHand & RunWriting & Phased & { abort(reason: unknown): void
 
 /** What runs may finish and is recorded; then the run is parked. */
 export function pauseWithError(turn: HeldTurn, reason: string, error: Failure | null, node?: string): void {
-  if (turn.over || turn.course.holding || turn.state.paused !== null) return;
-  turn.course.holding = true;
+  if (turn.over || turn.phase.holding || turn.state.paused !== null) return;
+  turn.phase.holding = true;
   turn.abort(new ExecutionAbortedError(reason));
   const place = node === undefined ? {} : { node };
   void turn.submit([event("run.paused", place, error === null ? { reason } : { reason, error })]);

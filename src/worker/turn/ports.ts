@@ -12,18 +12,18 @@ import type { Transition } from "../../core/run/transition.js";
 import type { Logger, ResumedBy } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
-import type { Outbox } from "../commit/pending-writes.js";
-import type { Journal } from "../commit/run-writer.js";
+import type { PendingWrites } from "../commit/pending-writes.js";
+import type { RunWriter } from "../commit/run-writer.js";
 import type { ReplayGate } from "../replay/replay-gate.js";
-import type { Answers } from "../replay/result-delivery.js";
-import type { Body, Compensator, Execution } from "../step/attempt.js";
-import type { Raised } from "../step/flow-control-tracker.js";
-import type { Executions } from "../step/running-attempts.js";
-import type { Lines } from "../step/slot-queue.js";
+import type { ResultDelivery } from "../replay/result-delivery.js";
+import type { Attempt, Body, Compensator } from "../step/attempt.js";
+import type { FlowControlTracker } from "../step/flow-control-tracker.js";
+import type { RunningAttempts } from "../step/running-attempts.js";
+import type { SlotQueue } from "../step/slot-queue.js";
 import type { TurnHost } from "./host.js";
-import type { Linger } from "./park-delay.js";
+import type { ParkDelay } from "./park-delay.js";
 import type { Phase } from "./phase.js";
-import type { Given } from "./stored-input.js";
+import type { StoredInput } from "./stored-input.js";
 
 /** The run, its definition and its state, and the worker that has it. */
 export interface RunAtHand {
@@ -35,7 +35,7 @@ export interface RunAtHand {
   readonly log: Logger;
   /** How often a worker got the run since it was last parked, this time included. */
   readonly deliveries: number;
-  readonly given: Given;
+  readonly storedInput: StoredInput;
   readonly parentsOf: ParentsOf;
   /** The store's time, as well as it is known here without asking. */
   storeNow(): number;
@@ -49,12 +49,12 @@ export interface RunAtHand {
 
 /** Writing to the log of the run. */
 export interface RunWriting {
-  readonly journal: Journal;
+  readonly writer: RunWriter;
   /** What goes along with the next commit. */
-  readonly outbox: Outbox;
+  readonly pendingWrites: PendingWrites;
   /** Nothing more is written: the run was let go of, is about to be, or is not ours any more. */
   readonly over: boolean;
-  /** Commits the outbox and these events. False: the run is not ours any more. */
+  /** Commits the pending writes and these events. False: the run is not ours any more. */
   submit(events: readonly NewEvent[]): Promise<boolean>;
   /** The same without a promise, for what happens once per step. */
   post(events: readonly NewEvent[], done: (written: boolean) => void): void;
@@ -62,19 +62,19 @@ export interface RunWriting {
 
 /** In which phase the turn is, and what may begin in it. */
 export interface Phased {
-  readonly course: Phase;
+  readonly phase: Phase;
   /** Nothing new may begin. */
   readonly halted: boolean;
 }
 
 /** Looking whether anything is left to do, once everything that is under way has had its say. */
 export interface Idling {
-  stir(): void;
+  scheduleIdleCheck(): void;
 }
 
 /** Pausing the run because of something that only a person can solve. */
 export interface Pausing {
-  hold(reason: string, error: Failure | null, node?: string): void;
+  pauseWithError(reason: string, error: Failure | null, node?: string): void;
   /** The log has something under these keys that the code cannot mean. */
   diverge(steps: readonly string[], problem: string): void;
   /** The code makes calls that the log lacks, and does not make those that it has. */
@@ -83,7 +83,7 @@ export interface Pausing {
 
 /** The calls of user code: what the log has of them, and the promises of their answers. */
 export interface Calling extends Phased, Idling {
-  readonly answers: Answers;
+  readonly results: ResultDelivery;
   /** Waits and timers that lost a race, or whose step is over: their withdrawal is in the log, or on its way there. */
   withdrawing: Set<string> | null;
   /** While messages are being taken that a commit has told of. */
@@ -92,14 +92,14 @@ export interface Calling extends Phased, Idling {
 
 /** The bodies of steps that run. */
 export interface Executing {
-  readonly executions: Executions;
-  readonly lines: Lines;
-  readonly raised: Raised;
+  readonly attempts: RunningAttempts;
+  readonly slots: SlotQueue;
+  readonly flowControl: FlowControlTracker;
   /** How to undo steps, as far as the code has said. */
   compensators: Map<string, Compensator> | null;
   /** Calls user code; until it returns, the watchdog knows whose it is. */
   inFrame<Result>(key: string, call: () => Result): Result;
-  callBody(execution: Execution, body: Body): unknown;
+  callBody(execution: Attempt, body: Body): unknown;
   /** What a step has returned, as the log says. */
   outputOf(key: string): unknown;
   /** Overwrites one row; it goes along with the next commit, or soon by itself. */
@@ -137,7 +137,7 @@ export interface Leaving {
   /** The store's time when this worker got the run, and our own monotonic clock then. */
   readonly takenAt: number;
   readonly openedAt: number;
-  readonly linger: Linger;
+  readonly parkDelay: ParkDelay;
   /** Lets go of the run until something happens. `last` is one more event that explains why. */
   park(last?: NewEvent): Promise<void>;
   /** Calls back when the end of the run, which was posted before, was not written because of messages. */
@@ -162,7 +162,7 @@ export interface InboxPort {
 
 /** Messages, and time that has passed. */
 export interface Listening {
-  readonly attention: InboxPort;
+  readonly inboxProcessor: InboxPort;
   /** The time limit of the run has passed. */
   overdue(events: readonly NewEvent[], error: Failure): Promise<void> | void;
   /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
@@ -179,7 +179,7 @@ export type StepTurn = RunAtHand &
   Pausing &
   Handling &
   Leaving &
-  Pick<Listening, "attention">;
+  Pick<Listening, "inboxProcessor">;
 
 /** What decides how the run goes on when its code, or all that it waits for, is at rest. */
 export type WholeTurn = StepTurn & Listening;

@@ -7,10 +7,15 @@ import { nodesByKey } from "../../core/run/renamed-nodes.js";
 import type { RunState } from "../../core/run/state.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
-import type { Given } from "./stored-input.js";
+import type { StoredInput } from "./stored-input.js";
 
 /** Looked up when it is first asked for, and again when a graph was imported meanwhile. */
-export function parentsIn(run: RunRecord, state: RunState, given: Given, definition: WorkflowDefinition): ParentsOf {
+export function parentsIn(
+  run: RunRecord,
+  state: RunState,
+  given: StoredInput,
+  definition: WorkflowDefinition,
+): ParentsOf {
   let known: { readonly dag: RunState["dag"]; readonly of: ParentsOf } | null = null;
   return (node) => {
     if (known === null || known.dag !== state.dag) {

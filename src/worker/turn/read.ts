@@ -1,7 +1,7 @@
 /** Reads for a turn: until the database answers, or the run is not this worker's any more. */
-import { insist } from "../../concurrency/retry-until-reachable.js";
+import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import type { RunAtHand, RunWriting } from "./ports.js";
 
 export function readForTurn<T>(turn: RunAtHand & RunWriting, read: () => Promise<T>): Promise<T> {
-  return insist(turn.host.runtime, read, () => turn.over);
+  return retryUntilReachable(turn.host.runtime, read, () => turn.over);
 }

@@ -6,16 +6,16 @@ type PlacedTurn = RunAtHand & Phased & Idling & { station: Station | null };
 
 /** The next step is run here, or, if this worker is not for it, handed over to those that are. */
 export function enterStation(turn: PlacedTurn, station: Station, waitsFirst: boolean): void {
-  const { definition, host, course } = turn;
+  const { definition, host, phase } = turn;
   if (definition.declared?.placed !== true) return;
   turn.station = station;
   // Then the run is parked in any case, and wakes up where it belongs.
   if (waitsFirst || host.serves(station.route, definition.version)) return;
-  course.handingOver = true;
-  turn.stir();
+  phase.handingOver = true;
+  turn.scheduleIdleCheck();
 }
 
 /** Its step was interrupted so that other runs get their turn: if there are any, it is put back among those that wait. */
-export function giveWay({ host, course }: PlacedTurn): void {
-  if (host.crowded()) course.handingOver = true;
+export function giveWay({ host, phase }: PlacedTurn): void {
+  if (host.crowded()) phase.handingOver = true;
 }

@@ -5,7 +5,7 @@ import { encode } from "../../core/encoding/encode.js";
 import type { RunState } from "../../core/run/state.js";
 import type { RunRecord } from "../../store/contract/records.js";
 
-export class Given {
+export class StoredInput {
   readonly #text: string;
   #read: { readonly value: unknown } | null = null;
 

@@ -3,22 +3,22 @@
  * executes one of them at a time, so that the one that does it again is known.
  */
 
-import { Places } from "../../concurrency/semaphore.js";
+import { Semaphore } from "../../concurrency/semaphore.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { Lines } from "../step/slot-queue.js";
+import type { SlotQueue } from "../step/slot-queue.js";
 import type { Watch } from "../watchdog/watchdog.js";
 
 /** A run that is executed apart from others like it. */
 interface Suspect {
   readonly runId: string;
-  readonly lines: Lines;
+  readonly slots: SlotQueue;
   /** `end` makes room for the next of them. */
   onTrial(end: () => void): void;
   endTrial(): void;
 }
 
 export class Trials {
-  readonly #line = new Places(1);
+  readonly #line = new Semaphore(1);
   readonly #watch: Watch | null;
   readonly #runtime: Runtime;
   /** A run that has not blocked for this long lets the next one have its turn. */
@@ -31,8 +31,8 @@ export class Trials {
   }
 
   /** Calls `begin` when it is this run's turn. */
-  hold(turn: Suspect, begin: () => void): void {
-    turn.lines.stand(this.#line, (leave) => {
+  enqueue(turn: Suspect, begin: () => void): void {
+    turn.slots.stand(this.#line, (leave) => {
       const end = () => {
         this.#runtime.clearTimeout(timer);
         this.#watch?.clear();

@@ -19,15 +19,15 @@ import { keep } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { NewRun, Next, Transition } from "../../store/contract/store.js";
 import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
-import type { Outbox } from "../commit/pending-writes.js";
-import { Journal, type JournalOwner, type Parting } from "../commit/run-writer.js";
+import type { PendingWrites } from "../commit/pending-writes.js";
+import { type Parting, RunWriter, type RunWriterOwner } from "../commit/run-writer.js";
 import { settleCall } from "../replay/resolve-call.js";
-import { Answers, type AnswersOwner, type Deferred } from "../replay/result-delivery.js";
-import type { Body, Compensator, Execution } from "../step/attempt.js";
+import { type Deferred, ResultDelivery, type ResultOwner } from "../replay/result-delivery.js";
+import type { Attempt, Body, Compensator } from "../step/attempt.js";
 import { callBody, inFrame } from "../step/call-body.js";
-import { Raised } from "../step/flow-control-tracker.js";
-import { Executions } from "../step/running-attempts.js";
-import { Lines } from "../step/slot-queue.js";
+import { FlowControlTracker } from "../step/flow-control-tracker.js";
+import { RunningAttempts } from "../step/running-attempts.js";
+import { SlotQueue } from "../step/slot-queue.js";
 import { afterWrite } from "./after-write.js";
 import { beginTurn } from "./begin.js";
 import { Cancellation } from "./cancellation.js";
@@ -35,25 +35,25 @@ import { ExecutedRun } from "./executed-run.js";
 import { Handler } from "./handler.js";
 import { obey } from "./handler-end.js";
 import type { Opening, TurnAtHost, TurnHost } from "./host.js";
-import { comeToRest } from "./idle.js";
-import { Attention } from "./inbox-processor.js";
+import { advanceWhenIdle } from "./idle.js";
+import { InboxProcessor } from "./inbox-processor.js";
 import { overdue } from "./overdue.js";
 import { parkRun } from "./park.js";
-import { Linger } from "./park-delay.js";
+import { ParkDelay } from "./park-delay.js";
 import { pauseDiverged, pauseMismatched, pauseWithError } from "./pause-with-error.js";
 import { Phase } from "./phase.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
-export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalOwner, AnswersOwner {
-  readonly course: Phase;
-  readonly journal: Journal;
-  readonly answers: Answers;
-  readonly executions: Executions;
-  readonly lines = new Lines();
-  readonly raised = new Raised();
-  readonly linger = new Linger(this);
-  readonly attention = new Attention(this);
+export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWriterOwner, ResultOwner {
+  readonly phase: Phase;
+  readonly writer: RunWriter;
+  readonly results: ResultDelivery;
+  readonly attempts: RunningAttempts;
+  readonly slots = new SlotQueue();
+  readonly flowControl = new FlowControlTracker();
+  readonly parkDelay = new ParkDelay(this);
+  readonly inboxProcessor = new InboxProcessor(this);
   readonly handler = new Handler(this);
   compensators: Map<string, Compensator> | null = null;
   withdrawing: Set<string> | null = null;
@@ -71,10 +71,10 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
     // Before its nodes: all of them may be waiting for what it does next.
     if (run.version === frozenVersion) this.station = { route: graphRoute, priority: run.priority + 1 };
     this.#pausedBefore = this.state.paused;
-    this.course = new Phase(this, this.state);
-    this.executions = new Executions(this);
-    this.journal = new Journal(this, host.committer, at);
-    this.answers = new Answers(this, run.createdAt);
+    this.phase = new Phase(this, this.state);
+    this.attempts = new RunningAttempts(this);
+    this.writer = new RunWriter(this, host.committer, at);
+    this.results = new ResultDelivery(this, run.createdAt);
   }
 
   begin(): void {
@@ -83,43 +83,43 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
 
   /** The worker stops: what runs may finish, then the next owner goes on. */
   stop(): void {
-    this.course.stopping = true;
-    this.stir();
+    this.phase.stopping = true;
+    this.scheduleIdleCheck();
   }
 
   /** The worker lost its lease: another worker has the run. */
   abandon(): void {
     if (this.over) return;
-    this.journal.close();
+    this.writer.close();
     this.onParted({ how: "lost" });
   }
 
   /** A message arrived, or time has passed: look. */
   poke(): Promise<void> {
-    return this.attention.poke();
+    return this.inboxProcessor.poke();
   }
 
   /** Its code has been called, runs no step, and has asked for nothing that it still waits for. */
   get isSilent(): boolean {
-    return this.course.hasCalledCode && !this.over && !this.executions.any && this.answers.pending.size === 0;
+    return this.phase.hasCalledCode && !this.over && !this.attempts.any && this.results.pending.size === 0;
   }
 
   // ── Writing, and what became of what was written ───────────────────────────────────────────────────────────────────
 
   get over(): boolean {
-    return this.journal.closed;
+    return this.writer.closed;
   }
 
-  get outbox(): Outbox {
-    return this.journal.outbox;
+  get pendingWrites(): PendingWrites {
+    return this.writer.pendingWrites;
   }
 
   submit(events: readonly NewEvent[]): Promise<boolean> {
-    return this.journal.submit(events);
+    return this.writer.submit(events);
   }
 
   post(events: readonly NewEvent[], done: (written: boolean) => void): void {
-    this.journal.post(events, keep, done);
+    this.writer.post(events, keep, done);
   }
 
   /** A paused run waits for a person: it must not do so in silence. One that was paused before is no news. */
@@ -137,10 +137,10 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
   /** An acknowledged pause or cancel acts at the next boundary: before the code gets what it is waiting for. */
   onMailed(): void {
     if (this.takingMessages !== null) return;
-    this.answers.hold();
-    this.takingMessages = this.attention.lookNow().then(() => {
+    this.results.holdBack();
+    this.takingMessages = this.inboxProcessor.lookNow().then(() => {
       this.takingMessages = null;
-      this.answers.goOn();
+      this.results.goOn();
     });
   }
 
@@ -153,18 +153,18 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
   }
 
   onParted(parting: Parting): void {
-    this.course.on({ type: "turn ended" });
-    this.answers.close();
+    this.phase.on({ type: "turn ended" });
+    this.results.close();
     this.handler.close();
-    this.attention.stop();
-    this.lines.leaveAll();
-    this.linger.stop();
-    this.executions.leave();
+    this.inboxProcessor.stop();
+    this.slots.leaveAll();
+    this.parkDelay.stop();
+    this.attempts.leave();
     this.#cancellation?.stop();
     // An error with its stack costs more than a quick step: only if there is code that may hear it.
-    if (this.#cancellation !== null || this.executions.any)
+    if (this.#cancellation !== null || this.attempts.any)
       this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${parting.how}).`));
-    this.executions.clear();
+    this.attempts.clear();
     this.host.parted(this, parting);
   }
 
@@ -175,21 +175,24 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
   }
 
   onAnswersIdle(): void {
-    if (this.answers.pending.size > 0) this.stir();
+    if (this.results.pending.size > 0) this.scheduleIdleCheck();
   }
 
   inFrame<Result>(key: string, call: () => Result): Result {
     return inFrame(this, key, call);
   }
 
-  callBody(execution: Execution, body: Body): unknown {
+  callBody(execution: Attempt, body: Body): unknown {
     return callBody(this, execution, body);
   }
 
   progress(node: string, done: number, total?: number, message?: string): void {
     if (this.over) return;
-    this.outbox.cursor({ node, progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }) });
-    this.stir();
+    this.pendingWrites.cursor({
+      node,
+      progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }),
+    });
+    this.scheduleIdleCheck();
   }
 
   obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
@@ -199,20 +202,20 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
   // ── Pausing, canceling and letting go ──────────────────────────────────────────────────────────────────────────────
 
   get halted(): boolean {
-    return this.course.halted;
+    return this.phase.halted;
   }
 
-  /** Something durable is open, or something is in the outbox: see to it once the code has come to rest. */
-  stir(): void {
+  /** Something durable is open, or something is in the pending writes: see to it once the code has come to rest. */
+  scheduleIdleCheck(): void {
     if (this.#isIdleCheckScheduled || this.over) return;
     this.#isIdleCheckScheduled = true;
     this.host.runtime.setImmediate(() => {
       this.#isIdleCheckScheduled = false;
-      pauseIfItFails(this, () => comeToRest(this));
+      pauseIfItFails(this, () => advanceWhenIdle(this));
     });
   }
 
-  hold(reason: string, error: Failure | null, node?: string): void {
+  pauseWithError(reason: string, error: Failure | null, node?: string): void {
     pauseWithError(this, reason, error, node);
   }
 
@@ -234,11 +237,11 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
 
   abort(reason: unknown): void {
     this.#cancellation?.abort(reason);
-    this.executions.abort(reason);
+    this.attempts.abort(reason);
   }
 
   halt(): void {
-    this.stir();
+    this.scheduleIdleCheck();
     if (this.state.cancel !== null) (this.#cancellation ??= new Cancellation(this)).begin(this.state.cancel);
   }
 

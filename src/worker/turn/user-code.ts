@@ -8,7 +8,7 @@ import type { Logger } from "../../define/context.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 import type { Executing, Pausing, Phased, RunAtHand, RunWriting } from "./ports.js";
 
-type PausableTurn = RunAtHand & RunWriting & Phased & Pausing & Pick<Executing, "executions">;
+type PausableTurn = RunAtHand & RunWriting & Phased & Pausing & Pick<Executing, "attempts">;
 
 /**
  * Does what follows from the end of a piece of user code, or goes on with its run. Should that fail itself, the run would
@@ -30,11 +30,11 @@ function pauseInstead(turn: PausableTurn, error: unknown, execution?: RunningAtt
   const failure = toFailure(error);
   turn.log.error(`Run ${turn.runId}: what its code came to could not be recorded; the run is paused.`, error);
   if (execution !== undefined) {
-    if (!execution.over) turn.executions.ended(execution);
-    turn.executions.release();
+    if (!execution.over) turn.attempts.ended(execution);
+    turn.attempts.release();
   }
-  turn.course.on({ type: "leaving refused" });
-  turn.hold(`What its code came to could not be recorded: ${failure.message}`, failure, execution?.key);
+  turn.phase.on({ type: "leaving refused" });
+  turn.pauseWithError(`What its code came to could not be recorded: ${failure.message}`, failure, execution?.key);
 }
 
 /** Calls something whose failure concerns no run: it is logged, also if it comes later. */

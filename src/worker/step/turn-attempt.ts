@@ -2,7 +2,7 @@
 import { executionId } from "../../core/naming/ids.js";
 import { event, type NewEvent } from "../../core/run/event.js";
 import type { StepTurn } from "../turn/ports.js";
-import { Execution } from "./attempt.js";
+import { Attempt } from "./attempt.js";
 import type { RunningAttempt } from "./running-attempts.js";
 
 /** The calls that the body of a declared step makes: see `Scope`. */
@@ -26,7 +26,7 @@ interface CursorRecord {
 }
 
 /** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
-export class TurnExecution extends Execution implements RunningAttempt {
+export class TurnAttempt extends Attempt implements RunningAttempt {
   readonly turn: StepTurn;
   /** Of the body of a declared step. */
   scope: BodyScope | null = null;
