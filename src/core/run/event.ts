@@ -58,7 +58,7 @@ export interface EventData {
     checked?: true;
     input?: unknown;
   };
-  /** The same two of a run that had started before a schema could answer, or before its workflow had one. */
+  /** `checked` and `input` of `run.started`, of a run that had started before a schema could answer, or before its workflow had one. */
   "input.checked": { input?: unknown };
   /**
    * It goes on where another run has ended, with all that was done there for good. `root` is the first run of that line:

@@ -21,7 +21,7 @@ export interface StepOp {
   failures: number;
   /** Failures, countable or not: what the backoff grows with. */
   setbacks: number;
-  /** Attempts in a row that a passing error has put off: the same begins a new row, and a failure that counts does, too. */
+  /** Attempts in a row that a passing error (`TransientError`) has put off. A failure that counts sets it back to 0. */
   postponed: number;
   /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
   streak: number;
@@ -87,7 +87,7 @@ export interface MapOp {
   failed: number[];
   /** By index, which children have ended: a message may come twice. */
   readonly ended: Set<number>;
-  /** How many of those that have ended lie behind the released ones: they make no room for others. */
+  /** How many children have ended although they were not released yet (canceled, say): they make no room for others. */
   ahead: number;
   /** Children that were taken over from other runs. */
   readonly adopted: readonly Adopted[] | null;
@@ -208,6 +208,7 @@ export interface RunState {
   generation: number;
   /** The same of declared steps that started over, each by itself. */
   stepGenerations: Map<string, number> | null;
+  /** By step, the number of its last attempt before the handler rewound: attempts go on counting from there. */
   rewound: Map<string, number> | null;
   /** At which delivery of the run somebody last got anywhere with it. Deaths count from there. */
   survived: number;

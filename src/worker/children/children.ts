@@ -68,7 +68,7 @@ export async function startChild<I, O>(
     turn.scheduleIdleCheck();
     return handle;
   }
-  const [born, earlier] = await scope.begins(key, async () => {
+  const [born, earlier] = await scope.bringUnderWay(key, async () => {
     const make = await birth(turn, child, key, { ...options, ...chosen });
     const fresh = await make(input, null);
     const known = await predecessorOfChild(turn, key, fresh);
@@ -111,7 +111,7 @@ export async function mapChildren<I, O>(
   const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
   if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await scope.begins(key, () =>
+    await scope.bringUnderWay(key, () =>
       spawn(turn, child, items, {
         key,
         count,

@@ -49,6 +49,7 @@ export class RunWriter {
   readonly #committer: GroupCommitter;
   #nextSeq: number;
   #submitting = 0;
+  /** While a transactional step has the log to itself: what comes meanwhile waits for this. */
   #gate: Promise<void> | null = null;
   #waiting: (() => void)[] | null = null;
   #closed = false;

@@ -149,7 +149,7 @@ export class CallScope {
   }
 
   /** Keeps the run from being parked while `work` brings this call under way. If that fails, the call has failed. */
-  async begins<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async bringUnderWay<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return await this.turn.attempts.during(work);
     } catch (error) {

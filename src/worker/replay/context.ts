@@ -277,7 +277,7 @@ class Context implements WorkflowContext<any> {
       const live = this.#scope.untilLive(key, isAdded);
       if (live !== undefined) await live;
       if (!turn.halted)
-        await this.#scope.begins(key, async () => {
+        await this.#scope.bringUnderWay(key, async () => {
           const choice = await choose();
           checkCase(name, choice, cases);
           await turn.submit([event("branch.chosen", { node: key }, { choice })]);

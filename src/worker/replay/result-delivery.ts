@@ -48,9 +48,9 @@ export class ResultDelivery {
   #outOfOrder: Set<string> | null = null;
   /** The next answer in the log is to a call that the code makes only after one of those. */
   #isStuck = false;
-  /** Those whose turn came before the code asked. */
+  /** Answers, by key, whose place in the log was passed before the code made the call. */
   #passed: Map<string, Op> | null = null;
-  /** Those of step bodies that were handed over: a body that is run again asks again. */
+  /** Answers, by key, that bodies of steps got: a body that runs again makes the same calls again. */
   #handed: Map<string, Op> | null = null;
   #cursor = 0;
   /** Answers that are being read, outside of the order of the log. */

@@ -33,6 +33,10 @@ interface AttemptsOwner {
   scheduleIdleCheck(): void;
 }
 
+/**
+ * Counts what keeps the run from being parked. An attempt counts from `began` until what came of it is in the log (`settled`):
+ * `ended` only takes it off the list of bodies that run. `retain` and `release` count other work, in pairs.
+ */
 export class RunningAttempts {
   readonly #running = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;

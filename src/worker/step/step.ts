@@ -100,7 +100,7 @@ export class Step {
   call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.recorded(this.#key, "step");
     const answer = scope.ask(this.#key, isAdded);
-    // A body that was run again may ask for what its last attempt began and did not wait for.
+    // The last attempt at the step around this one may have begun it without waiting for it: it must not run twice at a time.
     if (scope.execution !== null && this.#turn.attempts.has(this.#key)) return answer;
     if (op === undefined) scope.begin(this.#key, isAdded, () => this.#begin(undefined));
     else this.#begin(op);
@@ -205,7 +205,7 @@ export class Step {
   }
 
   #returned(execution: TurnAttempt, op: StepOp | undefined, output: unknown): void {
-    if (this.#leavesOver(execution)) return;
+    if (this.#pauseIfCallsAreMissing(execution)) return;
     let completed: NewEvent;
     try {
       // Swallowed by a catch in user code: still honoured.
@@ -227,7 +227,7 @@ export class Step {
     const error = toSafeThrown(thrown);
     const signal = error instanceof FlowSignal ? error : this.#turn.flowControl.take(execution);
     if (signal !== null) return this.#leave(execution, signal);
-    if (this.#leavesOver(execution)) return;
+    if (this.#pauseIfCallsAreMissing(execution)) return;
     const turn = this.#turn;
     const { explain, job } = this.#settings;
     const spent = job && (execution.jobFailed || error instanceof TimeoutError);
@@ -242,7 +242,7 @@ export class Step {
   }
 
   /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
-  #leavesOver(execution: TurnAttempt): boolean {
+  #pauseIfCallsAreMissing(execution: TurnAttempt): boolean {
     const leftOver = execution.scope?.gate?.leftOver ?? [];
     if (leftOver.length === 0 || this.#turn.halted) return false;
     this.#turn.attempts.ended(execution);

@@ -25,11 +25,11 @@ export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void>
   const swallowed = turn.flowControl.take();
   if (swallowed !== null) return obey(turn, swallowed);
   if (turn.phase.suspended) return turn.scheduleIdleCheck();
-  if (!leavesOver(turn)) return complete(turn, output);
+  if (!pauseIfCallsAreMissing(turn)) return complete(turn, output);
 }
 
 /** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
-function leavesOver(turn: WholeTurn, thrown?: unknown): boolean {
+function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
   const leftOver = turn.handler.gate?.leftOver ?? [];
   if (leftOver.length === 0) return false;
   turn.doesNotFit([], leftOver, thrown);
@@ -45,7 +45,7 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
   if (turn.halted) return turn.scheduleIdleCheck();
   warnOfNonsense(turn, error, "its code");
   if (isPassing(error) && (await putOff(turn, error))) return;
-  if (leavesOver(turn, error)) return;
+  if (pauseIfCallsAreMissing(turn, error)) return;
   if (error instanceof PauseError) return rest(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
   await fail(turn, error);
 }
@@ -67,7 +67,7 @@ function delayAfter(turn: WholeTurn, error: unknown): number | null {
 export async function obey(turn: WholeTurn, { action }: FlowSignal, ended: readonly NewEvent[] = []): Promise<void> {
   // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
   const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
-  if (endsRun && ended.length === 0 && !turn.phase.suspended && leavesOver(turn)) return;
+  if (endsRun && ended.length === 0 && !turn.phase.suspended && pauseIfCallsAreMissing(turn)) return;
   switch (action.kind) {
     case "cancel":
       return cancel(turn, action.reason, ended);

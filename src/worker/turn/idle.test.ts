@@ -41,7 +41,7 @@ const rows: readonly (readonly [move: Move, facts: Facts, not?: Facts])[] = [
   ["write", ["hasCalledCode"], ["isWaiting"]],
   ["linger", ["hasCalledCode", "isWaiting", "isWorthLingering"]],
   ["write", ["hasCalledCode", "isWaiting", "hasSignalAtHand"]],
-  ["wait", ["hasCalledCode", "isWaiting"]],
+  ["park waiting", ["hasCalledCode", "isWaiting"]],
 ];
 
 const viewOf = (facts: Facts): IdleView =>

@@ -53,8 +53,8 @@ export type Move =
   | "settle jobs"
   | "call code"
   | "park"
-  /** The code waits only for steps that an operator has to release, or for what a message or time brings. */
-  | "wait";
+  /** The code only waits: park, or pause again if all that it waits for are steps that an operator has to release. */
+  | "park waiting";
 
 export function nextMove(view: IdleView): Move {
   if (view.isLeaving) return "nothing";
@@ -73,7 +73,7 @@ export function nextMove(view: IdleView): Move {
   if (view.isDelivering) return "nothing";
   if (!view.isWaiting) return "write";
   if (view.isWorthLingering) return "linger";
-  return view.hasSignalAtHand ? "write" : "wait";
+  return view.hasSignalAtHand ? "write" : "park waiting";
 }
 
 /** What the parts of a turn say. */
@@ -179,7 +179,7 @@ export function advanceWhenIdle(turn: WholeTurn): void {
       return turn.handler.call();
     case "park":
       return parkUnlessLookIsDue(turn);
-    case "wait":
+    case "park waiting":
       if (!pauseAgain(turn)) parkUnlessLookIsDue(turn);
   }
 }

@@ -24,10 +24,10 @@ export class InboxProcessor implements InboxPort {
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #deciding = false;
   /**
-   * Set when a look has ended, until the turn has acted on it. A hint that comes in between waits for that: the turn rests only
-   * while no look is under way, so looks that follow each other without a gap would keep the run from being parked for ever.
+   * Set when a look has ended, until the idle check of the turn has run. A hint that comes in between waits for that: the run is
+   * parked only while no look is under way, so looks that follow each other without a gap would keep it from being parked for ever.
    */
-  #turnIsNext = false;
+  #mustTurnAct = false;
   /** How many looks have ended. */
   #looks = 0;
   /** The look after the one that is under way, if there has to be one. */
@@ -63,7 +63,7 @@ export class InboxProcessor implements InboxPort {
    * decided about.
    */
   poke(): Promise<void> {
-    return this.#turnIsNext ? this.#lookNext() : this.lookNow();
+    return this.#mustTurnAct ? this.#lookNext() : this.lookNow();
   }
 
   /** The same, before the turn acts on a look that has just ended: for what the turn itself cannot go on without. */
@@ -88,7 +88,7 @@ export class InboxProcessor implements InboxPort {
     return this.#nextLook.ended;
   }
 
-  /** The same about an inbox that was read already, with the claim. */
+  /** Decides about an inbox that was read already, with the claim. */
   pump(inbox: readonly InboxRow[], now: number): Promise<void> {
     if (this.#deciding) this.#lookIsDue = true;
     return this.#oneAtATime(() => this.#decideAndCommit(inbox, now));
@@ -108,7 +108,7 @@ export class InboxProcessor implements InboxPort {
     } finally {
       this.#deciding = false;
       turn.scheduleIdleCheck();
-      this.#turnIsNext = true;
+      this.#mustTurnAct = true;
       const look = ++this.#looks;
       // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
       turn.host.runtime.setImmediate(() => void (look === this.#looks && this.#afterTurn()));
@@ -116,7 +116,7 @@ export class InboxProcessor implements InboxPort {
   }
 
   async #afterTurn(): Promise<void> {
-    this.#turnIsNext = false;
+    this.#mustTurnAct = false;
     const next = this.#nextLook;
     if (next === null) return;
     this.#nextLook = null;

@@ -72,6 +72,11 @@ export function nextPhase(phase: TurnPhase, event: PhaseEvent): TurnPhase | null
   }
 }
 
+/**
+ * What the phase, the facts beside it and the state of the run mean together, from weak to strong: `cutShort` (the code is to be
+ * called again at once by the next owner), `halted` (nothing new begins), `suspended` (nor does the end of the handler count),
+ * `leaving` (the last commit of the turn is being made).
+ */
 export class Phase {
   /** The worker stops: what runs may finish, then the next owner goes on. */
   stopping = false;
@@ -143,7 +148,7 @@ export class Phase {
     return this.stopping || this.handingOver || this.suspended;
   }
 
-  /** Results of user code are ignored from here on. */
+  /** What the handler returns or throws counts for nothing any more: the run is paused, canceled, undone or let go of. */
   get suspended(): boolean {
     const { kind } = this.#current;
     return (

@@ -144,6 +144,7 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
     });
   }
 
+  /** The end of the run was refused because messages wait: `finish.ts` has said what to do then. */
   onUnread(unwritten: Transition): void {
     this.#unended?.(unwritten);
   }
