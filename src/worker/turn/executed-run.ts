@@ -1,13 +1,17 @@
 /** The run that a turn is about: its row, its definition, its state, and the worker that has it. */
+
 import type { ParentsOf } from "../../core/graph/predecessors.js";
+import type { NewEvent } from "../../core/run/event.js";
 import { dataOf } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
 import { keyOwner } from "../../core/run/lineage.js";
-import type { RunState } from "../../core/run/state.js";
+import type { Pause, RunState } from "../../core/run/state.js";
+import type { NewRun, Next } from "../../core/run/transition.js";
 import type { Logger, ResumedBy } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
+import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
 import type { RunWriter } from "../commit/run-writer.js";
 import type { Opening, TurnHost } from "./host.js";
 import type { Phase } from "./phase.js";
@@ -27,6 +31,7 @@ export abstract class ExecutedRun implements RunAtHand {
   readonly openedAt: number;
   abstract readonly phase: Phase;
   abstract readonly writer: RunWriter;
+  readonly #pausedBefore: Pause | null;
   #log: Logger | null = null;
 
   /** @throws DamagedDataError when its log cannot be folded */
@@ -36,6 +41,7 @@ export abstract class ExecutedRun implements RunAtHand {
     this.opening = opening;
     this.run = opening.run;
     this.state = fold(opening.log);
+    this.#pausedBefore = this.state.paused;
     this.storedInput = new StoredInput(opening.run.input);
     this.parentsOf = parentsIn(opening.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
@@ -79,5 +85,13 @@ export abstract class ExecutedRun implements RunAtHand {
   outputOf(key: string): unknown {
     const op = this.state.ops.get(key);
     return op?.kind === "step" ? dataOf(op, "step.completed").output : undefined;
+  }
+
+  /** Tells of what has become durable. A paused run waits for a person: it must not do so in silence. One that was paused before is no news. */
+  publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void {
+    tellOfCommit(this.log, this.run, { events, after, at, next, starts, state: this.state });
+    const { paused } = this.state;
+    if (next.kind === "park" && paused !== null && paused !== this.#pausedBefore)
+      tellOfPause(this.host.log, this.run, paused);
   }
 }

@@ -14,11 +14,9 @@ import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import type { NewEvent } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Station } from "../../core/run/park.js";
-import type { Pause } from "../../core/run/state.js";
 import { keep } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
-import type { NewRun, Next, Transition } from "../../store/contract/store.js";
-import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
+import type { Transition } from "../../store/contract/store.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
 import { type Parting, RunWriter, type RunWriterOwner } from "../commit/run-writer.js";
 import { settleCall } from "../replay/resolve-call.js";
@@ -60,7 +58,6 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
   takingMessages: Promise<void> | null = null;
   station: Station | null = null;
   recordsStart = false;
-  readonly #pausedBefore: Pause | null;
   #cancellation: Cancellation | null = null;
   #isIdleCheckScheduled = false;
   #unended: ((unwritten: Transition) => void) | null = null;
@@ -70,7 +67,6 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
     const { run, at } = opening;
     // Before its nodes: all of them may be waiting for what it does next.
     if (run.version === frozenVersion) this.station = { route: graphRoute, priority: run.priority + 1 };
-    this.#pausedBefore = this.state.paused;
     this.phase = new Phase(this, this.state);
     this.attempts = new RunningAttempts(this);
     this.writer = new RunWriter(this, host.committer, at);
@@ -120,14 +116,6 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
 
   post(events: readonly NewEvent[], done: (written: boolean) => void): void {
     this.writer.post(events, keep, done);
-  }
-
-  /** A paused run waits for a person: it must not do so in silence. One that was paused before is no news. */
-  publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void {
-    tellOfCommit(this.log, this.run, { events, after, at, next, starts, state: this.state });
-    const { paused } = this.state;
-    if (next.kind === "park" && paused !== null && paused !== this.#pausedBefore)
-      tellOfPause(this.host.log, this.run, paused);
   }
 
   onWritten(events: readonly NewEvent[], at: number): void {
