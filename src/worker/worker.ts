@@ -50,7 +50,7 @@ export class Worker {
   readonly name: string;
   readonly #port: number | null;
   readonly #services: WorkerServices;
-  readonly #repertoire: WorkflowRegistry;
+  readonly #registry: WorkflowRegistry;
   readonly #claiming: Claimer;
   readonly #housekeeping: Housekeeping;
   readonly #leaseMs: number;
@@ -62,8 +62,8 @@ export class Worker {
   #phase: Phase = "idle";
   #session: Session | null = null;
   #lease: Heartbeat | null = null;
-  #watch: Watch | null = null;
-  #unwatch: (() => void) | null = null;
+  #watchdog: Watch | null = null;
+  #stopListening: (() => void) | null = null;
   #emptied: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
   readonly #driver: TestDriver;
@@ -76,7 +76,7 @@ export class Worker {
     this.#slowSteps = new SlowSteps(services.runtime);
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
-    this.#repertoire = new WorkflowRegistry(options);
+    this.#registry = new WorkflowRegistry(options);
     this.#maxDeliveries = checkWholeNumber("A worker's maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
@@ -94,7 +94,7 @@ export class Worker {
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
       active: () => this.active,
-      routes: () => this.#repertoire.nextRoutes(),
+      routes: () => this.#registry.nextRoutes(),
       onLost: (session) => this.#lost(session),
     });
     this.#driver = new TestDriver(this.#claiming, services.runtime, () => this.#session);
@@ -107,7 +107,7 @@ export class Worker {
 
   /** Queues that somebody has paused, as far as it has heard: it begins nothing there. */
   get pausedQueues(): readonly string[] {
-    return this.#repertoire.paused.names;
+    return this.#registry.paused.names;
   }
 
   get phase(): Phase {
@@ -132,20 +132,20 @@ export class Worker {
     if (this.#phase !== "idle")
       throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
     this.#phase = "running";
-    if (this.#repertoire.routes.length === 0)
+    if (this.#registry.routes.length === 0)
       this.#services.log.warn(
         `Worker "${this.name}" has neither workflows nor jobs, so it executes nothing: give them to worker({ workflows, jobs }).`,
       );
     try {
-      await this.#services.register(this.#repertoire.definitions);
-      await this.#repertoire.rememberQueues(this.#services.registration);
-      this.#repertoire.paused.learn((await this.#services.store.upkeep.pausedQueues()).map(({ name }) => name));
+      await this.#services.register(this.#registry.definitions);
+      await this.#registry.rememberQueues(this.#services.registration);
+      this.#registry.paused.learn((await this.#services.store.upkeep.pausedQueues()).map(({ name }) => name));
       await this.#beginSession();
     } catch (error) {
       this.#phase = "idle";
       throw error;
     }
-    this.#unwatch = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
+    this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#silentCode.start();
     this.#claiming.start();
@@ -166,7 +166,7 @@ export class Worker {
   }
 
   async #windDown(): Promise<void> {
-    this.#unwatch?.();
+    this.#stopListening?.();
     const session = this.#session;
     // Before the claim has ended: it may be waiting for a database that is away.
     session?.stop();
@@ -182,7 +182,7 @@ export class Worker {
       await within(this.#services.runtime, signOffMs, this.#retire(session));
     }
     this.#lease?.stop();
-    this.#watch?.stop();
+    this.#watchdog?.stop();
     this.#slowSteps.stop();
     this.#silentCode.stop();
   }
@@ -214,7 +214,7 @@ export class Worker {
   async #beginSession(): Promise<void> {
     const { runtime, store, log, registration } = this.#services;
     const leaseMs = this.#leaseMs;
-    const routes = this.#repertoire.routes.map(({ workflow, version }): Route => ({ workflow, version }));
+    const routes = this.#registry.routes.map(({ workflow, version }): Route => ({ workflow, version }));
     const enlistedAt = runtime.threadClock();
     const fence = await store.enlist({
       id: this.id,
@@ -228,8 +228,8 @@ export class Worker {
     const { address } = this.#services;
     const watched = { name: this.name, fence, leaseMs, renewedAt: enlistedAt };
     const watch = address === null ? null : watchdogFor(address, log, runtime).watch(watched);
-    this.#watch?.stop();
-    this.#watch = watch;
+    this.#watchdog?.stop();
+    this.#watchdog = watch;
     const session = new Session({
       runtime,
       store,
@@ -246,12 +246,12 @@ export class Worker {
       graceMs: this.#graceMs,
       onError: this.#services.onError,
       recheckPausedMs: this.#services.recheckPausedMs,
-      serves: (route, version) => this.#repertoire.serves(route, version),
+      serves: (route, version) => this.#registry.serves(route, version),
       interruptions: () => this.#driver.allowsInterruptions,
       crowded: () => this.#claiming.crowded,
       stepEnded: this.#driver.clock !== null ? (turn) => this.#driver.stepEnded(turn) : null,
-      definition: (workflow, version) => this.#repertoire.definitionOf(workflow, version) as WorkflowDefinition,
-      jobInfo: (job) => this.#repertoire.jobInfo(job, store, registration, runtime),
+      definition: (workflow, version) => this.#registry.definitionOf(workflow, version) as WorkflowDefinition,
+      jobInfo: (job) => this.#registry.jobInfo(job, store, registration, runtime),
       onLost: (lost) => this.#lost(lost),
       onUncertain: () => this.#claiming.doubt(),
       onRoom: (parking) => {
@@ -266,7 +266,7 @@ export class Worker {
       onRenewed: (at) => watch?.renewed(at),
       onMail: (runIds) => this.#mailFor(runIds),
       onPausedQueues: (names) => {
-        if (this.#repertoire.paused.learn(names)) this.#claiming.soon();
+        if (this.#registry.paused.learn(names)) this.#claiming.soon();
       },
     };
     this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
@@ -280,7 +280,7 @@ export class Worker {
       `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
     );
     if (this.#session === session) this.#session = null;
-    this.#watch?.stop();
+    this.#watchdog?.stop();
     session.kill();
     this.#emptied?.();
     void this.#revive();
@@ -304,7 +304,7 @@ export class Worker {
     if (hint.kind === "anything") void this.#lease?.lookNow();
     const concernsMe =
       hint.kind === "ready"
-        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#repertoire.serves(name, null))
+        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.serves(name, null))
         : hint.kind !== "done";
     if (concernsMe) this.#claiming.soon();
   }
@@ -322,8 +322,8 @@ export class Worker {
       this.#driver.clock === null &&
       this.#session !== null &&
       this.#claiming.free > 0 &&
-      this.#repertoire.definitionOf(workflow, version) !== undefined &&
-      this.#repertoire.serves(workflow, version)
+      this.#registry.definitionOf(workflow, version) !== undefined &&
+      this.#registry.serves(workflow, version)
     );
   }
 

@@ -140,7 +140,7 @@ class NodesMail implements Message {
   }
 }
 
-/** Children of one map that end in the same commit tell their parent in one message: the first one's. */
+/** Children of one map, and nodes of one graph, that end in the same commit tell their run in one message, with the first transition of them. */
 export function gatherMail<T extends { readonly mail: readonly Message[] }>(transitions: readonly T[]): readonly T[] {
   const gathered = new Map<string, ChildrenMail | NodesMail>();
   const result: T[] = [];

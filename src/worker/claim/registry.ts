@@ -14,7 +14,7 @@ import type { JobInfo, Registered } from "../turn/host.js";
 import { PausedQueues } from "./paused-queues.js";
 import { type QueuedRoute, routesOf } from "./routes.js";
 
-export interface Repertory {
+export interface Executable {
   readonly workflows: readonly AnyWorkflow[];
   readonly jobs?: readonly JobDefinition[];
   readonly queues?: readonly string[];
@@ -30,7 +30,7 @@ export class WorkflowRegistry {
   #coordinates = false;
   #routes: QueuedRoute[];
 
-  constructor({ workflows, jobs, queues }: Repertory) {
+  constructor({ workflows, jobs, queues }: Executable) {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
     const definitions = asDefinitions(workflows);
     for (const definition of definitions) if (!isJob(definition)) this.#define(definition);

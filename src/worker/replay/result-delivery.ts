@@ -38,7 +38,7 @@ export interface ResultOwner {
 export class ResultDelivery {
   /** Calls without an answer yet. */
   readonly pending = new Map<string, Deferred>();
-  /** Every key that this activation asked for. */
+  /** Every key that the code has asked for in this turn. */
   readonly asked = new Set<string>();
   /** The instant of the last answer that was handed over: user code's idea of now. */
   now: number;

@@ -5,7 +5,7 @@ import type { StepTurn } from "../turn/ports.js";
 import { Attempt } from "./attempt.js";
 import type { RunningAttempt } from "./running-attempts.js";
 
-/** The calls that the body of a declared step makes: see `Scope`. */
+/** The calls that the body of a declared step makes: see `CallScope`. */
 interface BodyScope {
   readonly gate: { readonly leftOver: readonly string[] } | null;
   close(): void;

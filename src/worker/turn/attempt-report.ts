@@ -6,7 +6,7 @@ import type { Handling, Leaving, RunAtHand } from "./ports.js";
 type ReportingTurn = RunAtHand & Pick<Leaving, "openedAt"> & Handling;
 
 /** Whether there is to be another attempt is the job's business, and so it is decided where the job is. */
-export function attempted(
+export function attemptReport(
   turn: ReportingTurn,
   error: Failure | null,
 ): { readonly retryMs: number | null; readonly ms: number } {

@@ -5,7 +5,7 @@ import { dismissChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
-import { attempted } from "./attempt-report.js";
+import { attemptReport } from "./attempt-report.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseIfItFails } from "./user-code.js";
 
@@ -33,7 +33,7 @@ function writeEnd(turn: WholeTurn, conclusion: Conclusion): void {
   const { status, events, output, error } = conclusion;
   const { run, state, pendingWrites } = turn;
   const before = pendingWrites.mail.length;
-  const attempt = attempted(turn, status === "failed" ? error : null);
+  const attempt = attemptReport(turn, status === "failed" ? error : null);
   const end = { status, output, error };
   const { next, mail } = finishRun(run, end, state.startedAt ?? turn.takenAt, dismissChildren(run.id, state), attempt);
   for (const message of mail) pendingWrites.mail.push(message);

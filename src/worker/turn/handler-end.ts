@@ -46,7 +46,7 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
   warnOfNonsense(turn, error, "its code");
   if (isPassing(error) && (await putOff(turn, error))) return;
   if (pauseIfCallsAreMissing(turn, error)) return;
-  if (error instanceof PauseError) return rest(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
+  if (error instanceof PauseError) return recordPause(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
   await fail(turn, error);
 }
 
@@ -79,8 +79,8 @@ export async function obey(turn: WholeTurn, { action }: FlowSignal, ended: reado
       const reason = action.reason ?? "Paused by the workflow.";
       const paused = event("run.paused", { node: action.key }, { reason, passable: true });
       if (turn.handler.gate?.isReplaying)
-        return turn.handler.gate.begin(action.key, false, () => void rest(turn, paused));
-      return rest(turn, paused);
+        return turn.handler.gate.begin(action.key, false, () => void recordPause(turn, paused));
+      return recordPause(turn, paused);
     }
     case "reattempt":
       return again(turn, action.waitMs, action.rewind);
@@ -93,7 +93,7 @@ export async function obey(turn: WholeTurn, { action }: FlowSignal, ended: reado
 async function putOff(turn: WholeTurn, error: unknown): Promise<boolean> {
   if (isPutOffTooOften(turn.state.postponed)) {
     const reason = putOffTooOften("The run", error);
-    await rest(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
+    await recordPause(turn, event("run.paused", {}, { reason, error: toFailure(error) }));
     return true;
   }
   const waitMs = delayAfter(turn, error);
@@ -103,7 +103,7 @@ async function putOff(turn: WholeTurn, error: unknown): Promise<boolean> {
 }
 
 /** The pause is recorded; what runs beside may finish, and then the run is parked. */
-async function rest(turn: WholeTurn, paused: NewEvent): Promise<void> {
+async function recordPause(turn: WholeTurn, paused: NewEvent): Promise<void> {
   await turn.submit([paused]);
 }
 
