@@ -77,7 +77,7 @@ function checkUnbegun(row: AuditedRun, task: AuditedTask, state: RunState, findi
 
 /** A graph is stored to be started later. A child of a map waits until its parent lets it go: see `verify-family.ts`. */
 const isHeld = ({ version, parentId, parentIndex }: AuditedRun) =>
-  parentId === null ? version === frozenVersion : parentIndex !== null && parentIndex >= 0;
+  parentId === null ? version === frozenVersion : parentIndex !== null;
 
 function checkParked(
   waiting: string | null,

@@ -56,6 +56,7 @@ function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
     parentId: null,
     parentNode: successorNode(null, run.id),
     parentIndex: null,
+    parentAttempt: null,
     heroKey,
     due: { kind: "now" },
     ...(run.version === frozenVersion ? { route: graphRoute } : {}),

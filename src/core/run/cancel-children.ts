@@ -1,6 +1,6 @@
 /** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
 
-import { childRunId } from "../naming/ids.js";
+import { attemptRunId, childRunId } from "../naming/ids.js";
 import { dataOf, type NewEvent } from "./event.js";
 import { stepsWithAnotherJob } from "./job-runs.js";
 import { type Message, writeMail } from "./message.js";
@@ -59,9 +59,9 @@ export function dismissMap(
   return mails;
 }
 
-/** The run that executes this attempt at a node. The index of a map's child is never below 0. */
+/** The run that executes this attempt at a node. */
 export function nodeRunId(runId: string, state: RunState, key: string, attempt: number): string {
-  return childRunId(runId, childNode(state, key), -attempt);
+  return attemptRunId(runId, childNode(state, key), attempt);
 }
 
 const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });

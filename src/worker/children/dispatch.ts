@@ -114,7 +114,8 @@ export class Dispatcher {
       startKey: null,
       parentId: turn.runId,
       parentNode: childNode(turn.state, id),
-      parentIndex: -attempt,
+      parentIndex: null,
+      parentAttempt: attempt,
       due: { kind: "now" },
     });
     turn.outbox.events.push(event("node.dispatched", { node: id, attempt }, { job }));
