@@ -1,3 +1,5 @@
+/** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
+
 import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
@@ -55,7 +57,9 @@ export class Client {
   protected readonly store: Store;
   /** @internal */
   protected readonly log: Logger;
+  /** @internal */
   protected readonly runtime: Runtime;
+  /** @internal */
   protected readonly ids: IdSource;
   readonly #launcher: Launcher;
   readonly #results: Results;

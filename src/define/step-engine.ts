@@ -76,11 +76,7 @@ export interface DeclaredStep {
   readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
   /** How often undoing it is tried. */
   readonly retry: RetryPolicy;
-  /**
-   * What an exception means.
-   *
-   * @param random for the jitter; optional only until every caller in `worker/` hands in a number of its runtime
-   */
+  /** What an exception means. `random` is for the jitter. */
   react(error: unknown, history: StepHistory, random: number): Reaction;
 }
 

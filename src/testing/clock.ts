@@ -1,6 +1,6 @@
-/** A clock that moves only when it is told to. It begins at the real time, so that dates look familiar. */
 import { systemRuntime } from "../runtime/system.js";
 
+/** A clock that moves only when it is told to. It begins at the real time, so that dates look familiar. */
 export class VirtualClock {
   #now: number;
 

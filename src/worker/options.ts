@@ -1,8 +1,8 @@
+/** What a worker can be told. */
 import { InvalidInputError } from "../core/errors/request-errors.js";
 import type { Duration } from "../core/naming/duration.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
-/** What a worker can be told. */
 export interface WorkerOptions {
   readonly workflows: readonly AnyWorkflow[];
   /** What the nodes of graphs run here. With any, even none, the worker also takes care of graphs that were built at run time. */

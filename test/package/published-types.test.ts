@@ -15,6 +15,8 @@ const hidden = [
   "pawl.closeClient",
   "pawl.store",
   "pawl.log",
+  "pawl.runtime",
+  "pawl.ids",
   "worker.adopt",
   "worker.canAdopt",
   "worker.runOneStep",

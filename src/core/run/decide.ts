@@ -76,6 +76,10 @@ function obey(decision: Decision, command: Command, idle: boolean): void {
       return recordBlocked(decision, command);
     case "nodes":
       for (const result of command.results) nodeEnded(decision, result);
+      return;
+    default:
+      // A command without a case would be taken out of the inbox and forgotten: the compiler asks for one.
+      command satisfies never;
   }
 }
 

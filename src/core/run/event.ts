@@ -116,7 +116,7 @@ export interface EventData {
   "step.scheduled": { waitMs: number };
   /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. `worker`: its name. */
   "step.started": { timeoutMs?: number; worker?: string };
-  /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry.ts`. */
+  /** `undo`: the code knows how to undo it. `hash`: its ancestry, see `core/graph/ancestry-hash.ts`. */
   "step.completed": { undo?: true; hash?: string; output?: unknown; input?: unknown; ms?: number; by?: "operator" };
   /**
    * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,

@@ -25,22 +25,25 @@ export function readMail(row: { readonly kind: string; readonly data: string }):
   return { type: row.kind, ...(decode(row.data) as object) } as Command;
 }
 
-const known = new Set<string>([
-  "signal",
-  "pause",
-  "resume",
-  "resumeAt",
-  "skip",
-  "cancel",
-  "child",
-  "children",
-  "start",
-  "reattempt",
-  "import",
-  "nodes",
-  "jobGone",
-  "blocked",
-] satisfies Command["type"][]);
+/** All of them: a message of a kind that is missing here would be passed over. */
+const known = new Set<string>(
+  Object.keys({
+    signal: true,
+    pause: true,
+    resume: true,
+    resumeAt: true,
+    skip: true,
+    cancel: true,
+    child: true,
+    children: true,
+    start: true,
+    reattempt: true,
+    import: true,
+    nodes: true,
+    jobGone: true,
+    blocked: true,
+  } satisfies Record<Command["type"], true>),
+);
 
 export interface Kin {
   readonly parentId: string | null;

@@ -1,3 +1,4 @@
+/** Graph style: a workflow whose shape is data, known before it runs. */
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import type { WorkflowDefinition } from "../definition.js";

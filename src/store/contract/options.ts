@@ -1,5 +1,5 @@
-import type { Runtime } from "../../runtime/runtime.js";
 /** How a store is opened. */
+import type { Runtime } from "../../runtime/runtime.js";
 
 /** How many connections one process may have open at most. They are opened when they are needed. */
 export interface PoolSizes {

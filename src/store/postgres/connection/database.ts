@@ -2,6 +2,7 @@
  * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
  * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
  */
+
 import { StoreError } from "../../../core/errors/errors.js";
 import type { Runtime } from "../../../runtime/runtime.js";
 import { sleep } from "../../../runtime/wait.js";
@@ -26,6 +27,7 @@ import { Pooling, sharesSessions } from "./pooling.js";
 import { type Aim, meantFor, SameServer } from "./same-server.js";
 import { isSessionOf, sessionSettings, setIf, transactionSettings } from "./session-settings.js";
 import { Sessions, whoAmI } from "./sessions.js";
+import { drop, Silence } from "./silence.js";
 import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
 type OnTrouble = (what: string, error?: unknown) => void;
@@ -57,15 +59,14 @@ export class Database {
   readonly #sameServer: SameServer;
   #history: History | null = null;
   #whenPooled: (() => void) | null = null;
-  /** When a connection was last found to be silent, and when each was opened. */
-  #silentAt = Number.NEGATIVE_INFINITY;
-  readonly #openedAt = new WeakMap<PgClient, number>();
+  readonly #silence: Silence;
   readonly #sockets = new Sockets();
   #closed = false;
   #isCutOff = false;
 
   constructor({ runtime, pg, url, onTrouble, pooled, onPooler, pool }: DatabaseOptions) {
     this.#runtime = runtime;
+    this.#silence = new Silence(runtime);
     this.deadline = new StatementDeadline(runtime);
     this.#sameServer = new SameServer(runtime);
     this.#onTrouble = onTrouble;
@@ -99,7 +100,7 @@ export class Database {
       max,
       idleTimeoutMillis: 60_000,
       onConnect: async (client: PgClient) => {
-        this.#openedAt.set(client, this.#runtime.monotonic());
+        this.#silence.opened(client);
         await this.#setUp(client, settings);
         await this.#askForTheLast(client);
       },
@@ -284,10 +285,7 @@ export class Database {
   ask(client: PgClient, query: PgQuery): Promise<PgResult> {
     return this.deadline.within(client.query(this.isPooled ? this.#unbound(client, query) : query), {
       isAtWork: () => this.#sessions.isAtWork(client),
-      cut: () => {
-        this.#silentAt = this.#runtime.monotonic();
-        drop(client);
-      },
+      cut: () => this.#silence.found(client),
     });
   }
 
@@ -361,23 +359,13 @@ export class Database {
     return true;
   }
 
-  /** Where one connection swallows everything, others that were open at the time do so, too: they are not even tried. */
-  async #connect(pool: PgPool): Promise<PgPoolClient> {
-    for (;;) {
-      const client = await pool.connect();
-      if ((this.#openedAt.get(client) ?? 0) > this.#silentAt) return client;
-      drop(client);
-      client.release(true);
-    }
-  }
-
   /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
       try {
         if (!this.#sessions.isClear) await this.#sessions.clear();
-        return await this.#connect(pool);
+        return await this.#silence.connect(pool);
       } catch (error) {
         const thrown = toConnectError(error);
         if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
@@ -387,11 +375,6 @@ export class Database {
       await backOff(attempt + 3, this.#runtime);
     }
   }
-}
-
-/** Without a word to the server, which may not be there any more. */
-function drop(client: PgClient): void {
-  client.connection?.stream?.destroy();
 }
 
 /** 5 ms, 10, 20 … and as much again by chance, so that those who collided do not meet again. */
