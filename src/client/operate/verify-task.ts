@@ -4,12 +4,11 @@
  */
 
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
-import type { ParkingNote } from "../../core/run/parking-note.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
+import type { ParkingNote } from "../../core/run/stored-schema.js";
 import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
 import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
-
 import type { Findings } from "./difference.js";
 import type { StoredRun } from "./stored-run.js";
 

@@ -5,6 +5,7 @@ import { dataOf, type NewEvent } from "./event.js";
 import { stepsWithAnotherJob } from "./job-runs.js";
 import { type Message, writeMail } from "./message.js";
 import { isDispatched, type MapOp, type RunState } from "./state.js";
+import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
 /** What commands have decided may leave children without anybody who waits for them. */
@@ -28,9 +29,7 @@ function dismissJob(runId: string, state: RunState, step: string): Message[] {
   return [...own, ...dismissChildren(runId, state, scopeOf(step))];
 }
 
-/** By its beginning: the outputs of thousands of nodes need not be decoded to know. */
-const isByOperator = ({ type, data }: NewEvent) =>
-  type === "step.completed" && data !== null && /^\{("hash":"[0-9a-f]{64}",)?"by":"operator"/.test(data);
+const isByOperator = ({ type, data }: NewEvent) => type === "step.completed" && readStepFacts(data).by === "operator";
 
 /** All that the run still waits for; or those of one scope of it. */
 export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {

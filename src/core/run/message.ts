@@ -3,9 +3,9 @@
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
-import type { Command, NodeResult } from "./command.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
+import type { Command, NodeResult } from "./stored-schema.js";
 import { none } from "./transition.js";
 
 export interface Message {

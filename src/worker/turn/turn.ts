@@ -14,6 +14,7 @@ import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import type { NewEvent } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Station } from "../../core/run/park.js";
+import { writeProgress } from "../../core/run/progress.js";
 import type { Pause } from "../../core/run/state.js";
 import { keep } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
@@ -188,7 +189,7 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, JournalO
 
   progress(node: string, done: number, total?: number, message?: string): void {
     if (this.over) return;
-    this.outbox.cursor({ node, progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }) });
+    this.outbox.cursor({ node, progress: writeProgress({ done, total: total ?? null, message: message ?? null }) });
     this.stir();
   }
 
