@@ -43,6 +43,7 @@ const newRun = (kind) => ({
   parentId: null,
   parentNode: null,
   parentIndex: null,
+  parentAttempt: null,
   due: { kind },
 });
 const event = { type: "step.completed", node: "charge", attempt: 1, outcome: "completed", data: '{"value":12345}' };

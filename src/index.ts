@@ -51,8 +51,7 @@ export {
 export type { DagOptions, FrozenDag, FrozenNode } from "./core/graph/frozen-dag.js";
 export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
-export type { Aliases } from "./core/run/step-name.js";
-export type { Waiting } from "./core/run/waiting.js";
+export type { Aliases, Waiting } from "./core/run/stored-schema.js";
 export type { Condition } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";

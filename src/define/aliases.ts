@@ -1,7 +1,7 @@
 /** Names that steps had before, as a definition says them. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
-import type { Aliases } from "../core/run/step-name.js";
+import type { Aliases } from "../core/run/stored-schema.js";
 
 /** A name that two steps had, or that a step still has, would let one step take the record of another. */
 export function checkAliases(of: string, aliases: unknown): Aliases | null {

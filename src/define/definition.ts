@@ -1,9 +1,8 @@
 /** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
 
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
-import type { Aliases } from "../core/run/step-name.js";
+import type { Aliases, DeclaredNode, HeroPolicy } from "../core/run/stored-schema.js";
 import type { WorkflowContext } from "./context.js";
-import type { HeroPolicy } from "./hero.js";
 import { definitionBrand, type RunnableDefinition } from "./runnable.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 import type { StepHooks } from "./step-hooks.js";
@@ -25,16 +24,6 @@ export interface ErrorContext {
   readonly workflowName: string;
   readonly step: string;
   readonly attempt: number;
-}
-
-export interface DeclaredNode {
-  readonly name: string;
-  readonly kind: "step" | "branch";
-  /** The job that it runs instead of code of its own. */
-  readonly job?: string;
-  readonly after: readonly string[];
-  /** How long after the step before it, if it waits at all. */
-  readonly waitMs?: number;
 }
 
 /** What there is to know beforehand about the steps of a workflow. */

@@ -1,6 +1,7 @@
 /** Whom a run is about, by type and id: how it is referred to, and what is checked when the run is started. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
+import type { HeroPolicy } from "../core/run/stored-schema.js";
 
 export interface HeroRef<Type extends string = string> {
   readonly type: Type;
@@ -8,14 +9,6 @@ export interface HeroRef<Type extends string = string> {
 }
 
 /** Who the runs of a workflow are about. */
-export interface HeroPolicy {
-  /** null: any. */
-  readonly type: string | null;
-  /** A start without a hero is refused. */
-  readonly required: boolean;
-  readonly allowMultiple: boolean;
-}
-
 export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
 /** What the workflow says about its heroes holds for every run, also for children. */

@@ -2,24 +2,18 @@
 
 import type { Failure } from "../core/encoding/error-record.js";
 import { dataOf } from "../core/run/event.js";
+import { readStepFacts } from "../core/run/step-completed.js";
 import type { ToldEvent } from "./tell.js";
 
 const ends = new Set(["step.completed", "step.failed", "step.reattempted", "step.skipped", "step.canceled"]);
 
 export const isStepEnd = ({ type }: ToldEvent): boolean => ends.has(type);
 
-/** How long it ran, and what it threw. */
+/** How long it ran (0 for a step that an operator answered for) and what it threw. */
 export function endOf(told: ToldEvent): { readonly ms: number; readonly error: Failure | null } {
-  if (told.type === "step.completed") return { ms: msIn(told.data), error: null };
+  if (told.type === "step.completed") return { ms: readStepFacts(told.data).ms ?? 0, error: null };
   const { ms = 0, error = null } = dataOf(told, "step.failed") as { ms?: number; error?: Failure };
   return { ms, error };
-}
-
-const msOfCompleted = /^\{(?:"undo":true,)?(?:"hash":"\w+",)?"ms":(\d+)/;
-
-/** It stands before the output, which may be large and is nobody's business here. What never ran has none. */
-function msIn(data: string | null): number {
-  return Number(msOfCompleted.exec(data ?? "")?.[1] ?? 0);
 }
 
 /** By its outcome: nobody has to decode the error to count it. */

@@ -182,6 +182,7 @@ forEachStore((kind) => {
       parentId: null,
       parentNode: null,
       parentIndex: null,
+      parentAttempt: null,
       due: { kind: "at", ms: w.clock.read() + 1_000_000 },
     };
     await w.store.commit({ fence: null, transitions: [], starts: [born] });

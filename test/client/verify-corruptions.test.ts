@@ -150,6 +150,11 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       expected: [`run.parent_missing ${heldOfOther}`, `run.parent ${heldOfOther}`],
     },
     {
+      name: "a child of a map is made an attempt at a node",
+      statements: [run(heldOfOther, "parent_attempt = 1")],
+      expected: [`run.parent ${heldOfOther}`],
+    },
+    {
       name: "the run that a retry goes on for is deleted with all its rows",
       statements: ["runs", "events"].map((table) => gone(table, failed[3])),
       expected: [`run.predecessor_missing ${runs.forked.id}`],
@@ -366,7 +371,7 @@ forEachStore((kind) => {
     await park(signaled, {}, [event("signal.received", {}, { name: "other", key: "once" })]);
     await park(silenced, { waiting: "{" });
     const fields = { workflow: "waiter", version: "", queue: "waiter", priority: 0, tags: [], startKey: null };
-    const kin = { parentId: null, parentNode: null, parentIndex: null };
+    const kin = { parentId: null, parentNode: null, parentIndex: null, parentAttempt: null };
     const hero = { heroType: null, heroId: null, heroKey: null };
     const born = { ...fields, ...kin, ...hero, input: "1" };
     const starts: NewRun[] = [

@@ -34,7 +34,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     const run: NewRun = {
       ...{ id: randomUUID(), workflow: "w", version: "", queue: "w", priority: 0, input: "{}", heroType: null },
       ...{ heroId: null, heroKey: null, tags: [], startKey: null, parentId: null, parentNode: null },
-      ...{ parentIndex: null, due: { kind: "owned" } },
+      ...{ parentIndex: null, parentAttempt: null, due: { kind: "owned" } },
     };
     await store.commit({ fence, transitions: [], starts: [run] });
     return run.id;

@@ -52,7 +52,7 @@ const columns = (given: Readonly<Record<string, string>>) =>
   [
     ...["id", "workflow", "version", "queue", "priority", "status", "input", "output", "error", "waiting"],
     ...["hero_type", "hero_id", "hero_key", "start_key", "tags", "parent_id", "parent_node", "parent_index"],
-    ...["created_at", "started_at", "finished_at"],
+    ...["parent_attempt", "created_at", "started_at", "finished_at"],
   ]
     .map((name) => given[name] ?? name)
     .join(", ");
@@ -144,7 +144,7 @@ const damages: Readonly<Record<string, Damage>> = {
     finds: ["key", /the same has \d+ completed effects/],
   },
   "a job that completed twice": {
-    sql: [copyRun("workflow = 'job:Press'", columns({ id: "'other'", parent_index: "-2" }))],
+    sql: [copyRun("workflow = 'job:Press'", columns({ id: "'other'", parent_attempt: "2" }))],
     finds: ["key", /The job of node press completed twice/],
   },
   "a gap in a log": {

@@ -1,5 +1,6 @@
 import { didYouMean } from "../../core/naming/nearest.js";
-import type { DeclaredNode, WorkflowDefinition } from "../../define/definition.js";
+import type { DeclaredNode } from "../../core/run/stored-schema.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
 import { mermaidText } from "../../define/graph/drawing.js";
 import type { GraphDefinition } from "../../define/graph/graph.js";
 import { CliError } from "../cli-error.js";

@@ -7,10 +7,11 @@
  */
 
 import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
-import type { Command, Received } from "../../core/run/command.js";
+import type { Received } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
 import { fold } from "../../core/run/fold.js";
 import { readMail, writeMail } from "../../core/run/message.js";
+import type { Command } from "../../core/run/stored-schema.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
 import type { Store, TaskRecord } from "../../store/contract/store.js";

@@ -2,7 +2,7 @@
 import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
-import type { Command } from "../../core/run/command.js";
+import type { Command } from "../../core/run/stored-schema.js";
 
 export interface ResumeOptions {
   /** The result of the step that the run is stuck at, which then counts as done. */

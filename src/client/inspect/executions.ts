@@ -1,7 +1,6 @@
 /** Step executions: each attempt at each step, computed from the log. */
 
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
-import { hashIn } from "../../core/graph/ancestry-hash.js";
 import { executionId } from "../../core/naming/ids.js";
 import { dataOf } from "../../core/run/event.js";
 import type { NextStep } from "../../core/run/waiting.js";
@@ -145,6 +144,7 @@ class Executions {
       retryMs?: number;
       waitMs?: number;
       by?: string;
+      hash?: string;
       worker?: string;
     };
     this.#ended.add(draft);
@@ -154,7 +154,7 @@ class Executions {
     if (data.by === undefined) draft.startedAt = earlier(draft.startedAt, event.at - (data.ms ?? 0));
     draft.finishedAt = new Date(event.at);
     draft.worker = data.worker ?? draft.worker;
-    if (event.type === "step.completed") draft.ancestryHash = hashIn(event.data);
+    if (event.type === "step.completed") draft.ancestryHash = data.hash ?? null;
     draft.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)

@@ -1,4 +1,5 @@
 /** How far a run and its steps are, from the one row per step that is overwritten all the time. */
+import { readProgress } from "../../core/run/progress.js";
 import type { CursorRow } from "../../store/contract/store.js";
 
 export interface ProgressInfo {
@@ -14,19 +15,11 @@ export interface ProgressInfo {
   readonly at: Date;
 }
 
-interface Stored {
-  readonly done: number;
-  readonly total: number | null;
-  readonly message: string | null;
-  readonly items?: number;
-  readonly ms?: number;
-}
-
 export function progressOf(rows: readonly CursorRow[]): ProgressInfo[] {
   const ordered = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
   return ordered.flatMap((row) => {
     if (row.progress === null) return [];
-    const { done, total, message, items = 0, ms = 0 } = JSON.parse(row.progress) as Stored;
+    const { done, total, message, items = 0, ms = 0 } = readProgress(row.progress);
     const rate = items > 0 && ms > 0 ? (items * 1_000) / ms : null;
     const etaMs = rate === null || total === null ? null : Math.round((Math.max(0, total - done) * 1_000) / rate);
     return [{ node: row.node, done, total, message, rate, etaMs, at: new Date(row.at) }];

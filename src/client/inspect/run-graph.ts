@@ -16,7 +16,7 @@ import { descendantsIn } from "../../core/graph/topological-sort.js";
 import { frozenVersion, jobWorkflow } from "../../core/naming/route.js";
 import { fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
-import type { DeclaredNode } from "../../define/definition.js";
+import type { DeclaredNode } from "../../core/run/stored-schema.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
 import { Shapes } from "../operate/shapes.js";
 import { registrationOf } from "../start/registration.js";

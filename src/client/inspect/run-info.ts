@@ -5,9 +5,8 @@ import { type Failure, reviveFailure } from "../../core/encoding/error-record.js
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";
 import { frozenVersion } from "../../core/naming/route.js";
-import type { ParkingNote } from "../../core/run/parking-note.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
-import type { Waiting } from "../../core/run/waiting.js";
+import type { ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumn, decodeColumn } from "./damage.js";
 

@@ -2,7 +2,8 @@
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { fold } from "../../core/run/fold.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
-import { type Waiting, waitingFor } from "../../core/run/waiting.js";
+import type { Waiting } from "../../core/run/stored-schema.js";
+import { waitingFor } from "../../core/run/waiting.js";
 import type { RunStatus, StoredEvent } from "../../store/contract/store.js";
 
 export interface RunSnapshot {

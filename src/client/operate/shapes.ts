@@ -9,7 +9,7 @@ import type { ShapedNode } from "../../core/graph/signature.js";
 import { sha256Hex } from "../../core/naming/ids.js";
 import { nodesByKey } from "../../core/run/renamed-nodes.js";
 import type { RunState } from "../../core/run/state.js";
-import type { Aliases } from "../../core/run/step-name.js";
+import type { Aliases, RegisteredShape } from "../../core/run/stored-schema.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Store, WorkflowRecord, WorkflowRegistration } from "../../store/contract/store.js";
 
@@ -17,20 +17,12 @@ const mark = "\tshape:";
 
 export const isShape = ({ name }: { readonly name: string }): boolean => name.startsWith(mark);
 
-/** What is written down: the steps as [name, …places in this list of those that it comes after]. */
-interface ShapeRow {
-  readonly workflow: string;
-  readonly signature: string;
-  readonly steps: readonly (readonly [name: string, ...after: number[]])[];
-  readonly aliases?: Aliases;
-}
-
 /** null: its steps are not declared. */
 export function shapeRegistration({ name, declared, aliases }: WorkflowDefinition): WorkflowRegistration | null {
   if (declared === null) return null;
   const { signature, nodes } = declared;
   const places = new Map(nodes.map((node, index) => [node.name, index]));
-  const row: ShapeRow = {
+  const row: RegisteredShape = {
     workflow: name,
     signature,
     steps: nodes.map((node) => [node.name, ...node.after.map((before) => places.get(before) as number)]),
@@ -70,9 +62,9 @@ export class Shapes {
 
   /** A row that cannot be read is reported by `verify`; the runs of its shape cannot be checked. */
   #add({ graph }: WorkflowRecord): void {
-    let row: ShapeRow;
+    let row: RegisteredShape;
     try {
-      row = JSON.parse(graph ?? "") as ShapeRow;
+      row = JSON.parse(graph ?? "") as RegisteredShape;
       const { workflow, signature, steps, aliases = null } = row;
       const nodes = steps.map(([name, ...after]) => ({
         name,

@@ -1,5 +1,5 @@
 /** Computes the ancestry hashes of a run again, from its log: an output, an attempt or a link that was changed shows. */
-import { ancestryHash, hashIn, outputIn } from "../../core/graph/ancestry-hash.js";
+import { ancestryHash } from "../../core/graph/ancestry-hash.js";
 import { dagOf, parentsInDag } from "../../core/graph/frozen-dag.js";
 import type { ParentsOf } from "../../core/graph/predecessors.js";
 import { undeclared } from "../../core/graph/signature.js";
@@ -7,6 +7,7 @@ import { isCompensation } from "../../core/run/compensation.js";
 import type { StoredEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import { hasEnded, initialState, type RunState } from "../../core/run/state.js";
+import { hasStepOutput, readStepFacts, stepOutputText } from "../../core/run/step-completed.js";
 import { scopeMark } from "../../core/run/step-key.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import type { Shapes } from "./shapes.js";
@@ -50,7 +51,7 @@ const isHashed = (one: StoredEvent): one is Completed =>
   one.node !== null &&
   !one.node.includes(scopeMark) &&
   one.data !== null &&
-  (one.data.includes('"output":') || hashIn(one.data) !== null);
+  (hasStepOutput(one.data) || hashOf(one) !== null);
 
 const isFirstEnd = ({ ops, steps }: RunState, { node }: Completed): boolean => {
   const op = ops.get(node);
@@ -71,7 +72,7 @@ class Graphs {
 
   check(one: Completed): WrongHash | "unknown" | null {
     const { inForce, others } = this.#possible();
-    const actual = hashIn(one.data);
+    const actual = hashOf(one);
     const expected = inForce.flatMap((parentsOf) => this.#hashesBy(parentsOf, one));
     // A hash that is missing is not excused by other code, or by other names, that do not have the step. What a retry has taken
     // over may have been done by any code that the workflow ever had.
@@ -107,7 +108,7 @@ class Graphs {
     // An operator may answer for a step that the code does not have.
     const parents = parentsOf(node) ?? (isByOperator(one) && !isCompensation(node) ? [] : null);
     if (parents === null) return [null];
-    const output = outputIn(data);
+    const output = stepOutputText(data) ?? "";
     return choices(parents.map((parent) => this.#hashesOf(parent, isByOperator(one)))).map((hashes) =>
       ancestryHash(node, attempt ?? 1, output, hashes),
     );
@@ -126,7 +127,9 @@ class Graphs {
   }
 }
 
-const isByOperator = ({ data }: Completed) => data.includes('"by":"operator"');
+const hashOf = ({ data }: StoredEvent) => readStepFacts(data).hash ?? null;
+
+const isByOperator = ({ data }: Completed) => readStepFacts(data).by === "operator";
 
 const mostChoices = 1_000;
 

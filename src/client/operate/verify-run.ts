@@ -2,7 +2,7 @@
 
 import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
-import { childRunId } from "../../core/naming/ids.js";
+import { attemptRunId, childRunId } from "../../core/naming/ids.js";
 import { heroKeyOf } from "../../core/naming/start-key.js";
 import { dataOf } from "../../core/run/event.js";
 import { callerNode } from "../../core/run/lineage.js";
@@ -80,7 +80,8 @@ function foldOf({ row, log }: StoredRun, findings: Findings): RunState | null {
 }
 
 function checkKeys(row: AuditedRun, findings: Findings): void {
-  const { id, workflow, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex, finishedAt } = row;
+  const { id, workflow, heroType, heroId, heroKey, startKey, finishedAt } = row;
+  const { parentId, parentNode, parentIndex, parentAttempt } = row;
   const key = heroType === null ? null : heroKeyOf(workflow, heroType, heroId);
   if (heroKey !== null && finishedAt !== null)
     findings.add("run.hero_key", "has ended but keeps its hero's key: no other run may start.", { table: heroKey });
@@ -89,16 +90,24 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
   if (parentId === null) {
     // A retry names only the run that it goes on for.
     const isAlone = parentNode === null || callerNode(parentNode) === "";
-    if (!isAlone || parentIndex !== null)
+    if (!isAlone || parentIndex !== null || parentAttempt !== null)
       findings.add("run.parent", "names the call of a parent that it does not have.", { table: parentNode });
     return;
   }
   if (startKey !== null)
     findings.add("run.start_key", "is a child and has an idempotency key, which no child has.", { table: startKey });
-  if (parentNode === null || id !== childRunId(parentId, callerNode(parentNode), parentIndex ?? 0))
+  if (id !== idMadeFor(row))
     findings.add("run.parent", `names run ${parentId} as its parent, but its id was made for another place.`, {
-      table: { parentId, parentNode, parentIndex },
+      table: { parentId, parentNode, parentIndex, parentAttempt },
     });
+}
+
+/** The id that the parent computes for a run in this place; null when there is no such place. */
+function idMadeFor({ parentId, parentNode, parentIndex, parentAttempt }: AuditedRun): string | null {
+  if (parentId === null || parentNode === null) return null;
+  const node = callerNode(parentNode);
+  if (parentAttempt === null) return childRunId(parentId, node, parentIndex ?? 0);
+  return parentIndex === null ? attemptRunId(parentId, node, parentAttempt) : null;
 }
 
 const active = new Set(["pending", "waiting", "paused"]);

@@ -4,12 +4,11 @@
  */
 
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
-import type { ParkingNote } from "../../core/run/parking-note.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
+import type { ParkingNote } from "../../core/run/stored-schema.js";
 import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
 import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
-
 import type { Findings } from "./difference.js";
 import type { StoredRun } from "./stored-run.js";
 
@@ -77,7 +76,7 @@ function checkUnbegun(row: AuditedRun, task: AuditedTask, state: RunState, findi
 
 /** A graph is stored to be started later. A child of a map waits until its parent lets it go: see `verify-family.ts`. */
 const isHeld = ({ version, parentId, parentIndex }: AuditedRun) =>
-  parentId === null ? version === frozenVersion : parentIndex !== null && parentIndex >= 0;
+  parentId === null ? version === frozenVersion : parentIndex !== null;
 
 function checkParked(
   waiting: string | null,

@@ -70,6 +70,7 @@ export function birthOf(origin: Origin, options: StartOptions, ids: IdSource): (
     parentId: null,
     parentNode: null,
     parentIndex: null,
+    parentAttempt: null,
     due,
   });
 }

@@ -1,4 +1,5 @@
 /** Writes what the code says about its workflows into the registry, so that a process without the code can start them by name. */
+import type { RegisteredWorkflow } from "../../core/run/stored-schema.js";
 import { nameWarning } from "../../define/class/minified-name.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
@@ -34,8 +35,8 @@ export class Registrar {
         const queues = stepQueues(declared, remembered.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
-        const graph = JSON.stringify({ priority, tags, ...steps });
-        return { name, queue, version, signature: null, graph };
+        const registered: RegisteredWorkflow = { priority, tags, ...steps };
+        return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
       }),
       ...shapes,
     ]);

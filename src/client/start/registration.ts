@@ -1,8 +1,8 @@
 /** What the registry knows of a workflow, for those who do not have its code. */
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { routeOf } from "../../core/naming/route.js";
-import type { DeclaredNode } from "../../define/definition.js";
-import { anyHero, type HeroPolicy } from "../../define/hero.js";
+import type { DeclaredNode, HeroPolicy, RegisteredWorkflow } from "../../core/run/stored-schema.js";
+import { anyHero } from "../../define/hero.js";
 import type { WorkflowRecord } from "../../store/contract/store.js";
 
 export interface Registration {
@@ -37,7 +37,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
 export const isReadable = ({ graph }: WorkflowRecord): boolean => readGraph(graph) !== null;
 
 /** null when it cannot be read. */
-function readGraph(graph: string | null): Partial<Registration> | null {
+function readGraph(graph: string | null): Partial<RegisteredWorkflow> | null {
   try {
     const registered: unknown = JSON.parse(graph ?? "{}");
     return typeof registered === "object" && !Array.isArray(registered) ? registered : null;

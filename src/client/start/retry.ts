@@ -4,7 +4,8 @@ import { InvalidStateError } from "../../core/errors/errors.js";
 import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import { heroKeyOf } from "../../core/naming/start-key.js";
 import { retryIdOf, successorNode } from "../../core/run/lineage.js";
-import { anyHero, type HeroPolicy } from "../../define/hero.js";
+import type { HeroPolicy } from "../../core/run/stored-schema.js";
+import { anyHero } from "../../define/hero.js";
 import type { NewRun, Refusal, RunRecord, Store } from "../../store/contract/store.js";
 
 export interface Retried {
@@ -56,6 +57,7 @@ function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
     parentId: null,
     parentNode: successorNode(null, run.id),
     parentIndex: null,
+    parentAttempt: null,
     heroKey,
     due: { kind: "now" },
     ...(run.version === frozenVersion ? { route: graphRoute } : {}),

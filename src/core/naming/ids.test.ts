@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvalidInputError } from "../errors/errors.js";
-import { childRunId, executionId, isUuid, seededRandom, seededUuid, uuidv7 } from "./ids.js";
+import { attemptRunId, childRunId, executionId, isUuid, seededRandom, seededUuid, uuidv7 } from "./ids.js";
 
 const PARENT = "0190b8a2-1234-7abc-8def-0123456789ab";
 
@@ -78,6 +78,16 @@ describe("childRunId", () => {
       childRunId("r11", "a", 1),
     ];
     expect(new Set(ids.map((id) => id.slice(14))).size).toBe(ids.length);
+  });
+
+  test("the attempts at a node have ids that no child has", () => {
+    const nodes = ["a", "1:a", "attempt 1:a"];
+    const numbers = [0, 1, 2, 11];
+    const ids = nodes.flatMap((node) =>
+      numbers.flatMap((number) => [childRunId(PARENT, node, number), attemptRunId(PARENT, node, number)]),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(attemptRunId(PARENT, "items", 7)).toMatch(/^0190b8a2-1234-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
   test("100,000 children have 100,000 ids", () => {

@@ -30,8 +30,17 @@ const VARIANTS = "89ab";
  * that any two meet is about 1 in 38,000.
  */
 export function childRunId(parentRunId: string, node: string, index: number): string {
+  return derivedRunId(parentRunId, `${index}:${node}`);
+}
+
+/** The id of the run that executes one attempt at a node of the parent's graph. No child of a call or a map has the same one. */
+export function attemptRunId(parentRunId: string, node: string, attempt: number): string {
+  return derivedRunId(parentRunId, `attempt ${attempt}:${node}`);
+}
+
+function derivedRunId(parentRunId: string, place: string): string {
   // The length keeps ("a", "b1", 2) and ("a", "b", 12) apart.
-  const bytes = sha256(`${parentRunId.length}:${parentRunId}${index}:${node}`);
+  const bytes = sha256(`${parentRunId.length}:${parentRunId}${place}`);
   if (isUuid(parentRunId)) {
     writeUint32(bytes, 0, Number.parseInt(parentRunId.slice(0, 8), 16));
     const low = Number.parseInt(parentRunId.slice(9, 13), 16);

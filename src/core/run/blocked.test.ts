@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Command } from "./command.js";
 import { decide } from "./decide.js";
 import { dataOf, event, type NewEvent } from "./event.js";
 import { fold } from "./fold.js";
+import type { Command } from "./stored-schema.js";
 
 const started = event("run.started", {});
 const given = (...events: NewEvent[]) => fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));

@@ -1,10 +1,11 @@
 /** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
 
-import { childRunId } from "../naming/ids.js";
+import { attemptRunId, childRunId } from "../naming/ids.js";
 import { dataOf, type NewEvent } from "./event.js";
 import { stepsWithAnotherJob } from "./job-runs.js";
 import { type Message, writeMail } from "./message.js";
 import { isDispatched, type MapOp, type RunState } from "./state.js";
+import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
 /** What commands have decided may leave children without anybody who waits for them. */
@@ -28,9 +29,7 @@ function dismissJob(runId: string, state: RunState, step: string): Message[] {
   return [...own, ...dismissChildren(runId, state, scopeOf(step))];
 }
 
-/** By its beginning: the outputs of thousands of nodes need not be decoded to know. */
-const isByOperator = ({ type, data }: NewEvent) =>
-  type === "step.completed" && data !== null && /^\{("hash":"[0-9a-f]{64}",)?"by":"operator"/.test(data);
+const isByOperator = ({ type, data }: NewEvent) => type === "step.completed" && readStepFacts(data).by === "operator";
 
 /** All that the run still waits for; or those of one scope of it. */
 export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {
@@ -59,9 +58,9 @@ export function dismissMap(
   return mails;
 }
 
-/** The run that executes this attempt at a node. The index of a map's child is never below 0. */
+/** The run that executes this attempt at a node. */
 export function nodeRunId(runId: string, state: RunState, key: string, attempt: number): string {
-  return childRunId(runId, childNode(state, key), -attempt);
+  return attemptRunId(runId, childNode(state, key), attempt);
 }
 
 const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });

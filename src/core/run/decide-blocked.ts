@@ -1,8 +1,8 @@
 /** Code that blocks the event loop of its worker: a run that did so twice is paused. */
 import type { Failure } from "../encoding/error-record.js";
-import type { Command } from "./command.js";
 import type { Decision } from "./decision.js";
 import { event } from "./event.js";
+import type { Command } from "./stored-schema.js";
 
 /** Twice is enough: each time, all runs of a worker stand still for a lease. */
 export function recordBlocked(

@@ -1,11 +1,11 @@
 /** What becomes of the calls whose children, or whose jobs, have ended. */
 import type { Failure } from "../encoding/error-record.js";
-import type { Command, NodeResult } from "./command.js";
 import type { Decision } from "./decision.js";
 import { event } from "./event.js";
 import { indexes, rangesOf } from "./ranges.js";
 import { isDispatched } from "./state.js";
 import { callOfChild } from "./step-key.js";
+import type { Command, NodeResult } from "./stored-schema.js";
 
 export function childEnded(
   decision: Decision,

@@ -1,10 +1,10 @@
 /** What an operator asks of a run. */
 import { InvalidStateError } from "../errors/errors.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
-import type { Command } from "./command.js";
 import type { Decision } from "./decision.js";
 import { event } from "./event.js";
 import { isDispatched, statusOf } from "./state.js";
+import type { Command } from "./stored-schema.js";
 
 export function pauseRun(decision: Decision, reason: string | null): void {
   if (decision.paused !== null) throw new InvalidStateError("The run is paused already.");

@@ -1,8 +1,8 @@
 /** Signals: each goes to the oldest wait that wants it, or ends the pause that waits for it, or is kept. */
-import type { Command } from "./command.js";
 import type { Decision, OpenWait } from "./decision.js";
 import { event } from "./event.js";
 import type { Signal, WaitOp } from "./state.js";
+import type { Command } from "./stored-schema.js";
 
 export function receiveSignal(decision: Decision, { name, payload, key }: Extract<Command, { type: "signal" }>): void {
   if (key !== null) {

@@ -2,12 +2,13 @@ import { describe, expect, test } from "vitest";
 import { encode } from "../encoding/encode.js";
 import { InvalidStateError } from "../errors/errors.js";
 import { hasOpenChildren } from "./cancel-children.js";
-import type { Command, Received } from "./command.js";
+import type { Received } from "./command.js";
 import { decide } from "./decide.js";
 import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
 import type { Range } from "./ranges.js";
 import type { RunState } from "./state.js";
+import type { Command } from "./stored-schema.js";
 
 const minute = 60_000;
 const started = event("run.started", {});

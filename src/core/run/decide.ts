@@ -6,7 +6,7 @@
  */
 
 import { InvalidStateError } from "../errors/errors.js";
-import type { Command, Received } from "./command.js";
+import type { Received } from "./command.js";
 import { recordBlocked } from "./decide-blocked.js";
 import { childEnded, childrenEnded, nodeEnded, settleMaps } from "./decide-children.js";
 import { cancelRun, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, skipStep } from "./decide-operator.js";
@@ -15,6 +15,7 @@ import { passTime } from "./decide-time.js";
 import { Decision } from "./decision.js";
 import type { NewEvent } from "./event.js";
 import { type RunState, statusOf } from "./state.js";
+import type { Command } from "./stored-schema.js";
 
 /**
  * Decides about messages in the order they came, about waits that can be satisfied and about time that has passed.

@@ -1,6 +1,7 @@
 /** A decision about a run while it is being made: what each family of commands reads and adds to. */
-import { type EventData, event, type NewEvent } from "./event.js";
+import { event, type NewEvent } from "./event.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
+import type { EventData } from "./stored-schema.js";
 
 export type OpenWait = { readonly key: string; readonly op: WaitOp };
 

@@ -17,6 +17,7 @@ const run: Birth = {
   parentId: null,
   parentNode: null,
   parentIndex: null,
+  parentAttempt: null,
 };
 const child: Birth = { ...run, parentId: "p", parentNode: "call" };
 const completed = { status: "completed", output: "1", error: null } as const;

@@ -1,7 +1,8 @@
 /** What all folders share: which call of the code an event is about, its answer, and what code that starts over forgets. */
-import type { EventType, StoredEvent } from "./event.js";
+import type { StoredEvent } from "./event.js";
 import type { RunState } from "./state.js";
 import { scopeMark } from "./step-key.js";
+import type { EventType } from "./stored-schema.js";
 
 export type Folder = (state: RunState, event: StoredEvent) => void;
 /** Of all events whose type begins with one of these words. */

@@ -1,8 +1,8 @@
 /** What events of steps and nodes do to the state of their run. */
-import { hashIn } from "../graph/ancestry-hash.js";
 import { dataOf, type StoredEvent } from "./event.js";
 import { answer, type Folders, forget, keyOf } from "./fold-event.js";
 import { hasEnded, type RunState, type StepOp } from "./state.js";
+import { readStepFacts } from "./step-completed.js";
 import { scopeMark, scopeOf } from "./step-key.js";
 
 export const stepFolders: Folders<"step" | "node"> = {
@@ -122,14 +122,14 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   op.job = null;
   op.data = event.data;
   state.resumedBy?.delete(keyOf(event));
-  if (phase === "completed" && state.steps !== null) op.hash = hashIn(event.data);
-  if (phase === "completed" && event.data?.startsWith(undoMark) === true) state.undoable.push(keyOf(event));
+  if (phase === "completed") {
+    const { undo, hash } = readStepFacts(event.data);
+    if (state.steps !== null) op.hash = hash ?? null;
+    if (undo === true) state.undoable.push(keyOf(event));
+  }
   if (state.steps !== null) withdrawWithin(state, keyOf(event));
   answer(state, event);
 }
-
-/** It comes first in the data, so that nobody has to decode the outputs of all steps to know. */
-const undoMark = '{"undo":true';
 
 /** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
 function withdrawWithin(state: RunState, step: string): void {

@@ -4,7 +4,7 @@
  * 10,000 events must not copy 10,000 maps.
  */
 import { DamagedDataError } from "../errors/errors.js";
-import type { EventType, StoredEvent } from "./event.js";
+import type { StoredEvent } from "./event.js";
 import { childFolders } from "./fold-child.js";
 import type { Folder } from "./fold-event.js";
 import { runFolders } from "./fold-run.js";
@@ -12,6 +12,7 @@ import { stepFolders } from "./fold-step.js";
 import { waitFolders } from "./fold-wait.js";
 import { initialState, type RunState } from "./state.js";
 import { scopeMark } from "./step-key.js";
+import type { EventType } from "./stored-schema.js";
 
 export function fold(events: Iterable<StoredEvent>, state: RunState = initialState()): RunState {
   for (const event of events) evolve(state, event);

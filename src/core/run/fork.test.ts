@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { dataOf, type EventData, type EventType, event, type NewEvent, type StoredEvent } from "./event.js";
+import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
 import { forkOf } from "./fork.js";
+import type { EventData, EventType } from "./stored-schema.js";
 
 const stored = (events: readonly NewEvent[]): StoredEvent[] =>
   events.map((one, index) => ({ ...one, seq: index + 1, at: 1_000 + index }));

@@ -3,13 +3,14 @@
  * log begins with it. What is made again is named, with the keys that it is recognised by.
  */
 import { isCompensation } from "./compensation.js";
-import { type Adopted, dataOf, type EventData, event, type NewEvent, type Place, type StoredEvent } from "./event.js";
+import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
 import { isUndone } from "./lineage.js";
 import { type LogInForce, logInForce } from "./log-in-force.js";
 import { type Range, rangesOf } from "./ranges.js";
 import type { MapOp, Op, RunState } from "./state.js";
 import { childNode, outerStep } from "./step-key.js";
+import type { Adopted, EventData, Place } from "./stored-schema.js";
 
 export interface ForkOptions {
   /** The run that has ended, and its whole log. */

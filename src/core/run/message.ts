@@ -3,9 +3,9 @@
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
-import type { Command, NodeResult } from "./command.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
+import type { Command, NodeResult } from "./stored-schema.js";
 import { none } from "./transition.js";
 
 export interface Message {
@@ -49,6 +49,7 @@ export interface Kin {
   readonly parentId: string | null;
   readonly parentNode: string | null;
   readonly parentIndex: number | null;
+  readonly parentAttempt: number | null;
 }
 
 /** Tells the parent how a run ended. A map's children keep their results to themselves: there may be thousands. */
@@ -59,13 +60,13 @@ export function mailToParent(
   failure: Failure | null,
   attempted: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
 ): Message | null {
-  const { parentId, parentIndex } = run;
+  const { parentId, parentIndex, parentAttempt } = run;
   if (parentId === null || run.parentNode === null) return null;
   const parentNode = callerNode(run.parentNode);
-  if (parentIndex !== null && parentIndex < 0) {
+  if (parentAttempt !== null) {
     const error =
       status === "completed" ? null : (failure ?? { name: "RunCanceledError", message: "It was canceled." });
-    return new NodesMail(parentId, [{ node: parentNode, attempt: -parentIndex, output, error, ...attempted }]);
+    return new NodesMail(parentId, [{ node: parentNode, attempt: parentAttempt, output, error, ...attempted }]);
   }
   if (parentIndex !== null) {
     const [completed, failed] = status === "completed" ? [[parentIndex], []] : [[], [parentIndex]];

@@ -3,20 +3,8 @@
  * for the next owner. It is written, typed and read here alone.
  */
 import type { RunState } from "./state.js";
-import { currentStep, type Waiting, waitingFor } from "./waiting.js";
-
-export interface ParkingNote {
-  /** How many answers its code had seen; -1 when that is not known, or the code was interrupted: then it has to run. */
-  readonly news: number;
-  /** How many events its log had: tells `verify` that the end of the log is missing, which nothing else would. */
-  readonly seq?: number;
-  readonly for: readonly Waiting[];
-  /** Why it is paused. */
-  readonly paused?: string;
-  readonly pausedAt?: number;
-  /** The declared step that it is at. */
-  readonly step?: { readonly name: string; readonly attempt: number };
-}
+import type { ParkingNote } from "./stored-schema.js";
+import { currentStep, waitingFor } from "./waiting.js";
 
 /** What its code has seen is not known, so the code is run. That is always right, if not always needed. */
 export const unknownNews = -1;

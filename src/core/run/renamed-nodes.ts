@@ -1,7 +1,8 @@
 /** Declared steps that were renamed while runs were open: the log of such a run goes on with the older name. */
 
 import type { RunState } from "./state.js";
-import { type Aliases, recordedName } from "./step-name.js";
+import { recordedName } from "./step-name.js";
+import type { Aliases } from "./stored-schema.js";
 
 interface Renaming {
   readonly state: RunState;

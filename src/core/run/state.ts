@@ -2,7 +2,7 @@
 
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
-import type { Adopted, Place } from "./event.js";
+import type { Adopted, Place } from "./stored-schema.js";
 
 export interface Signal {
   readonly seq: number;

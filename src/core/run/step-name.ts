@@ -1,5 +1,6 @@
 /** The names that code gives to its calls, as the log and people see them. */
 import type { RunState } from "./state.js";
+import type { Aliases } from "./stored-schema.js";
 
 /** Under which name a workflow's `onFailure` is recorded. */
 export const onFailureStep = "on_failure";
@@ -26,6 +27,3 @@ export function recordedName(state: RunState, aliases: Aliases | null, prefix: s
   if (older !== undefined && isKnown(prefix + older)) return older;
   return aliases?.[name]?.find((alias) => isKnown(prefix + alias)) ?? name;
 }
-
-/** For each name in the code, the names that it had before. */
-export type Aliases = Readonly<Record<string, readonly string[]>>;

@@ -24,9 +24,12 @@ export interface Birth {
   /** Idempotency key, unique per workflow for as long as the run's row exists. */
   readonly startKey: string | null;
   readonly parentId: string | null;
-  /** The parent's log key of the call that started this run, and the index among its siblings (null unless of a map). */
+  /** The parent's log key of the call that started this run. */
   readonly parentNode: string | null;
+  /** The run's place among the children of a map, from 0; null unless a map started it. */
   readonly parentIndex: number | null;
+  /** Which attempt at a node of the parent's graph this run is, from 1; null unless it is one. */
+  readonly parentAttempt: number | null;
 }
 
 export interface NewRun extends Birth {

@@ -3,25 +3,7 @@ import { compensationOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 import { outerStep, scopeMark } from "./step-key.js";
 import { onFailureStep } from "./step-name.js";
-
-/** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
-export type Waiting =
-  | { readonly kind: "sleep"; readonly name: string }
-  | { readonly kind: "signal"; readonly names: readonly string[] }
-  /** A step whose time has not come yet. */
-  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
-  | {
-      readonly kind: "map";
-      readonly name: string;
-      readonly workflow: string;
-      readonly settled: number;
-      readonly count: number;
-    }
-  /** Nodes that were handed to others: how many, and which jobs they run. */
-  | { readonly kind: "jobs"; readonly open: number; readonly jobs: readonly string[] }
-  | { readonly kind: "reattempt" };
+import type { Waiting } from "./stored-schema.js";
 
 export function waitingFor(state: RunState): Waiting[] {
   const waiting: Waiting[] = [];

@@ -2,7 +2,8 @@
 
 import { jobWorkflow } from "../../core/naming/route.js";
 import { jobRunName } from "../../core/run/job-runs.js";
-import type { JobDefinition, JobInput } from "../dynamic/job.js";
+import type { JobInput } from "../../core/run/stored-schema.js";
+import type { JobDefinition } from "../dynamic/job.js";
 import type { StepScope } from "../step-engine.js";
 import { type BoundHooks, runWithHooks } from "../step-hooks.js";
 import type { ChainStep } from "./chain.js";

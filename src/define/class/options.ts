@@ -5,7 +5,7 @@ import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName, checkTags } from "../../core/naming/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/naming/retry-policy.js";
-import type { Aliases } from "../../core/run/step-name.js";
+import type { Aliases } from "../../core/run/stored-schema.js";
 import { checkAliases } from "../aliases.js";
 import type { Awaitable } from "../awaitable.js";
 import type { ErrorReporter, FailureInfo } from "../definition.js";

@@ -6,6 +6,7 @@ import type { Duration } from "../../core/naming/duration.js";
 import { checkName } from "../../core/naming/names.js";
 import type { RetryOptions } from "../../core/naming/retry-policy.js";
 import { jobWorkflow } from "../../core/naming/route.js";
+import type { JobInput } from "../../core/run/stored-schema.js";
 import type { Logger, StepTools, WorkflowContext } from "../context.js";
 import { isDefinition, type WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow } from "../function/function.js";
@@ -42,18 +43,6 @@ const jobOptions = new Set<string>([
   "retry",
   "timeout",
 ] satisfies (keyof JobOptions)[]);
-
-/** How an attempt at a node is described to the run that executes it. */
-export interface JobInput<Args = unknown> {
-  readonly args: Args;
-  readonly run: string;
-  readonly node: { readonly id: string; readonly name: string };
-  readonly attempt: number;
-  /** How many attempts before it have failed. */
-  readonly failures: number;
-  /** The idempotency key of the node, if another run than this one began with it. */
-  readonly key?: string;
-}
 
 export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinition<JobInput<Args>, Output> {
   /** By which graphs name it. */

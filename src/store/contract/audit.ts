@@ -28,6 +28,7 @@ export interface AuditedRun {
   readonly parentId: string | null;
   readonly parentNode: string | null;
   readonly parentIndex: number | null;
+  readonly parentAttempt: number | null;
   /** As it is in the row: never "running". */
   readonly status: string;
   readonly startedAt: number | null;

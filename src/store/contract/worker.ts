@@ -1,15 +1,13 @@
 /** What a store knows of workers: their fences, what they claim, their signs of life. */
+import type { Route } from "../../core/run/stored-schema.js";
 import type { Damage, RunRecord } from "./records.js";
+
+export type { Route } from "../../core/run/stored-schema.js";
 
 /** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */
 export interface Fence {
   readonly workerId: string;
   readonly epoch: number;
-}
-
-export interface Route {
-  readonly workflow: string;
-  readonly version: string;
 }
 
 export interface ClaimRequest {

@@ -52,12 +52,12 @@ export class MemoryAudit implements Audit {
   }
 
   #one(run: Run): AuditedRun {
-    const { id, workflow, version, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex } = run;
-    const { status, startedAt, finishedAt } = run;
+    const { id, workflow, version, heroType, heroId, heroKey, startKey } = run;
+    const { parentId, parentNode, parentIndex, parentAttempt, status, startedAt, finishedAt } = run;
     const log = this.#rows.events.get(id) ?? [];
-    const birth = { id, workflow, version, heroType, heroId, heroKey, startKey, parentId, parentNode, parentIndex };
     return {
-      ...birth,
+      ...{ id, workflow, version, heroType, heroId, heroKey, startKey },
+      ...{ parentId, parentNode, parentIndex, parentAttempt },
       status,
       startedAt,
       finishedAt,

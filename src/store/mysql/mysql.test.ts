@@ -23,6 +23,7 @@ const newRun = (overrides: Partial<NewRun> = {}): NewRun => ({
   parentId: null,
   parentNode: null,
   parentIndex: null,
+  parentAttempt: null,
   due: { kind: "now" },
   ...overrides,
 });

@@ -61,7 +61,15 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
     const ids = Array.from({ length: 4 }, () => randomUUID());
     const starts = ids.map((id) => ({
       ...{ id, workflow: "w", version: "", queue: "w", priority: 0, input: "{}", heroType: null, heroId: null },
-      ...{ heroKey: null, tags: [], startKey: null, parentId: null, parentNode: null, parentIndex: null },
+      ...{
+        heroKey: null,
+        tags: [],
+        startKey: null,
+        parentId: null,
+        parentNode: null,
+        parentIndex: null,
+        parentAttempt: null,
+      },
       due: { kind: "owned" } as const,
     }));
     await store.commit({ fence, transitions: [], starts });

@@ -62,6 +62,7 @@ export const migrations: readonly Migration[] = [
         parent_id VARBINARY(36) NULL,
         parent_node VARBINARY(1024) NULL,
         parent_index INT NULL,
+        parent_attempt INT NULL,
         created_at BIGINT NOT NULL,
         started_at BIGINT NULL,
         finished_at BIGINT NULL,

@@ -40,7 +40,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
   const newRun = (): NewRun => ({
     ...{ id: randomUUID(), workflow: "w", version: "", queue: "w", priority: 0, input: "{}", heroType: null },
     ...{ heroId: null, heroKey: null, tags: [], startKey: null, parentId: null, parentNode: null },
-    ...{ parentIndex: null, due: { kind: "owned" } },
+    ...{ parentIndex: null, parentAttempt: null, due: { kind: "owned" } },
   });
 
   /** Sessions that others than this test have open with a transaction. */

@@ -9,7 +9,7 @@ import { isDuplicateKey } from "./trouble.js";
 
 const runsTable =
   "pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id, hero_key, start_key, tags, " +
-  "parent_id, parent_node, parent_index, created_at)";
+  "parent_id, parent_node, parent_index, parent_attempt, created_at)";
 const tasksTable =
   "pawl_tasks (run_id, workflow, version, priority, state, rank_no, due_at, owner, epoch, deliveries, mail, fresh)";
 
@@ -36,7 +36,7 @@ export function birthStatements(runs: readonly NewRun[], { at, fence }: Birthpla
 function runRow(run: NewRun, at: number): Value[] {
   const { id, workflow, version, queue, priority, input, heroType, heroId, heroKey, startKey } = run;
   const birth = [id, workflow, version, queue, priority, "pending", input, heroType, heroId, heroKey, startKey];
-  return [...birth, encodeTags(run.tags), run.parentId, run.parentNode, run.parentIndex, at];
+  return [...birth, encodeTags(run.tags), run.parentId, run.parentNode, run.parentIndex, run.parentAttempt, at];
 }
 
 function taskRow(run: NewRun, at: number, fence: Fence | null): Value[] {

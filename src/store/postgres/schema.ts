@@ -83,6 +83,7 @@ const firstTables = (t: Tables): readonly string[] => [
     finished_at bigint,
     priority integer NOT NULL,
     parent_index integer,
+    parent_attempt integer,
     workflow text COLLATE "C" NOT NULL,
     version text COLLATE "C" NOT NULL,
     queue text COLLATE "C" NOT NULL,

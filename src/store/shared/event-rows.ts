@@ -5,6 +5,7 @@
  * 1,000). A single event keeps its plain columns; several share a row of type "batch" whose data is a JSON array of
  * [type, node, attempt, outcome, data] tuples, readable by any database's JSON functions.
  */
+import type { PackedEvent } from "../../core/run/stored-schema.js";
 import type { NewEvent, StoredEvent } from "../contract/store.js";
 
 export interface EventRow extends NewEvent {
@@ -21,7 +22,9 @@ export function packEvents(events: readonly NewEvent[]): EventRow {
     const { type, node, attempt, outcome, data } = first;
     return { type, node, attempt, outcome, data, span: 1 };
   }
-  const tuples = events.map((event) => [event.type, event.node, event.attempt, event.outcome, event.data]);
+  const tuples = events.map(
+    ({ type, node, attempt, outcome, data }): PackedEvent => [type, node, attempt, outcome, data],
+  );
   return {
     type: batchType,
     node: null,
@@ -31,8 +34,6 @@ export function packEvents(events: readonly NewEvent[]): EventRow {
     span: events.length,
   };
 }
-
-type Tuple = [string, string | null, number | null, string | null, string | null];
 
 /** Appends the row's events that come after number `after` to `out`. */
 export function unpackRow(
@@ -61,7 +62,7 @@ export function unpackRow(
   }
 }
 
-function readTuples({ data, span }: EventRow): Tuple[] | null {
+function readTuples({ data, span }: EventRow): PackedEvent[] | null {
   try {
     const tuples: unknown = JSON.parse(data ?? "");
     return Array.isArray(tuples) && tuples.length === span && tuples.every(isTuple) ? tuples : null;
@@ -70,5 +71,5 @@ function readTuples({ data, span }: EventRow): Tuple[] | null {
   }
 }
 
-const isTuple = (one: unknown): one is Tuple =>
+const isTuple = (one: unknown): one is PackedEvent =>
   Array.isArray(one) && typeof one[0] === "string" && (one[4] === null || typeof one[4] === "string");

@@ -50,7 +50,7 @@ export class SqlAudit implements Audit {
     const ofLog = (what: string) => `(SELECT ${what} FROM ${table("events")} e WHERE e.run_id = r.id)`;
     const payloads = ["input", "output", "error", "waiting", "tags"].map((name) => `coalesce(length(r.${name}), 0)`);
     return `SELECT r.id, r.workflow, r.version, r.hero_type, r.hero_id, r.hero_key, r.start_key, r.parent_id, r.parent_node,
-        r.parent_index, r.status, r.started_at, r.finished_at, ${payloads.join(" + ")} AS payload_bytes,
+        r.parent_index, r.parent_attempt, r.status, r.started_at, r.finished_at, ${payloads.join(" + ")} AS payload_bytes,
         t.run_id AS task_run, t.workflow AS task_route, t.version AS task_version, t.state AS task_state, t.due_at, t.owner,
         t.epoch, t.deliveries, t.mail, (SELECT count(*) FROM ${table("inbox")} i WHERE i.run_id = r.id) AS inbox_rows,
         ${ofLog("coalesce(max(e.seq + e.span - 1), 0)")} AS last_event,
@@ -78,6 +78,7 @@ function decodeAudited(row: SqlRow): AuditedRun {
     parentId: text(row.parent_id),
     parentNode: text(row.parent_node),
     parentIndex: numberOrNull(row.parent_index),
+    parentAttempt: numberOrNull(row.parent_attempt),
     status: row.status as string,
     startedAt: numberOrNull(row.started_at),
     finishedAt: numberOrNull(row.finished_at),

@@ -31,7 +31,7 @@ export const runColumnsWith = (state: string | number): string => `${ownColumns}
 
 const ownColumns = [
   "r.id, r.workflow, r.version, r.queue, r.priority, r.status, r.input, r.output, r.error, r.waiting",
-  "r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index",
+  "r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, r.parent_attempt",
   "r.created_at, r.started_at, r.finished_at",
 ].join(", ");
 
@@ -57,6 +57,7 @@ function runOf(row: SqlRow): RunRecord {
     parentId: row.parent_id as string | null,
     parentNode: row.parent_node as string | null,
     parentIndex: numberOrNull(row.parent_index),
+    parentAttempt: numberOrNull(row.parent_attempt),
     status: isOwned(row.task_state) ? "running" : (row.status as RunStatus),
     output: row.output as string | null,
     error: row.error as string | null,
@@ -78,7 +79,14 @@ const statuses = new Set<unknown>([
 ] satisfies RunStatus[]);
 
 /** SQLite keeps text in a column of numbers if that is what it was given. */
-const numberColumns = ["priority", "parent_index", "created_at", "started_at", "finished_at"] as const;
+const numberColumns = [
+  "priority",
+  "parent_index",
+  "parent_attempt",
+  "created_at",
+  "started_at",
+  "finished_at",
+] as const;
 
 function damageOfRun(row: SqlRow): Damage | null {
   if (!statuses.has(row.status)) return { column: "status", problem: `"${row.status}" is no status` };

@@ -46,6 +46,7 @@ const tables = [
     parent_id TEXT,
     parent_node TEXT,
     parent_index INTEGER,
+    parent_attempt INTEGER,
     created_at INTEGER NOT NULL,
     started_at INTEGER,
     finished_at INTEGER

@@ -6,8 +6,8 @@ import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js"
 import type { Connection } from "./connection.js";
 
 const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,
-  hero_key, start_key, tags, parent_id, parent_node, parent_index, created_at)
-  VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
+  VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** No change means that the id or a key is taken; which it was is looked up then, and only then. */
 export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
@@ -81,6 +81,7 @@ export function runValues(run: NewRun, at: number): unknown[] {
     run.parentId,
     run.parentNode,
     run.parentIndex,
+    run.parentAttempt,
     at,
   ];
 }

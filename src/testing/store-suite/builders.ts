@@ -50,6 +50,7 @@ export function newRun(overrides: Partial<NewRun> = {}): NewRun {
     parentId: null,
     parentNode: null,
     parentIndex: null,
+    parentAttempt: null,
     due: { kind: "now" },
     ...overrides,
   };

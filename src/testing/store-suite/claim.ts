@@ -1,6 +1,6 @@
 /** Claims: who gets which of the due tasks, in what order, and that nobody gets what another has. */
 import type { Fence, NewRun, Store } from "../../store/contract/store.js";
-import { batch, delay, event, finish, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import { batch, delay, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function claimTests(fixture: Fixture): void {
@@ -20,6 +20,22 @@ export function claimTests(fixture: Fixture): void {
       epoch: worker.epoch,
       deliveries: 1,
     });
+  });
+
+  test("a claimed run knows its place among the children of its parent", async () => {
+    const worker = await fixture.worker();
+    const child = { parentId: newId(), parentNode: "n", workflow: unique("child") };
+    const runs = [newRun({ ...child, parentIndex: 0 }), newRun({ ...child, parentAttempt: 2 }), newRun(child)];
+    await fixture.commit(batch(null, [], runs));
+    const { tasks } = await fixture.claim(worker, routesOf(...runs));
+    const places = new Map(tasks.map(({ run }) => [run.id, [run.parentIndex, run.parentAttempt]]));
+    expect(places).toEqual(
+      new Map([
+        [runs[0]?.id, [0, null]],
+        [runs[1]?.id, [null, 2]],
+        [runs[2]?.id, [null, null]],
+      ]),
+    );
   });
 
   test("what is claimed is not claimed again", async () => {

@@ -203,8 +203,14 @@ class Player {
     const born = this.#starts(1 + this.#random.below(2), false, true);
     const known = new Set(this.#twin.runs.map(({ id }) => id));
     return born.map((run, index) =>
-      known.has(run.id) ? run : { ...run, parentId, parentNode: "n", parentIndex: index },
+      known.has(run.id) ? run : { ...run, parentId, parentNode: "n", ...this.#place(index) },
     );
+  }
+
+  #place(index: number): Pick<NewRun, "parentIndex" | "parentAttempt"> {
+    return this.#random.chance(0.5)
+      ? { parentIndex: index, parentAttempt: null }
+      : { parentIndex: null, parentAttempt: index + 1 };
   }
 
   #next(): Next {

@@ -21,6 +21,7 @@ export function startTests(fixture: Fixture): void {
       parentId: newId(),
       parentNode: "send/3",
       parentIndex: 12,
+      parentAttempt: 3,
     });
     const { at } = await fixture.commit(batch(null, [], [run]));
     const { heroKey: _, due: __, ...birth } = run;
@@ -49,6 +50,7 @@ export function startTests(fixture: Fixture): void {
       parentId: null,
       parentNode: null,
       parentIndex: null,
+      parentAttempt: null,
       version: "",
     });
   });

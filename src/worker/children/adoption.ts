@@ -4,10 +4,10 @@
  */
 
 import { childRunId } from "../../core/naming/ids.js";
-import type { Adopted, Place } from "../../core/run/event.js";
 import { successorNode } from "../../core/run/lineage.js";
 import { indexes, rangesOf } from "../../core/run/ranges.js";
 import type { MapOp } from "../../core/run/state.js";
+import type { Adopted, Place } from "../../core/run/stored-schema.js";
 import type { NewRun, RunRecord } from "../../store/contract/store.js";
 import type { RunAtHand, RunWriting } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";

@@ -243,6 +243,7 @@ async function birth<I, O>(turn: ParentTurn, child: ChildWorkflow<I, O>, key: st
     startKey: null,
     parentId: turn.runId,
     parentNode: childNode(turn.state, key),
+    parentAttempt: null,
   };
   return async (input: unknown, parentIndex: number | null): Promise<ChildBirth> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);

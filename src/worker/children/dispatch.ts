@@ -7,7 +7,7 @@ import { nodeRunId } from "../../core/run/cancel-children.js";
 import { event } from "../../core/run/event.js";
 import { hasEnded, isDispatched, type Op, type StepOp } from "../../core/run/state.js";
 import { childNode } from "../../core/run/step-key.js";
-import type { JobInput } from "../../define/dynamic/job.js";
+import type { JobInput } from "../../core/run/stored-schema.js";
 import type { DispatchedNode } from "../../define/step-engine.js";
 import type { CallScope } from "../replay/call-scope.js";
 import type { JobInfo } from "../turn/host.js";
@@ -114,7 +114,8 @@ export class Dispatcher {
       startKey: null,
       parentId: turn.runId,
       parentNode: childNode(turn.state, id),
-      parentIndex: -attempt,
+      parentIndex: null,
+      parentAttempt: attempt,
       due: { kind: "now" },
     });
     turn.pendingWrites.events.push(event("node.dispatched", { node: id, attempt }, { job }));

@@ -353,6 +353,7 @@ function newborn(run: NewRun, at: number): RunRecord {
     parentId: run.parentId,
     parentNode: run.parentNode,
     parentIndex: run.parentIndex,
+    parentAttempt: run.parentAttempt,
     status: "running",
     output: null,
     error: null,

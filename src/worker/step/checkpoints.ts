@@ -9,6 +9,7 @@ import { encode } from "../../core/encoding/encode.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
 import { guarded } from "../../core/errors/guarded-promise.js";
 import type { FlowAction } from "../../core/run/flow-control.js";
+import { readProgress, writeProgress } from "../../core/run/progress.js";
 import type { StepOp } from "../../core/run/state.js";
 import { none } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
@@ -46,7 +47,7 @@ const nothing: Stored = { cursor: null, done: 0, total: null, moves: 0 };
 
 function read(row: CursorRow | undefined): Stored {
   if (row === undefined || row.cursor === null) return nothing;
-  const { done = 0, total = null, moves = done } = JSON.parse(row.progress ?? "{}") as Partial<Stored>;
+  const { done, total, moves = done } = readProgress(row.progress);
   return { cursor: row.cursor, done, total, moves };
 }
 
@@ -186,8 +187,8 @@ export class StepCheckpoints implements Checkpoints {
 
   /** `items` in `ms` are of this execution alone: what the rate is made of. */
   #progress(): string {
-    const ms = this.#execution.elapsedRealMs;
-    return `{"done":${this.#done},"total":${this.#total},"message":null,"moves":${this.#moves},"items":${this.#iterations},"ms":${ms}}`;
+    const [done, total, moves, items] = [this.#done, this.#total, this.#moves, this.#iterations];
+    return writeProgress({ done, total, message: null, moves, items, ms: this.#execution.elapsedRealMs });
   }
 
   #write(done: (written: boolean) => void): void {

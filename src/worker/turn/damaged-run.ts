@@ -6,7 +6,6 @@
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { dismissChildren } from "../../core/run/cancel-children.js";
-import type { Command } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
 import { event, type NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
@@ -14,6 +13,7 @@ import { foldBeforeDamage } from "../../core/run/fold.js";
 import { readMail } from "../../core/run/message.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
+import type { Command } from "../../core/run/stored-schema.js";
 import { transitionOf } from "../../core/run/transition.js";
 import type { InboxRow, Transition } from "../../store/contract/store.js";
 import type { Opening } from "./host.js";

@@ -1,7 +1,7 @@
 /** What a turn needs of the worker that has it, and what it is opened with. */
+import type { HeroPolicy } from "../../core/run/stored-schema.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter } from "../../define/definition.js";
-import type { HeroPolicy } from "../../define/hero.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
 import type { GroupCommitter } from "../commit/group-committer.js";

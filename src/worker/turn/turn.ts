@@ -14,6 +14,9 @@ import { frozenVersion, graphRoute } from "../../core/naming/route.js";
 import type { NewEvent } from "../../core/run/event.js";
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import type { Station } from "../../core/run/park.js";
+
+import { writeProgress } from "../../core/run/progress.js";
+
 import { keep } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Transition } from "../../store/contract/store.js";
@@ -179,7 +182,7 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
     if (this.over) return;
     this.pendingWrites.cursor({
       node,
-      progress: JSON.stringify({ done, total: total ?? null, message: message ?? null }),
+      progress: writeProgress({ done, total: total ?? null, message: message ?? null }),
     });
     this.scheduleIdleCheck();
   }

@@ -87,7 +87,8 @@ const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
  * plain.
  */
 const rare =
-  "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, r.started_at";
+  "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, " +
+  "r.parent_attempt, r.started_at";
 const asBorn = "r.workflow = t.workflow AND r.priority = t.priority AND r.queue = r.workflow";
 const isPlain = [asBorn, ...rare.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
 
@@ -106,12 +107,13 @@ type Rest = [
   parentId: string | null,
   parentNode: string | null,
   parentIndex: number | null,
+  parentAttempt: number | null,
   startedAt: number | null,
 ];
 
 function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
   const { workflow: route, version } = routes[Number(row.route) - 1] as Route;
-  const plain: Rest = [route, Number(row.priority), route, null, null, null, null, null, null, null, null, null];
+  const plain: Rest = [route, Number(row.priority), route, null, null, null, null, null, null, null, null, null, null];
   const [
     workflow,
     priority,
@@ -124,6 +126,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
     parentId,
     parentNode,
     parentIndex,
+    parentAttempt,
     startedAt,
   ] = (row.rest as Rest | null) ?? plain;
   const run: RunRecord = {
@@ -140,6 +143,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
     parentId,
     parentNode,
     parentIndex,
+    parentAttempt,
     status: "running",
     output: null,
     error: null,

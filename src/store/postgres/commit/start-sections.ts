@@ -81,6 +81,7 @@ const columns: readonly (readonly [name: string, type: string, values: (runs: re
     ["parent_id", "uuid", (runs) => plainArray(runs.map(({ parentId }) => parentId))],
     ["priority", "int4", (runs) => plainArray(runs.map(({ priority }) => priority))],
     ["parent_index", "int4", (runs) => plainArray(runs.map(({ parentIndex }) => parentIndex))],
+    ["parent_attempt", "int4", (runs) => plainArray(runs.map(({ parentAttempt }) => parentAttempt))],
     ["workflow", "text", (runs) => textArray(runs.map(({ workflow }) => workflow))],
     ["version", "text", (runs) => textArray(runs.map(({ version }) => version))],
     ["queue", "text", (runs) => textArray(runs.map(({ queue }) => queue))],

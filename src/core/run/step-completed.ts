@@ -1,0 +1,101 @@
+/**
+ * The layout of the data of `step.completed`, which is the one event that is looked into without being decoded: a log may
+ * have the outputs of thousands of steps, and most readers want to know a few facts about each.
+ *
+ *     {"undo":true,"hash":"…","by":"operator","ms":12,"output":…,"input":…}
+ *
+ * The facts come first, in this order; those that do not hold are left out. The values of the user come behind them, so
+ * no text in a value can be taken for a fact. The data is written, read and amended here alone.
+ */
+import { encode } from "../encoding/encode.js";
+import type { EventData } from "./stored-schema.js";
+
+type StepCompleted = EventData["step.completed"];
+type StepFacts = Omit<StepCompleted, "output" | "input">;
+
+/** @param raw values of the user that are encoded already */
+export function writeStepCompleted(data: StepCompleted, raw: Readonly<Record<string, string>> = {}): string {
+  return `{${append(factMembers(data), append(valueMember(data, raw, "output"), valueMember(data, raw, "input")))}}`;
+}
+
+/** What is known of the step, without its values. Data that cannot be read has no facts. */
+export function readStepFacts(data: string | null): StepFacts {
+  return data === null ? {} : readHead(data).facts;
+}
+
+/** A step that ended its run with `finish()` has none. */
+export const hasStepOutput = (data: string): boolean => outputStart(data) !== null;
+
+/** The text of the output as it was encoded; null when the step has none. */
+export function stepOutputText(data: string): string | null {
+  const start = outputStart(data);
+  return start === null ? null : data.slice(start, endOfValue(data, start));
+}
+
+/** The same data with another hash; the values are not touched. */
+export function withStepHash(data: string, hash: string): string {
+  const { facts, length } = readHead(data);
+  return `{${append(factMembers({ ...facts, hash }), data.slice(length, -1))}}`;
+}
+
+function factMembers({ undo, hash, by, ms }: StepFacts): string {
+  let text = "";
+  if (undo !== undefined) text = '"undo":true';
+  if (hash !== undefined) text = append(text, `"hash":"${hash}"`);
+  if (by !== undefined) text = append(text, `"by":"${by}"`);
+  return ms === undefined ? text : append(text, `"ms":${ms}`);
+}
+
+function valueMember(data: StepCompleted, raw: Readonly<Record<string, string>>, name: "output" | "input"): string {
+  const text = raw[name] ?? (name in data ? encode(data[name], { what: name, limit: Number.POSITIVE_INFINITY }) : null);
+  return text === null ? "" : `"${name}":${text}`;
+}
+
+const append = (members: string, more: string) =>
+  members === "" || more === "" ? members + more : `${members},${more}`;
+
+/** The brace that opens the data, and each fact with the comma or the brace behind it. */
+const headPattern =
+  /^\{(?:"undo":(true)[,}])?(?:"hash":"([^"\\]*)"[,}])?(?:"by":"(operator)"[,}])?(?:"ms":(-?\d[\d.e+-]*)[,}])?/;
+
+function readHead(data: string): { readonly facts: StepFacts; readonly length: number } {
+  const found = headPattern.exec(data);
+  if (found === null) return { facts: {}, length: data.length };
+  const [head, undo, hash, by, ms] = found;
+  const facts: { -readonly [Name in keyof StepFacts]: StepFacts[Name] } = {};
+  if (undo !== undefined) facts.undo = true;
+  if (hash !== undefined) facts.hash = hash;
+  if (by !== undefined) facts.by = "operator";
+  if (ms !== undefined) facts.ms = Number(ms);
+  return { facts, length: head.length };
+}
+
+const outputName = '"output":';
+
+function outputStart(data: string): number | null {
+  const { length } = readHead(data);
+  return data.startsWith(outputName, length) ? length + outputName.length : null;
+}
+
+/** Where the value that begins here ends: at the comma or the brace behind it. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') at = endOfString(text, at);
+    else if (character === "{" || character === "[") depth += 1;
+    else if (depth === 0 && (character === "," || character === "}")) return at;
+    else if (character === "}" || character === "]") depth -= 1;
+  }
+  return text.length;
+}
+
+/** The place of the quote that closes the string: one behind an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text[at - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}

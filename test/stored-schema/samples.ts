@@ -1,0 +1,267 @@
+/**
+ * One sample of everything that Pawl stores as JSON, with each field that it can have: a field that is added to a type of
+ * the schema does not compile before it is given here. Each is written by the code that writes it for a run.
+ */
+import { Shapes, shapeRegistration } from "../../src/client/operate/shapes.js";
+import { registrationOf } from "../../src/client/start/registration.js";
+import { decode } from "../../src/core/encoding/decode.js";
+import { encode } from "../../src/core/encoding/encode.js";
+import type { Failure } from "../../src/core/encoding/error-record.js";
+import { type FrozenDag, parseDag, signDag } from "../../src/core/graph/frozen-dag.js";
+import { dataOf, event, type StoredEvent } from "../../src/core/run/event.js";
+import { fold } from "../../src/core/run/fold.js";
+import { readMail, writeMail } from "../../src/core/run/message.js";
+import { parseParkingNote, writeParkingNote } from "../../src/core/run/parking-note.js";
+import { readProgress, writeProgress } from "../../src/core/run/progress.js";
+import { initialState } from "../../src/core/run/state.js";
+import type {
+  Command,
+  EventData,
+  EventType,
+  JobInput,
+  ParkingNote,
+  Progress,
+  RegisteredWorkflow,
+  Route,
+  Waiting,
+} from "../../src/core/run/stored-schema.js";
+import type { WorkflowDefinition } from "../../src/define/definition.js";
+import { packEvents, unpackRow } from "../../src/store/shared/event-rows.js";
+
+/** As it is stored, and as what it is read. */
+export interface Sample {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+export interface Stored {
+  readonly sample: Sample;
+  /** Reads a text of any version. */
+  readonly read: (text: string) => unknown;
+}
+
+/** With every field, also those that may be missing. */
+type Full<T> = { [Name in keyof T]-?: T[Name] };
+
+const error: Failure = {
+  ...{ name: "RangeError", message: "too far", stack: "RangeError: too far\n    at here", code: "E_FAR" },
+  ...{ cause: { name: "Error", message: "a cause" }, errors: [{ name: "Error", message: "one of them" }] },
+  ...{ value: { thrown: 1 }, data: { retryAfter: 5 } },
+};
+const dag: FrozenDag = signDag(
+  {
+    n1: { name: "first", job: "Resize", args: { at: new Date(5) }, depends_on: [] },
+    n2: { name: "second", depends_on: ["n1"] },
+  },
+  new Date(0),
+  { concurrency: 3, onNodeFailure: "continue" },
+);
+const place = { run: "r0", node: "send" };
+const hash = "0123456789abcdef".repeat(4);
+
+const events: { readonly [T in EventType]: Full<EventData[T]> } = {
+  "run.started": { began: 1, timeoutMs: 2, steps: "chain", shape: "s", checked: true, input: { a: 1n } },
+  "input.checked": { input: new Map([[1, 2]]) },
+  "run.forked": {
+    ...{ from: "r1", root: "r0", roots: { pay: "r1" }, redo: ["pay"] },
+    ...{ children: { send: [place] }, hashes: { pay: [hash] } },
+  },
+  "run.recovered": { deliveries: 2 },
+  "run.blocked": { worker: "w", session: "w 1", by: "r2", suspected: true },
+  "run.paused": { reason: "why", error, resumeOn: "go", recheckMs: 3, passable: true },
+  "run.resumed": { by: "signal", signal: 4, only: "pay", accept: ["pay"], renamed: { bill: "pay" } },
+  "run.cancel_requested": { reason: "why", force: true },
+  "run.expired": { error },
+  "run.reattempted": { waitMs: 5, rewind: true, transient: true },
+  "run.woken": {},
+  "run.became_due": {},
+  "run.moved": { to: "pay" },
+  "run.completed": { output: [undefined, new Date(0)] },
+  "run.failed": { error },
+  "run.canceled": { reason: "why" },
+  "step.scheduled": { waitMs: 6 },
+  "step.started": { timeoutMs: 7, worker: "w" },
+  "step.completed": { undo: true, hash, by: "operator", ms: 8, output: { hash: '"hash":"' }, input: [1] },
+  "step.failed": { error, ms: 9, retryMs: 10, transient: true, spent: true, moved: true, worker: "w" },
+  "step.reattempted": { waitMs: 11, ms: 12, rewind: true, still: true },
+  "step.skipped": { by: "code", error, ms: 13, worker: "w" },
+  "step.canceled": { ms: 14 },
+  "node.dispatched": { job: "Resize" },
+  "node.reopened": {},
+  "dag.imported": { dag },
+  "timer.started": { ms: 15, until: 16 },
+  "timer.fired": {},
+  "signal.received": { name: "go", payload: new Set([1]), key: "k" },
+  "wait.started": { names: ["go", "stop"], mode: "any", timeoutMs: 17 },
+  "wait.completed": { signals: [18] },
+  "wait.timed_out": {},
+  "wait.withdrawn": {},
+  "child.started": { runId: "r3", workflow: "child" },
+  "child.completed": { output: "done" },
+  "child.failed": { error },
+  "child.canceled": { reason: "why" },
+  "map.started": {
+    ...{ workflow: "child", count: 9, concurrency: 3, tolerate: 1, spawned: 5, released: 3 },
+    ...{ from: [{ ...place, indexes: [[0, 1]] }], failed: [[1, 1]] },
+  },
+  "map.spawned": { spawned: 9, released: 4 },
+  "map.released": { released: 5 },
+  "map.settled": { completed: [[2, 3]], failed: [[4, 4]] },
+  "shape.changed": { shape: "t", vanished: ["pay"], overtaken: ["ship"] },
+  "branch.chosen": { choice: "left" },
+  "patch.applied": {},
+  "call.added": {},
+};
+
+const commands: { readonly [T in Command["type"]]: Full<Extract<Command, { readonly type: T }>> } = {
+  signal: { type: "signal", name: "go", payload: '{"a":1}', key: "k" },
+  pause: { type: "pause", reason: "why" },
+  resume: { type: "resume", output: "1", accept: ["pay"], renamed: { bill: "pay" } },
+  resumeAt: { type: "resumeAt", step: "pay" },
+  skip: { type: "skip" },
+  cancel: { type: "cancel", reason: "why", force: true },
+  start: { type: "start" },
+  reattempt: { type: "reattempt", node: "n1", descendants: ["n2"] },
+  import: { type: "import", dag },
+  child: { type: "child", node: "send", status: "failed", output: null, error, reason: null },
+  children: { type: "children", node: "send", completed: [[0, 1]], failed: [[2, 2]] },
+  jobGone: { type: "jobGone", job: "Resize" },
+  blocked: { type: "blocked", worker: "w", session: "w 1", step: "pay", by: null },
+  nodes: {
+    type: "nodes",
+    results: [
+      { node: "n1", attempt: 1, output: "1", error: null, retryMs: null, ms: 2 },
+      { node: "n2", attempt: 2, output: null, error, retryMs: 1_000, ms: 3 },
+    ] satisfies Full<Extract<Command, { readonly type: "nodes" }>["results"][number]>[],
+  },
+};
+
+const waits: { readonly [K in Waiting["kind"]]: Full<Extract<Waiting, { readonly kind: K }>> } = {
+  reattempt: { kind: "reattempt" },
+  sleep: { kind: "sleep", name: "nap" },
+  signal: { kind: "signal", names: ["go"] },
+  step: { kind: "step", step: "remind", attempt: 1 },
+  retry: { kind: "retry", step: "pay", attempt: 2 },
+  child: { kind: "child", name: "one", runId: "r3", workflow: "child" },
+  map: { kind: "map", name: "many", workflow: "child", settled: 0, count: 2 },
+  jobs: { kind: "jobs", open: 1, jobs: ["Resize"] },
+};
+
+/** The log of a run that waits for all of these. */
+const waiting: readonly StoredEvent[] = [
+  event("run.started", {}, { steps: "chain" }),
+  event("run.reattempted", {}, { waitMs: 1, rewind: false }),
+  event("timer.started", { node: "nap" }, { ms: 1 }),
+  event("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any" }),
+  event("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: 1 }),
+  event("step.failed", { node: "pay", attempt: 1 }, { error, retryMs: 1 }),
+  event("child.started", { node: "one" }, { runId: "r3", workflow: "child" }),
+  event(
+    "map.started",
+    { node: "many" },
+    { workflow: "child", count: 2, concurrency: 2, tolerate: 0, spawned: 2, released: 2 },
+  ),
+  event("node.dispatched", { node: "n1", attempt: 1 }, { job: "Resize" }),
+  event("run.paused", {}, { reason: "why" }),
+].map((one, index) => ({ ...one, seq: index + 1, at: 1_000 }));
+
+const note: Full<ParkingNote> = {
+  ...{ news: 3, seq: waiting.length, for: Object.values(waits) },
+  ...{ paused: "why", pausedAt: 1_000, step: { name: "remind", attempt: 1 } },
+};
+
+const progress: Full<Progress> = { done: 1, total: 2, message: "half", moves: 3, items: 4, ms: 5 };
+
+const jobInput: Full<JobInput> = {
+  ...{ args: { file: "a" }, run: "r0", node: { id: "n1", name: "first" } },
+  ...{ attempt: 2, failures: 1, key: "r1:n1" },
+};
+
+const registered: Full<RegisteredWorkflow> = {
+  ...{ priority: 1, tags: ["red"], hero: { type: "User", required: true, allowMultiple: false }, queues: ["slow"] },
+  nodes: [
+    { name: "pay", kind: "step", job: "Pay", after: [], waitMs: 5 },
+    { name: "way", kind: "branch", after: ["pay"] },
+  ],
+  isChain: true,
+};
+
+const shaped = {
+  name: "order",
+  declared: { kind: "chain", signature: "s", nodes: registered.nodes, queues: [], placed: false },
+  aliases: { pay: ["bill"] },
+} as unknown as WorkflowDefinition;
+
+const routes: readonly Full<Route>[] = [{ workflow: "order", version: "2" }];
+
+const row = { queue: "order", version: "", signature: null, createdAt: 0 };
+
+/** What was registered is read as which step comes after which. */
+function parentsIn(graph: string): unknown {
+  const shapes = new Shapes([{ ...row, name: "\tshape:1", graph }]);
+  const { inForce } = shapes.possibleParents("order", { ...initialState(), shape: "s" });
+  return inForce.map((parentsOf) => [parentsOf("pay"), parentsOf("way"), parentsOf("other")]);
+}
+
+function unpacked(data: string): unknown {
+  const out: StoredEvent[] = [];
+  unpackRow({ ...packEvents(batch), data, seq: 1, at: 0 }, 0, out);
+  return out;
+}
+
+const batch = [
+  event("step.completed", { node: "a", attempt: 1, outcome: "success" }, { ms: 1 }, { output: '"x"' }),
+  event("timer.fired", { node: "nap" }),
+];
+
+/** By name, in the order of the schema. */
+export const stored: ReadonlyMap<string, Stored> = new Map([
+  ...(Object.keys(events) as EventType[]).map((type): [string, Stored] => [
+    `event ${type}`,
+    {
+      sample: { text: event(type, {}, events[type] as EventData[EventType]).data as string, value: events[type] },
+      read: (data) => dataOf({ data }, type),
+    },
+  ]),
+  [
+    "events of one commit",
+    { sample: { text: packEvents(batch).data as string, value: numbered(batch) }, read: unpacked },
+  ],
+  ...Object.values(commands).map((command): [string, Stored] => [
+    `message ${command.type}`,
+    {
+      sample: { text: writeMail("r0", command).data, value: command },
+      read: (data) => readMail({ kind: command.type, data }),
+    },
+  ]),
+  ["parking note", { sample: { text: writeParkingNote(fold(waiting), 3), value: note }, read: parseParkingNote }],
+  [
+    "parking note of an ended run",
+    { sample: { text: "7", value: { news: -1, for: [], seq: 7 } }, read: parseParkingNote },
+  ],
+  [
+    "frozen graph",
+    {
+      sample: { text: encode(dag, { what: "graph" }), value: dag },
+      read: (text) => parseDag("order", text),
+    },
+  ],
+  ["job input", { sample: { text: encode(jobInput, { what: "input" }), value: jobInput }, read: decode }],
+  ["progress", { sample: { text: writeProgress(progress), value: progress }, read: readProgress }],
+  [
+    "registered workflow",
+    {
+      sample: { text: JSON.stringify(registered), value: { queue: "order", version: "", ...registered } },
+      read: (graph) => registrationOf({ ...row, name: "order", graph }),
+    },
+  ],
+  [
+    "registered shape",
+    { sample: { text: shapeRegistration(shaped)?.graph as string, value: [[[], ["pay"], null]] }, read: parentsIn },
+  ],
+  ["routes of a worker", { sample: { text: JSON.stringify(routes), value: routes }, read: (text) => JSON.parse(text) }],
+]);
+
+function numbered(list: readonly Omit<StoredEvent, "seq" | "at">[]): StoredEvent[] {
+  return list.map((one, index) => ({ ...one, seq: index + 1, at: 0 }));
+}
