@@ -235,10 +235,7 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
     },
   ]),
   ["parking note", { sample: { text: writeParkingNote(fold(waiting), 3), value: note }, read: parseParkingNote }],
-  [
-    "parking note of an ended run",
-    { sample: { text: "7", value: { news: -1, for: [], seq: 7 } }, read: parseParkingNote },
-  ],
+  ["parking note of an ended run", { sample: { text: "7", value: { for: [], seq: 7 } }, read: parseParkingNote }],
   [
     "frozen graph",
     {

@@ -85,7 +85,7 @@ function checkParked(
   state: RunState,
   findings: Findings,
 ): void {
-  const hasNews = note.news < state.news;
+  const hasNews = note.news === undefined || note.news < state.news;
   const isWaiting = waitingFor(state);
   if (waiting === null) findings.add("run.waiting", "is parked without a note of what it waits for.");
   else findings.compare("run.waiting", "note of what it waits for", isWaiting, note.for);

@@ -24,7 +24,7 @@ function parks(state: RunState, given: Partial<OwnerParks> = {}) {
     at,
     isCutShort: false,
     awaited: undefined,
-    newsSeen: null,
+    newsSeen: "all",
     station: null,
     ...given,
   });
@@ -47,7 +47,7 @@ test("a wait that is opened with the park counts from its commit, and is in the 
 test("a run whose code was cut short is due at once, and its code runs again", () => {
   const next = parks(stateOf(started, sleeping), { isCutShort: true });
   expect(next.wakeIn).toBe(0);
-  expect(readParkingNote(next.waiting).news).toBe(-1);
+  expect(readParkingNote(next.waiting).news).toBeUndefined();
 });
 
 test("a paused run sleeps until it is resumed, also when its code was cut short", () => {

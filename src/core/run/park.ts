@@ -1,7 +1,7 @@
 /** What parking a run writes: when it wakes up, for which workers, and its note. The same for its owner and for clients. */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
-import { readParkingNote, unknownNews, writeParkingNote } from "./parking-note.js";
+import { newsSeenIn, writeParkingNote } from "./parking-note.js";
 import { type RunState, statusOf } from "./state.js";
 import type { Next } from "./transition.js";
 import { nextDueAt } from "./waiting.js";
@@ -29,8 +29,8 @@ export interface OwnerParks {
   readonly isCutShort: boolean;
   /** What its code still asks for; undefined when the code was not run. */
   readonly awaited: ((key: string) => boolean) | undefined;
-  /** How many answers its code had seen, when it was not run; null when it has seen all of them. */
-  readonly newsSeen: number | null;
+  /** How many answers its code has seen: all of them if it was run; null when that is not known. */
+  readonly newsSeen: number | "all" | null;
   readonly station: Station | null;
 }
 
@@ -46,7 +46,7 @@ export function parkByOwner({ state, pending, at, isCutShort, awaited, newsSeen,
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: writeParkingNote(state, isInterrupted ? unknownNews : (newsSeen ?? state.news)),
+    waiting: writeParkingNote(state, isInterrupted ? null : newsSeen === "all" ? state.news : newsSeen),
     startedAt: state.startedAt,
     wakeAt: state.paused !== null && recheckMs === null ? state.paused.recheckAt : dueAt,
     wakeIn: state.paused !== null ? recheckMs : wakeIn,
@@ -71,8 +71,8 @@ function earlier(a: number | null, b: number | null): number | null {
  * @param waiting the note that its row has
  */
 export function parkByClient(state: RunState, waiting: string | null): Park {
-  const seen = readParkingNote(waiting).news;
-  const hasNews = state.paused === null && (seen === unknownNews || state.news > seen);
+  const seen = newsSeenIn(waiting);
+  const hasNews = state.paused === null && (seen === null || state.news > seen);
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
@@ -95,7 +95,7 @@ export function parkUnbegun(state: RunState, isStarted: boolean): Park {
   return {
     kind: "park",
     status: isPaused ? "paused" : "pending",
-    waiting: isPaused ? writeParkingNote(state, unknownNews) : null,
+    waiting: isPaused ? writeParkingNote(state, null) : null,
     startedAt: null,
     wakeAt: null,
     wakeIn: beginsNow ? 0 : null,
@@ -106,8 +106,8 @@ export function parkUnbegun(state: RunState, isStarted: boolean): Park {
 /** Whether the code of a parked run has a reason to run at this time: a map whose children trickle in, say, is no news. */
 export function isNewsForCode(state: RunState, waiting: string | null, now: number): boolean {
   if (waiting === null) return true;
-  const seen = readParkingNote(waiting).news;
-  if (seen === unknownNews || state.news > seen) return true;
+  const seen = newsSeenIn(waiting);
+  if (seen === null || state.news > seen) return true;
   for (const op of state.ops.values()) {
     if (op.kind !== "step") continue;
     if (op.phase === "again" && op.held === null && (op.dueAt ?? 0) <= now) return true;

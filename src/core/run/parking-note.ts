@@ -6,16 +6,14 @@ import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
 import { currentStep, waitingFor } from "./waiting.js";
 
-/** What its code has seen is not known, so the code is run. That is always right, if not always needed. */
-export const unknownNews = -1;
+const nothingNoted: ParkingNote = { for: [] };
 
-const nothingNoted: ParkingNote = { news: unknownNews, for: [] };
-
-export function writeParkingNote(state: RunState, newsSeen: number): string {
+/** @param newsSeen null when it is not known what the code has seen: it is run then, which is always right, if not always needed */
+export function writeParkingNote(state: RunState, newsSeen: number | null): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
-    news: newsSeen,
+    ...(newsSeen === null ? {} : { news: newsSeen }),
     seq: state.seq,
     for: waitingFor(state),
     ...paused,
@@ -27,6 +25,9 @@ export function writeParkingNote(state: RunState, newsSeen: number): string {
 /** Of a run that was paused before its log could be folded. */
 export const writePauseNote = (reason: string, pausedAt?: number): string =>
   JSON.stringify({ ...nothingNoted, paused: reason, pausedAt });
+
+/** How many answers the code had seen; null when that is not known. */
+export const newsSeenIn = (waiting: string | null): number | null => readParkingNote(waiting).news ?? null;
 
 /** A note that cannot be read counts as none: the code is run then. */
 export function readParkingNote(text: string | null): ParkingNote {
@@ -45,7 +46,10 @@ export function parseParkingNote(text: string | null): ParkingNote {
   if (typeof note === "number") return { ...nothingNoted, seq: note };
   if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
   const read = { ...nothingNoted, ...(note as Partial<ParkingNote>) };
-  const isSound = typeof read.news === "number" && Array.isArray(read.for) && read.for.every(isKnownWaiting);
+  const isSound =
+    (read.news === undefined || typeof read.news === "number") &&
+    Array.isArray(read.for) &&
+    read.for.every(isKnownWaiting);
   if (!isSound) throw new TypeError("it does not say what the run waits for");
   return read;
 }

@@ -300,8 +300,8 @@ export type Waiting =
  * writes the number of its events in the place of this.
  */
 export interface ParkingNote {
-  /** How many answers its code had seen; -1 when that is not known, or the code was interrupted: then it has to run. */
-  readonly news: number;
+  /** How many answers its code had seen; missing when that is not known, or the code was interrupted: then it has to run. */
+  readonly news?: number;
   /** How many events its log had: tells `verify` that the end of the log is missing, which nothing else would. */
   readonly seq?: number;
   readonly for: readonly Waiting[];

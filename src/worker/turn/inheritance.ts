@@ -9,7 +9,7 @@ import { fold } from "../../core/run/fold.js";
 import { forkOf } from "../../core/run/fork.js";
 import { predecessorOf } from "../../core/run/lineage.js";
 import { readMail } from "../../core/run/message.js";
-import { unknownNews, writeParkingNote } from "../../core/run/parking-note.js";
+import { writeParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
 import { keep, none, transitionOf } from "../../core/run/transition.js";
@@ -126,7 +126,7 @@ const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
 
 function parkingWith(state: RunState, wakeIn: number | null): Next {
   const status = statusOf(state) as "pending" | "waiting" | "paused";
-  return { kind: "park", status, waiting: writeParkingNote(state, unknownNews), startedAt: null, wakeAt: null, wakeIn };
+  return { kind: "park", status, waiting: writeParkingNote(state, null), startedAt: null, wakeAt: null, wakeIn };
 }
 
 async function submit(

@@ -1,7 +1,7 @@
 /** A worker lets go of a run until something happens. */
 import { event, type NewEvent } from "../../core/run/event.js";
 import { parkByOwner, type Station } from "../../core/run/park.js";
-import { readParkingNote } from "../../core/run/parking-note.js";
+import { newsSeenIn } from "../../core/run/parking-note.js";
 import type { Next } from "../../core/run/transition.js";
 import { hasWorkForCode } from "./idle.js";
 import type { WholeTurn } from "./ports.js";
@@ -34,7 +34,7 @@ function nextOf(turn: ParkingTurn): Next {
     // Stopped before the code ran: it still has to.
     isCutShort: phase.cutShort && (codeRan || hasWorkForCode(turn)),
     awaited: codeRan ? (key) => results.pending.has(key) : undefined,
-    newsSeen: codeRan ? null : readParkingNote(turn.run.waiting).news,
+    newsSeen: codeRan ? "all" : newsSeenIn(turn.run.waiting),
     station: turn.station,
   });
 }
