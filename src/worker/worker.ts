@@ -105,7 +105,7 @@ export class Worker {
     return this.#session?.size ?? 0;
   }
 
-  /** Queues that somebody has paused, as far as it has heard: it begins nothing there. */
+  /** Queues that are paused, as far as it has heard: it begins nothing there. */
   get pausedQueues(): readonly string[] {
     return this.#registry.paused.names;
   }
@@ -272,7 +272,7 @@ export class Worker {
     this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
-  /** Nothing of this session counts any more: its runs are somebody else's. Begin anew. */
+  /** Nothing of this session counts any more: other workers have its runs. Begin anew. */
   #lost(session: Session): void {
     if (session.dead) return;
     const { epoch } = session.committer.fence;

@@ -2,7 +2,7 @@
 
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
-/** A workflow was started by a name that nobody registered. */
+/** A workflow was started by a name that no worker and no client has registered. */
 export class WorkflowNotFoundError extends PawlError {
   readonly code = "WORKFLOW_NOT_FOUND";
   readonly workflow: string;

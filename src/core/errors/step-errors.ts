@@ -29,7 +29,7 @@ export class TransientError extends PawlError {
 }
 
 /**
- * Thrown in a step: somebody has to do something first. The run pauses until it is resumed, until the signal
+ * Thrown in a step: a person or another system has to do something first. The run pauses until it is resumed, until the signal
  * `resumeOn` arrives, or until `recheckAfter` has passed; then the step runs again.
  *
  * @example throw new PauseError("waiting for approval", { resumeOn: "approved", recheckAfter: "1 day" });

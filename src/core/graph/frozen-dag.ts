@@ -69,7 +69,7 @@ export function dagAsJson(dag: FrozenDag): string {
   return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
 }
 
-/** What somebody edited by hand, as far as that makes a graph; what does not is refused by name. */
+/** What a person edited by hand, as far as that makes a graph; what does not is refused by name. */
 export function parseDag(workflow: string, json: unknown): FrozenDag {
   const { version, frozen_at, nodes, options = {} } = parse(json);
   if (version !== 1)
@@ -94,7 +94,7 @@ function parse(json: unknown): Partial<FrozenDag> {
   throw new InvalidInputError("importDag takes the JSON of a graph, as exportDag() gives it.");
 }
 
-/** An object may be what somebody has parsed, with the marks of the JSON, or have values that are to be marked yet. */
+/** An object may be what the caller has parsed, with the marks of the JSON, or have values that are to be marked yet. */
 function marked(this: Record<string, unknown>, key: string): unknown {
   const value = this[key];
   const isPlain = Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
@@ -130,7 +130,7 @@ export function checkDagOptions(options: DagOptions): DagOptions {
 function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
   const names = new Set<string>();
   for (const [id, { name, args, depends_on }] of Object.entries(nodes)) {
-    // Now, and not when it is to run: by then nobody is there to be told.
+    // Now, and not when it is to run: by then no caller is there to be told.
     encode(args, { what: `the arguments of node "${name}"` });
     if (names.has(name))
       throw new GraphError(`Graph "${workflow}" has two nodes called "${name}".`, { workflow, nodes: [name] });

@@ -135,7 +135,7 @@ const SCHEDULE = new Int32Array(64); // scratch, overwritten by each block
 
 let native: ((text: string) => string) | null = null;
 
-/** Whoever has a faster SHA-256 (in hexadecimal) may lend it: in here there is nothing but the language. */
+/** The composition root may lend a faster SHA-256 (in hexadecimal): in here there is nothing but the language. */
 export function lendSha256(hash: (text: string) => string): void {
   native = hash;
 }

@@ -1,7 +1,7 @@
 /**
- * Of a workflow and hero, and of a workflow and idempotency key, there may be only one run. When somebody has started it in
- * a transaction that is still open, the database lets whoever starts it too wait for the end of that transaction: nobody
- * else shall wait with him.
+ * Of a workflow and hero, and of a workflow and idempotency key, there may be only one run. When another client has started it in
+ * a transaction that is still open, the database makes a second start wait for the end of that transaction. Starts without such a
+ * key must not wait with it.
  */
 export const isKeyed = (run: { readonly startKey: string | null; readonly heroKey: string | null }): boolean =>
   run.startKey !== null || run.heroKey !== null;

@@ -1,4 +1,4 @@
-/** Children that nobody waits for any more are canceled: who they are, and the messages that tell them. */
+/** Children that no run waits for any more are canceled: who they are, and the messages that tell them. */
 
 import { attemptRunId, childRunId } from "../naming/ids.js";
 import { dataOf, type NewEvent } from "./event.js";
@@ -8,7 +8,7 @@ import { isDispatched, type MapOp, type RunState } from "./state.js";
 import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
-/** What commands have decided may leave children without anybody who waits for them. */
+/** What commands have decided may leave children that no run waits for. */
 export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
   return events.flatMap((one) => {
     const { type, node } = one;

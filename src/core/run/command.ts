@@ -5,8 +5,8 @@ export interface Received {
   readonly command: Command;
   /** When it came: a signal that came before a deadline beats the timeout, one that came later does not. */
   readonly at: number;
-  /** Refuse what makes no sense with an InvalidStateError (a client is told), or pass over it (nobody is there to tell). */
+  /** Refuse what makes no sense with an InvalidStateError (a client is told), or pass over it (there is no caller to tell). */
   readonly strict: boolean;
-  /** Nobody executes the run: a step that has begun is one that rests in the middle. */
+  /** No worker executes the run: a step that has begun is one that rests in the middle. */
   readonly idle?: boolean;
 }

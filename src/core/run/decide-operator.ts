@@ -70,7 +70,7 @@ function stuckStep(decision: Decision, idle = false): { readonly key: string; re
     const op = decision.state.ops.get(decision.paused.node);
     if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
       return { key: decision.paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
-    // It was never tried: nobody has its job.
+    // It was never tried: no worker has its job.
     if (op === undefined) return { key: decision.paused.node, attempt: 1 };
     if (op.kind === "step" && op.phase === "failed") {
       // Its end is undone first, or it would stand.

@@ -2,7 +2,7 @@
  * What happens to a run next, given what has happened and what is asked of it. Pure: data in, events out.
  *
  * The owner of a run decides about everything in its inbox at once; a client decides about one command on a run that
- * nobody owns. Both come here, so both mean the same. No workflow code is needed: the state is data.
+ * no worker owns. Both come here, so both mean the same. No workflow code is needed: the state is data.
  */
 
 import { InvalidStateError } from "../errors/errors.js";

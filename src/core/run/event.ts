@@ -1,7 +1,7 @@
 /**
  * The vocabulary of the log. An event says what happened, in the past tense; the log of events is the truth about a run.
  *
- * `data` stays text on its way through the engine: it is decoded only by whoever needs to look inside. User values enter
+ * `data` stays text on its way through the engine: it is decoded only where the value is needed. User values enter
  * it as fragments that were encoded once and are never encoded again.
  */
 

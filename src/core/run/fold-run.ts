@@ -131,7 +131,7 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
     state.news += 1;
     for (const [key, op] of state.ops) {
       if (op.kind !== "step" || key.includes(scopeMark) || Object.hasOwn(dag.nodes, key)) continue;
-      // Nobody waits for it any more. Should it come back, its attempts go on counting.
+      // The run does not wait for it any more. Should it come back, its attempts go on counting.
       (state.rewound ??= new Map()).set(key, op.attempt);
       state.ops.delete(key);
     }

@@ -131,7 +131,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   answer(state, event);
 }
 
-/** Nobody waits any more for what the body of a step that is over had waited for: it must not take the signals of others. */
+/** What the body of a step that is over had waited for is not waited for any more: it must not take the signals of others. */
 function withdrawWithin(state: RunState, step: string): void {
   if (state.resting === null || step.includes(scopeMark)) return;
   const scope = scopeOf(step);

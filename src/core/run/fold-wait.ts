@@ -43,7 +43,7 @@ export const waitFolders: Folders<"timer" | "signal" | "wait"> = {
     const op = state.ops.get(keyOf(event));
     if (op?.kind === "timer" && op.phase === "open") op.phase = "withdrawn";
     if (op?.kind !== "wait") return;
-    // It lost before the code had seen its signals: they are for whoever waits next.
+    // It lost before the code had seen its signals: they are for the next wait.
     if (op.phase === "completed") state.signals.push(...op.signals);
     state.signals.sort((a, b) => a.seq - b.seq);
     op.phase = "withdrawn";

@@ -42,7 +42,7 @@ export interface StepOp {
   deadlineAt: number | null;
   /** When the next attempt is due, in phase "again". */
   dueAt: number | null;
-  /** The job that its latest attempt was handed to, while nobody has told how that ended. */
+  /** The job that its latest attempt was handed to, until its end is known. */
   job: string | null;
   /** The ancestry of its completed attempt, if it is a node of a graph. */
   hash: string | null;
@@ -210,7 +210,7 @@ export interface RunState {
   stepGenerations: Map<string, number> | null;
   /** By step, the number of its last attempt before the handler rewound: attempts go on counting from there. */
   rewound: Map<string, number> | null;
-  /** At which delivery of the run somebody last got anywhere with it. Deaths count from there. */
+  /** At which delivery of the run a worker last recorded something. Deaths count from there. */
   survived: number;
   /** The latest delivery that the log knows of. */
   delivery: number;
@@ -264,7 +264,7 @@ export function initialState(): RunState {
   };
 }
 
-/** Whether it was handed to somebody who has not told how it ended. */
+/** Whether it was handed to a worker that has not reported its end. */
 export const isDispatched = (op: Op): op is StepOp & { readonly job: string } =>
   op.kind === "step" && op.phase === "started" && op.job !== null;
 
@@ -290,7 +290,7 @@ export function isAnswered(op: Op): boolean {
 /** At most one recorded result per step: the first stands. */
 export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
 
-/** The status that belongs in the run's row while nobody owns the run. */
+/** The status that belongs in the run's row while no worker owns the run. */
 export function statusOf(state: RunState): "pending" | "waiting" | "paused" | Ending["status"] {
   if (state.ending !== null) return state.ending.status;
   if (state.paused !== null) return "paused";

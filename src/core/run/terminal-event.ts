@@ -1,6 +1,6 @@
 /**
  * The last event of a run. It is not stored: all it says is in the run's row, as all that was given at the start is, and
- * to write it twice would only make it possible for the two to differ. Whoever reads a whole log adds it.
+ * to write it twice would only make it possible for the two to differ. Readers of a whole log add it.
  */
 import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";

@@ -45,7 +45,7 @@ export interface NewRun extends Birth {
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
 }
 
-/** A message for a run's inbox, addressed to a run that may be owned by anybody. */
+/** A message for a run's inbox, addressed to a run that any worker may own. */
 export interface Mail {
   readonly to: string;
   readonly kind: string;
@@ -72,7 +72,7 @@ export type Next =
    * null. A client that writes to a run which has not begun cannot know when it is to begin: its parent may release it,
    * or its time may come, between the client's reads and its commit.
    * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
-   * `CommitResult.kept` names it. Nobody is woken then: the owner goes on by itself.
+   * `CommitResult.kept` names it. No worker is woken then: the owner goes on by itself.
    */
   | {
       readonly kind: "park";

@@ -1,4 +1,4 @@
-/** What a run waits for, from its state: for people, for the task that wakes it, and for whoever takes it up next. */
+/** What a run waits for, from its state: for people, for the task that wakes it, and for its next owner. */
 import { compensationOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 import { outerStep, scopeMark } from "./step-key.js";

@@ -58,7 +58,7 @@ export async function startChild<I, O>(
   const op = scope.recorded(key, "child");
   // One that was taken over from another run has the id that it has there.
   const runId = op?.runId ?? childId(turn, key, 0);
-  // Asked for now, so that it counts as a thing the code did; the answer is kept until somebody wants it.
+  // Asked for now, so that it counts as a thing the code did; the answer is kept until the code wants it.
   const isAdded = options.added === true;
   const answer = guarded(scope.ask(key, isAdded) as Promise<O>);
   const handle: ChildHandle<O> = { runId, result: () => answer };

@@ -1,4 +1,4 @@
-/** The queues that somebody has paused, as of the last beat: nothing new is begun there. What is under way goes on. */
+/** The queues that are paused, as of the last beat: nothing new is begun there. What is under way goes on. */
 import type { QueuedRoute } from "./routes.js";
 
 export class PausedQueues {

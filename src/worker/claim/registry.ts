@@ -34,7 +34,7 @@ export class WorkflowRegistry {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
     const definitions = asDefinitions(workflows);
     for (const definition of definitions) if (!isJob(definition)) this.#define(definition);
-    // Jobs may be among them: whoever collects what a module exports need not tell them apart.
+    // Jobs may be among them: a program that collects what a module exports need not tell them apart.
     const among = definitions.filter(isJob);
     if (jobs !== undefined || among.length > 0) this.#takeJobs(jobs ?? [], among);
     this.#queues = queues === undefined ? null : new Set(queues.map((queue) => checkName("queue", queue)));
@@ -94,7 +94,7 @@ export class WorkflowRegistry {
     return this.#routes.some((one) => isAsked(one) && this.paused.isOpen(one));
   }
 
-  /** Those that nobody has paused, each time in another order: no workflow is always the first to be asked for. */
+  /** Those that are not paused, each time in another order: no workflow is always the first to be asked for. */
   nextRoutes(): readonly QueuedRoute[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);

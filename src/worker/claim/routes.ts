@@ -6,7 +6,7 @@ import { stepQueues } from "../../define/step-queues.js";
 import type { Route } from "../../store/contract/store.js";
 
 export interface QueuedRoute extends Route {
-  /** null: of no queue, so that nobody can pause it. */
+  /** null: of no queue, so that it cannot be paused. */
   readonly queue: string | null;
 }
 

@@ -22,7 +22,7 @@ export type Receipt =
   | { readonly kind: "committed"; readonly at: number; readonly kept: boolean; readonly mailed: boolean }
   /** It was to end, but has messages that were acknowledged before: nothing of it was written. */
   | { readonly kind: "unread" }
-  /** Somebody else has written to this run, or it cannot be written at all: whoever submitted it must let go of it. */
+  /** Another process has written to this run, or it cannot be written at all: its turn must let go of it. */
   | { readonly kind: "evicted"; readonly error: unknown };
 
 /** What is known of the fate of a start. */
@@ -64,7 +64,7 @@ const many = 100;
 /** Above this a flush takes longer without getting more done per second. */
 const maxTransitions = 250;
 const maxBytes = 4 * 1024 * 1024;
-/** Each has a connection of the store to itself while it waits for somebody's transaction. */
+/** Each has a connection of the store to itself while it waits for a caller's open transaction. */
 const mostKeyedCommits = 2;
 
 export interface GroupCommitterOptions {
@@ -142,7 +142,7 @@ export class GroupCommitter {
     });
   }
 
-  /** Nobody waits for what is still to be written: it is tried once more, and then left to whoever has the runs next. */
+  /** No turn waits for what is still to be written: it is tried once more, and then left to the next owners of the runs. */
   giveUp(): void {
     this.#givenUp = true;
   }
@@ -291,7 +291,7 @@ export class GroupCommitter {
     return event?.at ?? null;
   }
 
-  /** Nobody but its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
+  /** Only its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
   async #letGoAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;

@@ -13,7 +13,7 @@ export type Parting =
   | { readonly how: "finished" }
   /** Mail came while it was being parked: it is still ours. */
   | { readonly how: "again" }
-  /** The fence is gone: the run is somebody else's. */
+  /** The fence is gone: another worker may have the run. */
   | { readonly how: "lost" }
   /** What it had to write could not be written. */
   | { readonly how: "evicted"; readonly error: unknown };
@@ -71,7 +71,7 @@ export class RunWriter {
     return this.#closed;
   }
 
-  /** True while the state does not know yet what has been submitted, or somebody has the log to himself. */
+  /** True while the state does not know yet what has been submitted, or a transactional step has the log to itself. */
   get unsettled(): boolean {
     return this.#submitting > 0 || this.#gate !== null;
   }
@@ -90,7 +90,7 @@ export class RunWriter {
     return this.#heardAt + Math.floor(this.#committer.runtime.monotonic() - this.#heardMono);
   }
 
-  /** Commits the pending writes and these events. False: the run is not ours any more, whoever asked has nothing more to do. */
+  /** Commits the pending writes and these events. False: the run is not ours any more, and the caller has nothing more to do. */
   submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }

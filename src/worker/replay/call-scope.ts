@@ -120,7 +120,7 @@ export class CallScope {
     return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
 
-  /** The promise of an answer. After the turn it never settles: whoever takes the run next asks again. */
+  /** The promise of an answer. After the turn it never settles: the next turn replays the code, which asks again. */
   ask(key: string, isAdded = false): Promise<unknown> {
     const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
     this.gate?.note(key);
@@ -203,7 +203,7 @@ export class CallScope {
   }
 }
 
-/** Made for every item, so it makes nothing before somebody asks for it: most items do nothing durably. */
+/** Made for every item, so it makes nothing before the code asks for it: most items do nothing durably. */
 class Item {
   readonly #number: number;
   #names: Map<string, number> | null = null;

@@ -9,21 +9,21 @@ import { scopeMark } from "../../core/run/step-key.js";
 import type { Runtime } from "../../runtime/runtime.js";
 
 export class Deferred {
-  resolve: (value: unknown) => void = nobody;
-  #refuse: (error: unknown) => void = nobody;
+  resolve: (value: unknown) => void = noop;
+  #refuse: (error: unknown) => void = noop;
   readonly promise = new Promise<unknown>((resolve, reject) => {
     this.resolve = resolve;
     this.#refuse = reject;
   });
 
-  /** A step that nobody awaits may fail all the same; that must not take the worker's process down. */
+  /** A step that the code does not await may fail all the same; that must not take the worker's process down. */
   reject(error: unknown): void {
-    this.promise.catch(nobody);
+    this.promise.catch(noop);
     this.#refuse(error);
   }
 }
 
-const nobody = (): void => {};
+const noop = (): void => {};
 
 /** The turn whose code waits for the answers. */
 export interface ResultOwner {

@@ -39,7 +39,7 @@ export class Heartbeat {
 
   /**
    * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
-   * somebody wrote, workers that answered it with a beat would wake each other up for ever.
+   * another process wrote, workers that answered it with a beat would wake each other up for ever.
    */
   lookNow(): Promise<void> {
     if (this.#looking !== null) {

@@ -119,7 +119,7 @@ export class Session {
     return this.turns.size + this.#arriving.size;
   }
 
-  /** Drops everything: the runs are somebody else's. */
+  /** Drops everything: other workers have the runs. */
   kill(): void {
     this.#dead = true;
     this.committer.giveUp();
@@ -173,7 +173,7 @@ export class Session {
   }
 
   /**
-   * After an answer was lost: runs that the store says are ours and that nobody here knows of are begun. What was known
+   * After an answer was lost: runs that the store says are ours and that this session does not know of are begun. What was known
    * before the question is left alone: it may have been let go of since.
    */
   async reconcile(): Promise<void> {

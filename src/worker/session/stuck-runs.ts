@@ -1,4 +1,4 @@
-/** Finds runs that nobody will move by itself, and says so once: until it is better, and worse again. */
+/** Finds runs that no worker will move by itself, and says so once: until it is better, and worse again. */
 
 import { graphRoute, jobOf } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";

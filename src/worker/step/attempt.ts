@@ -135,7 +135,7 @@ export class Attempt implements StepTools {
         reject(error);
       }, timeoutMs);
     });
-    // Whoever loses the race below may still reject later; that is nobody's problem then.
+    // The promise that loses the race below may still reject later; that must not end the process.
     value.catch(() => {});
     try {
       return await Promise.race([value, expired]);
@@ -144,7 +144,7 @@ export class Attempt implements StepTools {
     }
   }
 
-  /** Nobody listens any more, so nobody is to be told of the time either. */
+  /** The turn does not listen any more, so the time limit is of no interest either. */
   dispose(): void {
     if (this.#timer !== null) this.#host.host.runtime.clearTimeout(this.#timer);
   }

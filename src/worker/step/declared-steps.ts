@@ -72,7 +72,7 @@ export class DeclaredSteps implements Stepping {
     for (const [key, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || !isDeclared(key)) continue;
       const name = this.#nameOf.get(key) ?? key;
-      // One that failed for good is not behind it: whoever asks for it again is told so again, and the run fails.
+      // One that failed for good is not behind it: code that asks for it again is told so again, and the run fails.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
     return steps;

@@ -1,4 +1,4 @@
-/** Flow control that user code has raised and that nobody has honoured yet: a `catch` in that code cannot make it unsaid. */
+/** Flow control that user code has raised and that was not honoured yet: a `catch` in that code cannot make it unsaid. */
 import type { FlowSignal } from "../../core/run/flow-control.js";
 import { callFollowed } from "../replay/nested-calls.js";
 import type { Attempt, Body } from "./attempt.js";
@@ -31,7 +31,7 @@ export class FlowControlTracker {
     else this.#signal = signal;
   }
 
-  /** What this step's body raised; or, when it is not known whose signal it is, what anybody did. */
+  /** What this step's body raised; or, when it is not known whose signal it is, what any body did. */
   take(execution?: Attempt): FlowSignal | null {
     const signal = execution?.raised ?? this.#signal;
     if (execution?.raised == null) this.#signal = null;

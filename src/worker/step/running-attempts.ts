@@ -124,7 +124,7 @@ export class RunningAttempts {
     for (const execution of this.#running) execution.abort(reason);
   }
 
-  /** The run is let go of: what still runs here is of no use to anybody. */
+  /** The run is let go of: what still runs here is of no use any more. */
   leave(): void {
     for (const execution of this.#running) {
       execution.dispose();

@@ -258,7 +258,7 @@ export class Step {
     this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
   }
 
-  /** What its body forgets, nobody waits for any more: also what it has only just asked for. */
+  /** What its body forgets is not waited for any more: also what it has only just asked for. */
   async #startOver(execution: TurnAttempt, signal: FlowSignal): Promise<void> {
     const turn = this.#turn;
     await turn.writer.settleFirst();

@@ -8,7 +8,7 @@ import { readForTurn } from "./read.js";
 
 type CrashedTurn = RunAtHand & RunWriting & Pick<Leaving, "park">;
 
-/** How often its workers have died since anybody last got anywhere with it. */
+/** How often its workers have died since a worker last recorded something. */
 export function deathsOf({ deliveries, state }: CrashedTurn, { inbox }: Opening): number {
   // That its worker's event loop was blocked is counted apart, against the run whose code did it.
   const blocked = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;

@@ -108,7 +108,7 @@ async function recordPause(turn: WholeTurn, paused: NewEvent): Promise<void> {
 }
 
 async function again(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
-  // What the handler forgets, nobody waits for any more: also what it has only just asked for.
+  // What the handler forgets is not waited for any more: also what it has only just asked for.
   if (rewind) {
     await turn.attempts.during(() => turn.writer.settleFirst());
     for (const mail of dismissChildren(turn.runId, turn.state)) turn.pendingWrites.mail.push(mail);
@@ -191,7 +191,7 @@ export function cancelAtOnce(
   return conclude(turn, { status: "canceled", events: ended, output: null, error });
 }
 
-/** That the run is canceled is in the log before anything is undone: whoever takes it over goes on undoing. */
+/** That the run is canceled is in the log before anything is undone: the next owner goes on undoing. */
 async function undoAndCancel(turn: WholeTurn, reason: string | null, ended: readonly NewEvent[]): Promise<void> {
   if (turn.state.cancel === null) {
     await turn.submit([...ended, event("run.cancel_requested", {}, reason === null ? {} : { reason })]);

@@ -41,7 +41,7 @@ export interface TurnHost {
   /** Knows whose code is being called, for the case that it does not return. */
   readonly watch: Watch | null;
   readonly trials: Trials;
-  /** Steps that are executing now, for whoever watches for slow ones. */
+  /** Steps that are executing now, for the watch for slow ones. */
   readonly executing: Set<RunningAttempt>;
   /** In tests, the store's time, which passes only when the test says so; null: real time passes. */
   readonly virtualClock: (() => number) | null;

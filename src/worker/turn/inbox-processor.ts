@@ -129,7 +129,7 @@ export class InboxProcessor implements InboxPort {
     const inbox = asMuchAsFits(all);
     // The rest stays in the inbox for the next time.
     if (inbox.length < all.length) void this.#lookNext();
-    // A child may have ended before its parent has heard that it was born: then its message would be to nobody.
+    // A child may have ended before its parent has heard that it was born: then the state knows no call for its message.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.caughtUp();
     if (turn.over) return;
     if (inbox.length > 0) turn.parkDelay.expect();
@@ -175,7 +175,7 @@ export class InboxProcessor implements InboxPort {
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
       if (op === undefined) continue;
-      // Somebody else executes it, and may have to do so again.
+      // Another run executes it, and may have to do so again.
       if (isDispatched(op)) continue;
       const again = op.kind === "step" && op.phase === "again" ? op : null;
       if (again !== null && (again.held !== null || (again.dueAt ?? 0) > now)) continue;
@@ -183,7 +183,7 @@ export class InboxProcessor implements InboxPort {
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
       if (again !== null) due.push(() => begin(again));
     }
-    // Not before all were looked at: whoever begins may have to wait again.
+    // Not before all were looked at: a step that begins may have to wait again.
     for (const begin of due) begin();
   }
 

@@ -1,5 +1,5 @@
 /**
- * Whoever takes a run up again reads its whole log. A long one whose nodes or children report all the time is not let go
+ * The next owner of a run reads its whole log. A long one whose nodes or children report all the time is not let go
  * of in between, or the cost of a graph would grow with the square of its size.
  */
 
