@@ -174,7 +174,7 @@ function given<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
-/** Nothing at all to keep is more likely a mistake than a wish, and would delete what somebody is waiting for. */
+/** Nothing at all to keep is more likely a mistake than a wish, and would delete what a caller is waiting for. */
 function checkRetention(retention: Duration): number {
   const ms = parseDuration(retention, "retention");
   if (ms >= 60_000) return ms;

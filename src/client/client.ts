@@ -115,7 +115,7 @@ export class Client {
     checkName("workflow", name);
     return {
       name,
-      /** Starts a run; WorkflowNotFoundError when nobody ever registered this name. */
+      /** Starts a run; WorkflowNotFoundError when this name was never registered. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
         const known = await this.#registrar.registration(name);

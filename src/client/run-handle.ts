@@ -54,7 +54,7 @@ export interface HandleServices {
 
 export class RunHandle<Input = unknown, Output = unknown> {
   readonly id: string;
-  /** From `start`: what whoever started it should know, such as that no live worker has its workflow. */
+  /** From `start`: what its caller should know, such as that no live worker has its workflow. */
   readonly warning: string | null;
   /** From `start`: whether this call made the run; false: it existed, by its idempotency key. null: not from a start. */
   readonly created: boolean | null;

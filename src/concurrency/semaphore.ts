@@ -1,4 +1,4 @@
-/** So many may do it at a time; the others stand in line, and whoever leaves makes room for the first of them. */
+/** A counting semaphore with a FIFO wait queue. */
 export class Semaphore {
   #free: number;
   readonly #line = new Set<() => void>();
@@ -35,7 +35,7 @@ export class Semaphore {
       return;
     }
     this.#line.delete(next);
-    // Not from here: whoever enters may leave at once, and a long line would become a deep stack.
+    // Not from here: the next one may leave at once, and a long line would become a deep stack.
     queueMicrotask(next);
   }
 }

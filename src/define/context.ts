@@ -50,11 +50,11 @@ export interface StepOptions<Output = any> extends CallOptions {
   readonly retry?: RetryOptions;
   /** Per attempt. Afterwards the attempt counts as failed, whatever its code still does. */
   readonly timeout?: Duration;
-  /** Recorded beside the result, for whoever reads the history. */
+  /** Recorded beside the result, for readers of the history. */
   readonly input?: unknown;
   /**
    * When the worker dies while the step runs: "rerun" (default) runs it again; "pause" records its start first, so that
-   * it runs at most once, and pauses the run for somebody to decide: `resume()`, `skip()` or `resume({ output })`.
+   * it runs at most once, and pauses the run for a person to decide: `resume()`, `skip()` or `resume({ output })`.
    */
   readonly onCrash?: "rerun" | "pause";
   /**
@@ -89,7 +89,7 @@ export interface SignalOptions {
   readonly tx?: unknown;
 }
 
-/** A signal that carries nothing, or nobody knows what, needs no payload. */
+/** A signal that carries nothing, or whose payload has no known type, needs no payload. */
 export type SignalArgs<Payload> = [undefined] extends [Payload]
   ? [payload?: Payload, options?: SignalOptions]
   : [payload: Payload, options?: SignalOptions];

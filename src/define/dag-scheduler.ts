@@ -14,7 +14,7 @@ export interface Agenda<Node extends ScheduledNode> {
   readonly onFailure: "stop" | "continue";
   /** What the log says of it: null when it knows nothing. */
   ended(node: Node): Ended | "open" | null;
-  /** Whether it is not to be run; asked when all that it comes after has ended. What it returns is recorded by whoever is asked. */
+  /** Whether it is not to be run; asked when all that it comes after has ended. The function that is asked records its answer. */
   leavesOut(node: Node, endedOf: (key: string) => Ended | undefined): boolean;
   /** Runs it; comes back when it is completed or skipped. */
   execute(node: Node): Promise<"completed" | "skipped">;
@@ -79,7 +79,7 @@ class Schedule<Node extends ScheduledNode> {
     if (this.#running === 0) this.#finish(this.#failures);
   }
 
-  /** What the log has comes first: whatever had begun has its place, and nobody may take it. */
+  /** What the log has comes first: whatever had begun has its place, and no other node may take it. */
   #lookAtReady(): void {
     for (; this.#next < this.#ready.length; this.#next += 1) {
       const node = this.#ready[this.#next] as Node;
@@ -94,7 +94,7 @@ class Schedule<Node extends ScheduledNode> {
     }
   }
 
-  /** Begins, or leaves out, the next of those that nobody has touched; false: there is none, or it has to wait. */
+  /** Begins, or leaves out, the next of those that have not begun; false: there is none, or it has to wait. */
   #beginNext(): boolean {
     const node = this.#untouched[this.#nextUntouched];
     if (node === undefined || this.#running >= this.#agenda.concurrency) return false;

@@ -23,7 +23,7 @@ export interface Stepping {
   execute(step: DeclaredStep): Promise<unknown>;
   /** The graph that was imported into the run, if any was: it goes before the code's. */
   readonly dag: FrozenDag | null;
-  /** Has the node executed by whoever has its job; comes back when it is completed or skipped. */
+  /** Has the node executed by a worker that has its job; comes back when it is completed or skipped. */
   dispatch(node: DispatchedNode): Promise<unknown>;
   /** Says how steps are undone, before any of them is needed. */
   compensateWith(steps: Iterable<DeclaredStep>): void;
@@ -46,7 +46,7 @@ export interface DispatchedNode {
   readonly name: string;
   readonly job: string;
   readonly args: unknown;
-  /** When the graph was frozen, for whoever finds out that the job is gone. */
+  /** When the graph was frozen: said in the error when the job is gone. */
   readonly frozenAt: string;
 }
 
@@ -97,7 +97,7 @@ export interface StepHistory {
   readonly setbacks: number;
 }
 
-/** What the log says of a step. Its output is decoded when somebody asks. */
+/** What the log says of a step. Its output is decoded when it is asked for. */
 export type StepRecord =
   | { readonly phase: "completed"; readonly output: unknown }
   | { readonly phase: "skipped" | "failed" | "open" };

@@ -1,6 +1,6 @@
 /**
  * Listens on Pawl's channels for those who make something of what they hear. An exception in a listener would end the
- * process (Node throws it again where nobody can catch it): here it is caught, and told once.
+ * process (Node throws it again where nothing can catch it): here it is caught, and told once.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Logger } from "../define/context.js";

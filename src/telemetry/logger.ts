@@ -1,7 +1,7 @@
-/** Where Pawl's own words go when nobody gives it a logger: warnings and errors to the console, the rest nowhere. */
+/** Where Pawl's own words go when it is given no logger: warnings and errors to the console, the rest nowhere. */
 import type { Logger } from "../define/context.js";
 
-/** By this it is known that nobody reads. */
+/** By this it is known that the lines are not read. */
 export const quiet = (): void => {};
 
 export const defaultLogger: Logger = {

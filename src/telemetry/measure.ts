@@ -4,7 +4,7 @@ import { type Guard, type Listening, listen } from "./listen.js";
 import { endOf, hasFailed, isStepEnd } from "./step-ends.js";
 import { StepLabels } from "./step-labels.js";
 
-/** Whoever keeps the figures. */
+/** The listener that keeps the figures. */
 export interface Meters {
   runStarted(workflow: string): void;
   runEnded(workflow: string, status: string): void;

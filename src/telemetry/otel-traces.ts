@@ -205,7 +205,7 @@ class RunTracer implements Listener {
     this.#step(told, { from: Math.min(told.at - ms, began ?? told.at), outcome: told.outcome, error });
   }
 
-  /** Whoever had the run before has died; these have no other end in the log than that. */
+  /** The last owner of the run has died; these have no other end in the log than that. */
   #abandoned(told: ToldEvent, executions: Awaited<ReturnType<ReturnType<Traceable["run"]>["executions"]>>): void {
     for (const { step, attempt, outcome, startedAt, finishedAt } of executions) {
       if (outcome !== "abandoned" || startedAt === null || finishedAt?.getTime() !== told.at) continue;

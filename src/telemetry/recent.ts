@@ -1,4 +1,4 @@
-/** A map that keeps only what was used last: whoever listens for months must not remember every run. */
+/** A map that keeps only what was used last: a listener that lives for months must not remember every run. */
 export class Recent<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #limit: number;

@@ -16,6 +16,6 @@ export function endOf(told: ToldEvent): { readonly ms: number; readonly error: F
   return { ms, error };
 }
 
-/** By its outcome: nobody has to decode the error to count it. */
+/** By its outcome: the error need not be decoded to count it. */
 export const hasFailed = ({ outcome }: ToldEvent): boolean =>
   outcome !== null && (outcome === "timed_out" || outcome.endsWith("_by_exception"));

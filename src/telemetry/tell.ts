@@ -1,7 +1,7 @@
 /**
- * Tells whoever listens of all that has become durable in this process: the events of runs on the channel `pawl:event`,
+ * Tells listeners of all that has become durable in this process: the events of runs on the channel `pawl:event`,
  * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
- * Nobody listens as a rule; then a transition costs three comparisons.
+ * As a rule there is no listener; then a transition costs three comparisons.
  */
 import { decode } from "../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../core/encoding/error-record.js";

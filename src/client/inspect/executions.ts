@@ -51,9 +51,9 @@ interface Planned {
   readonly step: string;
   readonly attempt: number;
   scheduledFor: number;
-  /** The run is paused because of the attempt before it: it is planned when somebody resumes. */
+  /** The run is paused because of the attempt before it: it is planned when an operator resumes. */
   held: boolean;
-  /** It was at some time: then nobody who cancels the run cancels this. */
+  /** It was at some time: then a cancel of the run does not cancel this. */
   wasHeld: boolean;
 }
 
@@ -119,7 +119,7 @@ class Executions {
 
   #reopened(event: StoredEvent, step: string): void {
     const attempt = (event.attempt ?? 0) + 1;
-    // Somebody else had it reopened at the same moment, and it has begun.
+    // Another operator had it reopened at the same moment, and it has begun.
     if ((this.#latest.get(step)?.attempt ?? 0) >= attempt) return;
     this.#planned.set(step, { step, attempt, scheduledFor: event.at, held: false, wasHeld: false });
   }

@@ -1,4 +1,4 @@
-/** Why a run is not moving, in one plain answer for whoever is on call. */
+/** Why a run is not moving, in one plain answer for people on call. */
 
 import { dagOf, type FrozenDag } from "../../core/graph/frozen-dag.js";
 import { graphRoute } from "../../core/naming/route.js";
@@ -121,7 +121,7 @@ function reasonIn(row: InboxRow): string | null {
   }
 }
 
-/** Of a run that is due and that nobody executes: why. null when it is not due. */
+/** Of a run that is due and that no worker executes: why. null when it is not due. */
 export async function explainDue(
   store: Store,
   run: RunRecord,

@@ -20,7 +20,7 @@ export class ResultWaiter {
   readonly #due = new Set<string>();
   #unwatch: (() => void) | null = null;
   #stopLooking: (() => void) | null = null;
-  /** Since when nobody has begun to wait and nothing was found. */
+  /** Since when no caller has begun to wait and nothing was found. */
   #quietSince = Number.NEGATIVE_INFINITY;
   #looking = false;
 

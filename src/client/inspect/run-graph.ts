@@ -65,7 +65,7 @@ export class RunGraph {
     this.#declared = declared;
   }
 
-  /** All that is planned, and how far the run is with each. Of a function, whose plan nobody knows: what it has come to. */
+  /** All that is planned, and how far the run is with each. Of a function, which has no plan: what it has come to. */
   nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
     if (this.#dag === null) return nodesOf(this.#declared?.map(planned) ?? seenIn(executions), executions);
     const { nodes } = this.#dag;
@@ -110,7 +110,7 @@ export class RunGraph {
     );
   }
 
-  /** A refusal in the words of whoever asked: nodes by their names. */
+  /** A refusal in the words of the caller: nodes by their names. */
   byNames(error: unknown): unknown {
     if (!(error instanceof InvalidStateError) || this.#dag === null) return error;
     const message = error.message.replace(/"(n_[0-9a-f]+)"/g, (quoted, id: string) => {

@@ -40,7 +40,7 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly waitingFor: readonly Waiting[];
   /** Why it is paused, while it is. */
   readonly pauseReason: string | null;
-  /** Of a run that is due and that nobody executes: why, as far as `get()` could find out. */
+  /** Of a run that is due and that no worker executes: why, as far as `get()` could find out. */
   readonly explanation: string | null;
   /**
    * In a list: what of its row could not be read, which is null or empty here. Empty for every sound run. Reading such a

@@ -10,11 +10,11 @@ export interface RunSnapshot {
   /** How many events had happened, and when the last of them did. */
   readonly seq: number;
   readonly at: Date | null;
-  /** As if nobody had it in hand: a run in execution shows as "waiting". */
+  /** As if no worker owned it: a run in execution shows as "waiting". */
   readonly status: RunStatus;
   readonly steps: readonly StepSnapshot[];
   readonly waitingFor: readonly Waiting[];
-  /** Signals that had come and that nobody had taken yet. */
+  /** Signals that had come and that no wait had taken yet. */
   readonly signals: readonly string[];
   readonly paused: { readonly reason: string; readonly error: Error | null } | null;
 }

@@ -1,4 +1,4 @@
-/** The queues: which workflows are in them, what waits there, who works for them, and whether somebody has paused them. */
+/** The queues: which workflows are in them, what waits there, which workers serve them, and whether they are paused. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
@@ -19,7 +19,7 @@ export interface QueueInfo {
   readonly name: string;
   /** Workflows that are in it, or that have steps in it. */
   readonly workflows: readonly string[];
-  /** Runs that are due and that nobody executes. */
+  /** Runs that are due and that no worker executes. */
   readonly depth: number;
   /** For how long the first of them has been due; null if there are none. */
   readonly oldestAgeMs: number | null;
@@ -40,7 +40,7 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
     store.now(),
   ]);
   const queues = queuesOf(workflows);
-  // One that is paused is shown even if nothing is in it any more: somebody may wonder.
+  // One that is paused is shown even if nothing is in it any more: an operator may look for it.
   for (const { name } of paused) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
   return [...queues]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -99,7 +99,7 @@ export const workersOf = (routes: ReadonlySet<string>, workers: readonly WorkerR
 export const pauseOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
   paused === undefined ? null : { at: new Date(paused.pausedAt), reason: paused.reason };
 
-/** A name that no workflow has is a slip of the pen: whoever pauses a queue wants something to stop. */
+/** A name that no workflow has is a slip of the pen: an operator who pauses a queue wants something to stop. */
 export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
   checkName("queue", name);
   // PostgreSQL has no text with a NUL in it.

@@ -48,7 +48,7 @@ type WorkerAvailability = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
 
 const jobMark = jobWorkflow("");
 
-/** The routes that claims know are more than the workflows and jobs that somebody wrote. */
+/** The routes that claims know are more than the workflows and jobs that users wrote. */
 export function servedBy(routes: readonly Route[]): WorkerAvailability {
   const graphs = routes.some(({ workflow }) => workflow === graphRoute);
   const isOfJob = ({ workflow }: Route) => graphs && workflow.startsWith(jobMark);

@@ -1,4 +1,4 @@
-/** Makes runs durable: by a worker of this process that has room, or by whoever claims them. */
+/** Makes runs durable: by a worker of this process that has room, or for any worker that claims them. */
 
 import { FencedError } from "../../core/errors/errors.js";
 import type { Logger } from "../../define/context.js";
@@ -62,7 +62,7 @@ export class Launcher {
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
     }
-    // The worker lost its lease: nothing was written, anybody may have the run.
+    // The worker lost its lease: nothing was written, any worker may have the run.
     return (await this.#queue([run]))[0] as Launched;
   }
 

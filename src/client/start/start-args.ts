@@ -39,7 +39,7 @@ type Loads<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>] ? HasLoader<
 type HasLoader<C> = C extends { readonly loadHero: unknown } ? true : false;
 
 // One signature for definitions and classes: of several overloads, a compiler complains about the last one only, and
-// whoever forgot the input of a function was told that it is not a class.
+// a caller who forgot the input of a function was told that it is not a class.
 
 /** What a workflow must be besides: a class loads the hero that it says it has. */
 export type Startable<W extends AnyWorkflow> = [W] extends [WorkflowClass] ? LoadsHeroOf<W> : unknown;

@@ -26,7 +26,7 @@ const maxBatch = 500;
 const maxBytes = 4 * 1024 * 1024;
 /** The database may be away for this long, a restart, before a start fails. */
 const patienceMs = 25_000;
-/** Of the commits that may be waiting for somebody's transaction: each has a connection of the store to itself. */
+/** Of the commits that may be waiting for a caller's open transaction: each has a connection of the store to itself. */
 const mostKeyedCommits = 3;
 
 export class StartBatcher {

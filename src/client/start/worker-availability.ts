@@ -1,4 +1,4 @@
-/** A start without a live worker is accepted and waits; whoever started it should know: on the handle, and once in the log. */
+/** A start without a live worker is accepted and waits; its caller should know: on the handle, and once in the log. */
 
 import { graphRoute } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
@@ -24,7 +24,7 @@ export class WorkerAvailability {
     this.#runtime = runtime;
   }
 
-  /** What to tell whoever started a run of this route; null when there is nothing to worry about. */
+  /** What to tell the caller who started a run of this route; null when there is nothing to worry about. */
   async warningFor(workflow: string, version: string): Promise<string | null> {
     const route = `${workflow}@${version}`;
     if (this.#served.has(route) && this.#runtime.now() < this.#until) return null;

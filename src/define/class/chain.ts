@@ -58,7 +58,7 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
   }
 }
 
-/** Steps may stand beside steps that are themselves placed beside others: whoever's neighbour is there goes in. */
+/** Steps may stand beside steps that are themselves placed beside others: each goes in as soon as its neighbour is there. */
 function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
   /** The last step that was put behind this one: the next goes behind that, so that they keep their order. */
   const behind = new Map<string, string>();

@@ -37,7 +37,7 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   return definition;
 }
 
-/** Static members that users write and nobody declares: the loader's type depends on the class. */
+/** Static members that users write and that no type declares: the loader's type depends on the class. */
 interface HeroStatics {
   readonly heroType?: unknown;
   readonly loadHero?: unknown;

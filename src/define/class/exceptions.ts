@@ -8,7 +8,7 @@ import { nextDelay, type RetryPolicy } from "../../core/naming/retry-policy.js";
 import { isHopeless, isPassing } from "../retry-reaction.js";
 import type { Reaction } from "../step-engine.js";
 
-/** "pause" for somebody to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
+/** "pause" for a person to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
 export type ExceptionAction = "pause" | "cancel" | "reattempt" | "skip" | "fail";
 /** What follows when reattempts are used up. */
 export type TerminalAction = Exclude<ExceptionAction, "reattempt">;

@@ -77,7 +77,7 @@ export class StepIterator {
     return this.#checkpoints.skipTo(cursor, waitMs);
   }
 
-  /** How many items there are, for whoever watches. */
+  /** How many items there are, for the progress that people see. */
   total(count: number): void {
     if (!Number.isInteger(count) || count < 0)
       throw new InvalidInputError(`total() takes a whole number, not ${String(count)}.`);
