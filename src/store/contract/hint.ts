@@ -2,7 +2,7 @@
 export type Hint =
   /** Tasks of these workflows became ready; an empty list: of workflows that the sender does not know. */
   | { readonly kind: "ready"; readonly workflows: readonly string[] }
-  /** These runs got mail. Their owner drains it; if nobody owned them they are ready now. */
+  /** These runs got mail. Their owner drains it; if no worker owned them they are ready now. */
   | { readonly kind: "mail"; readonly runIds: readonly string[] }
   /** These runs ended. */
   | { readonly kind: "done"; readonly runIds: readonly string[] }

@@ -155,7 +155,7 @@ export interface Store {
   /** What operators and housekeeping ask for; no run waits for any of it. */
   readonly upkeep: Upkeep;
 
-  /** Whether `watch` hears of other processes' commits too. If not, whoever waits for them has to look. */
+  /** Whether `watch` hears of other processes' commits too. If not, processes that wait for them have to look. */
   readonly hearsOthers: boolean;
   /** Calls the listener with hints about this and other processes' commits until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;

@@ -23,7 +23,7 @@ export interface Claimed {
   /** Claims since the run was last parked by an owner, this one included: 2 and more means its owner died. */
   readonly deliveries: number;
   readonly mail: number;
-  /** True when the log is certainly empty, so that nobody needs to read it. */
+  /** True when the log is certainly empty, so that it need not be read. */
   readonly fresh: boolean;
 }
 

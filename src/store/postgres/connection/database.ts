@@ -189,7 +189,7 @@ export class Database {
     });
   }
 
-  /** Where this is, for people, and the schema that tables go to when nobody says otherwise. */
+  /** Where this is, for people, and the schema that tables go to by default. */
   async describe(): Promise<{ readonly schema: string | null; readonly place: string }> {
     return this.#attempt(async (client) => {
       const { rows } = await this.ask(client, { text: "SELECT current_schema() AS schema" });
