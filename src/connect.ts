@@ -7,14 +7,14 @@ import { prune } from "./client/operate/prune.js";
 import { InvalidInputError, MigrationError } from "./core/errors/errors.js";
 import { checkOptions } from "./core/naming/check-options.js";
 import { type Duration, parseDuration } from "./core/naming/duration.js";
-import { lendSha256 } from "./core/naming/ids.js";
+import { setNativeSha256 } from "./core/naming/ids.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Runtime } from "./runtime/runtime.js";
 import { systemRuntime } from "./runtime/system.js";
 import type { Store, StoreOptions } from "./store/contract/store.js";
 import { checkConnectionOptions } from "./store/shared/connection-options.js";
-import { checkPassword, withoutSecretsOf } from "./store/shared/secrets.js";
+import { checkPasswordEncoding, redactError } from "./store/shared/secrets.js";
 import { defaultLogger } from "./telemetry/logger.js";
 import { safeLogger } from "./telemetry/safe-logger.js";
 import type { WorkerOptions } from "./worker/options.js";
@@ -77,8 +77,8 @@ export class Pawl extends Client {
     super(store, safeLogger(logger), settings.runtime ?? systemRuntime);
     const { onError = null, retention, recheckPausedAfter = defaultRecheck } = settings;
     this.#onError = onError;
-    this.#retentionMs = retention === undefined ? null : checkRetention(retention);
-    this.#recheckPausedMs = checkRecheck(recheckPausedAfter);
+    this.#retentionMs = retention === undefined ? null : parseRetention(retention);
+    this.#recheckPausedMs = parseRecheckAfter(recheckPausedAfter);
   }
 
   /** Where the data is, for people: "sqlite ./pawl.db". */
@@ -95,12 +95,12 @@ export class Pawl extends Client {
         log: this.log,
         newId: () => this.ids.next(),
         register: (definitions) => this.register(definitions),
-        registration: (name) => this.registration(name),
+        findRegistration: (name) => this.registration(name),
         onError: this.#onError,
         recheckPausedMs: this.#recheckPausedMs,
         // A thread has the time of the process, and no other.
-        address: (this.runtime === systemRuntime ? addresses.get(this.store) : undefined) ?? null,
-        prune: this.#retentionMs === null ? null : this.#prunes(this.#retentionMs),
+        storeAddress: (this.runtime === systemRuntime ? watchdogAddresses.get(this.store) : undefined) ?? null,
+        prune: this.#retentionMs === null ? null : this.#createPruner(this.#retentionMs),
       },
       options,
     );
@@ -109,7 +109,7 @@ export class Pawl extends Client {
     return worker;
   }
 
-  #prunes(olderThan: number) {
+  #createPruner(olderThan: number) {
     return (signal: AbortSignal) => prune(this.store, { olderThan, signal }, this.runtime);
   }
 
@@ -134,15 +134,15 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   if (typeof url !== "string")
     throw new InvalidInputError(`connect was given ${String(url)}: is the environment variable set?`);
   checkOptions("connect()", options, connectOptions);
-  if (options.retention !== undefined) checkRetention(options.retention);
-  checkRecheck(options.recheckPausedAfter ?? null);
+  if (options.retention !== undefined) parseRetention(options.retention);
+  parseRecheckAfter(options.recheckPausedAfter ?? null);
   const logger = safeLogger(options.logger ?? defaultLogger);
   const { authToken, clock, notify, schema, pooled, listenUrl, pool } = options;
   const runtime = systemRuntime;
   const store = await openStore(url, {
     runtime,
-    ...given({ authToken, clock, notify, schema, pooled, listenUrl, pool }),
-    onTrouble: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
+    ...withoutUndefined({ authToken, clock, notify, schema, pooled, listenUrl, pool }),
+    onWarning: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
   });
   try {
     await prepare(store, options.migrate ?? true);
@@ -155,27 +155,30 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 }
 
 /** Where the watchdog's thread finds the same database. */
-const addresses = new WeakMap<Store, StoreAddress>();
+const watchdogAddresses = new WeakMap<Store, StoreAddress>();
 
 /** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
-function addressOf(url: string, { clock, authToken, schema, pooled, listenUrl }: StoreOptions): StoreAddress | null {
-  const here: string | undefined = import.meta.url;
+function watchdogAddressOf(
+  url: string,
+  { clock, authToken, schema, pooled, listenUrl }: StoreOptions,
+): StoreAddress | null {
+  const moduleUrl: string | undefined = import.meta.url;
   // A bundle in the format of CommonJS does not know where it is.
-  if (here === undefined || here === "") return null;
-  const program = new URL("./watchdog-thread.js", here);
+  if (moduleUrl === undefined || moduleUrl === "") return null;
+  const program = new URL("./watchdog-thread.js", moduleUrl);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
   if (program.protocol !== "file:" || !existsSync(program)) return null;
-  return { program, url, options: given({ authToken, schema, pooled, listenUrl }) };
+  return { program, url, options: withoutUndefined({ authToken, schema, pooled, listenUrl }) };
 }
 
 /** Without what is undefined, which is not the same as missing to the compiler. */
-function given<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+function withoutUndefined<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
 /** Nothing at all to keep is more likely a mistake than a wish, and would delete what a caller is waiting for. */
-function checkRetention(retention: Duration): number {
+function parseRetention(retention: Duration): number {
   const ms = parseDuration(retention, "retention");
   if (ms >= 60_000) return ms;
   throw new InvalidInputError(`The retention is at least a minute, not ${ms} ms; without one nothing is deleted.`);
@@ -184,7 +187,7 @@ function checkRetention(retention: Duration): number {
 const defaultRecheck = "1 hour";
 
 /** Each look is a few events in the log of the run, so there is time between two of them. */
-function checkRecheck(after: Duration | null): number | null {
+function parseRecheckAfter(after: Duration | null): number | null {
   if (after === null) return null;
   const ms = parseDuration(after, "recheckPausedAfter");
   if (ms >= 1_000) return ms;
@@ -204,11 +207,11 @@ async function prepare(store: Store, migrate: boolean): Promise<void> {
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   try {
     const store = await openByScheme(url, options);
-    const address = addressOf(url, options);
-    if (address !== null) addresses.set(store, address);
+    const address = watchdogAddressOf(url, options);
+    if (address !== null) watchdogAddresses.set(store, address);
     return store;
   } catch (error) {
-    throw withoutSecretsOf(url, error, options.authToken);
+    throw redactError(url, error, options.authToken);
   }
 }
 
@@ -237,29 +240,29 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
       return (await import("./store/libsql/index.js")).openLibsql(url, options);
     case "postgres":
     case "postgresql":
-      checkPassword(url);
+      checkPasswordEncoding(url);
       return (await import("./store/postgres/index.js")).openPostgres(url, options);
     case "mysql":
     case "mariadb":
-      checkPassword(url);
+      checkPasswordEncoding(url);
       return (await import("./store/mysql/index.js")).openMysql(url, options);
     default:
       throw new InvalidInputError(
-        `"${shownUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:`,
+        `"${redactUrl(url, scheme)}" is not a database URL that Pawl knows. Examples: sqlite:./pawl.db, postgres://localhost/app, mysql://localhost/app, libsql://name.turso.io, memory:`,
       );
   }
 }
 
 /** Where an option `schema` cannot take effect it is refused: the tables of two tenants would be the same ones. */
 function checkSchema(scheme: string): void {
-  const instead = insteadOfSchema.get(scheme);
-  if (instead !== undefined)
-    throw new InvalidInputError(`The option "schema" is for PostgreSQL alone; with ${scheme}: ${instead}.`);
+  const alternative = schemaAlternatives.get(scheme);
+  if (alternative !== undefined)
+    throw new InvalidInputError(`The option "schema" is for PostgreSQL alone; with ${scheme}: ${alternative}.`);
 }
 
 const otherDatabase = "name another database in the URL";
 const otherFile = "use another file";
-const insteadOfSchema = new Map([
+const schemaAlternatives = new Map([
   ["mysql", otherDatabase],
   ["mariadb", otherDatabase],
   ["sqlite", otherFile],
@@ -269,13 +272,13 @@ const insteadOfSchema = new Map([
 ]);
 
 /** Of a URL whose scheme is unknown only the scheme: which part of the rest is a password is unknown as well. */
-function shownUrl(url: string, scheme: string | undefined): string {
+function redactUrl(url: string, scheme: string | undefined): string {
   if (scheme !== undefined) return `${scheme}:…`;
   return /^[\w./\\ -]{0,200}$/.test(url) ? url : "…";
 }
 
 /** In one call since Node 20.12; a third of the time that the same takes in JavaScript. */
 const { hash } = crypto as { readonly hash?: (algorithm: string, data: string) => string };
-lendSha256((text) =>
+setNativeSha256((text) =>
   hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : hash("sha256", text),
 );

@@ -1,10 +1,10 @@
 /** The public names of Pawl. */
 
-export type { ResumeOptions } from "./client/command/resume.js";
-export type { DamagedField } from "./client/inspect/damage.js";
+export type { ResumeOptions } from "./client/command/resume-command.js";
+export type { DamagedField } from "./client/inspect/damaged-data.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
 export type { Explanation } from "./client/inspect/explain.js";
-export type { FindBy } from "./client/inspect/find.js";
+export type { FindBy } from "./client/inspect/find-runs.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
 export type { RunsFilter } from "./client/inspect/list-runs.js";
 export type { NodeInfo } from "./client/inspect/nodes.js";
@@ -14,7 +14,7 @@ export type { RunSnapshot, StepSnapshot } from "./client/inspect/snapshot.js";
 export type { TimelineInterval } from "./client/inspect/timeline.js";
 export type { Difference, DifferenceKind } from "./client/operate/difference.js";
 export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/operate/metrics.js";
-export type { Pruned, PruneOptions } from "./client/operate/prune.js";
+export type { PruneOptions, PruneResult } from "./client/operate/prune.js";
 export type { QueueInfo } from "./client/operate/queues.js";
 export type { Verification } from "./client/operate/verify.js";
 export type { WorkerHealth } from "./client/operate/workers.js";
@@ -86,6 +86,6 @@ export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
-export type { ToldEvent, ToldStatus } from "./telemetry/tell.js";
+export type { RunEvent, RunStatusChange } from "./telemetry/publish.js";
 export type { WorkerOptions } from "./worker/options.js";
 export type { Worker } from "./worker/worker.js";

@@ -9,26 +9,27 @@ import type { WatchdogData, WatchdogMessage } from "./worker/watchdog/watchdog.j
 
 const { memory, url, options } = workerData as WatchdogData;
 
-const watch = new LoopWatch({
+const loopWatch = new LoopWatch({
   frames: new Frames(memory),
-  open: async () => {
+  openStore: async () => {
     const { openStore } = await import("./connect.js");
     return openStore(url, { notify: true, ...options });
   },
   // Straight to the file: the streams of a thread pass through the event loop that is blocked.
-  say: (text) => void writeSync(2, `${text}\n`),
+  print: (text) => void writeSync(2, `${text}\n`),
 });
 
 let timer: Timer | undefined;
-function keepLooking(): void {
+function restartPolling(): void {
   runtime.clearInterval(timer);
-  const { everyMs } = watch;
-  if (everyMs !== null) timer = runtime.setInterval(() => void watch.look(runtime.threadClock()), everyMs);
+  const { checkIntervalMs } = loopWatch;
+  if (checkIntervalMs !== null)
+    timer = runtime.setInterval(() => void loopWatch.check(runtime.processMonotonic()), checkIntervalMs);
 }
 
 parentPort?.on("message", (message: WatchdogMessage) => {
-  if (message.kind === "renewed") return watch.renewed(message.index, message.at);
-  if (message.kind === "watch") watch.watch(message.worker);
-  else watch.leave(message.index);
-  keepLooking();
+  if (message.kind === "renewed") return loopWatch.noteLeaseRenewed(message.index, message.at);
+  if (message.kind === "watch") loopWatch.watch(message.worker);
+  else loopWatch.unwatch(message.index);
+  restartPolling();
 });

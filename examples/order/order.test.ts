@@ -225,7 +225,7 @@ function booksInSql(kind: StoreKind): TestBooks {
   let store: Awaited<ReturnType<typeof openStore>>;
   /** Through a transaction of the store's own, so that the test needs no driver. */
   const execute = async (sql: string): Promise<readonly Row[]> => {
-    const transaction = await store.begin();
+    const transaction = await store.beginTransaction();
     const answer = await (transaction.handle as { query(sql: string, values: unknown[]): Promise<unknown> }).query(
       sql,
       [],

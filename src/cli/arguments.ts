@@ -4,17 +4,19 @@ import { parseDuration } from "../core/naming/duration.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 
 /** @param text "-" reads it from standard input; undefined stays undefined */
-export function jsonArgument(what: string, text: string | undefined): unknown {
+export function jsonArgument(argumentName: string, text: string | undefined): unknown {
   if (text === undefined) return undefined;
   const json = text === "-" ? readFileSync(0, "utf8") : text;
   try {
     return JSON.parse(json);
   } catch (error) {
-    throw new CliError(`The ${what} is not valid JSON (${sentenceOf(error)}); quote it for the shell: '{"a": 1}'`);
+    throw new CliError(
+      `The ${argumentName} is not valid JSON (${sentenceOf(error)}); quote it for the shell: '{"a": 1}'`,
+    );
   }
 }
 
-export function wholeNumber(option: string, text: string | undefined): number | undefined {
+export function integerArgument(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   throw new CliError(`--${option} takes a whole number, not "${text}".`);

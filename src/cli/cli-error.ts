@@ -4,7 +4,7 @@ export class CliError extends Error {
 }
 
 /** The process ends with this exit code, and says no more: another process has told why. */
-export class AlreadyTold extends Error {
+export class AlreadyReportedError extends Error {
   readonly exitCode: number;
 
   constructor(exitCode: number) {

@@ -7,7 +7,7 @@ const optionsOf = (command: Command): OptionSpecs => ({ ...command.options, ...g
 const flags = (options: OptionSpecs) => Object.keys(options).map((name) => `--${name}`);
 
 /** What can stand behind a command: names of others, shells, or files. */
-function wordsAfter(command: Command, groups: readonly CommandGroup[]): readonly string[] {
+function argumentWords(command: Command, groups: readonly CommandGroup[]): readonly string[] {
   if (command.name === "help") return commandsIn(groups).map(({ name }) => name);
   return command.name === "completion" ? Object.keys(completions) : [];
 }
@@ -15,7 +15,7 @@ function wordsAfter(command: Command, groups: readonly CommandGroup[]): readonly
 function bash(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
   const cases = commands.map((one) => {
-    const words = [...flags(optionsOf(one)), ...wordsAfter(one, groups)].join(" ");
+    const words = [...flags(optionsOf(one)), ...argumentWords(one, groups)].join(" ");
     return `    ${one.name}) words="${words}"${one.takesFiles ? "; files=1" : ""} ;;`;
   });
   const choices = commands.flatMap((one) =>
@@ -48,7 +48,7 @@ function zsh(groups: readonly CommandGroup[]): string {
       const value = type === "boolean" ? "" : `:${name}:${choices === undefined ? "" : `(${choices.join(" ")})`}`;
       return `'${multiple ? "*" : ""}--${name}[${zshText(about)}]${value}'`;
     });
-    const words = wordsAfter(one, groups);
+    const words = argumentWords(one, groups);
     const rest = one.takesFiles
       ? "'*:file:_files'"
       : words.length > 0
@@ -83,7 +83,7 @@ function fish(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
   const lines = commands.flatMap((one) => {
     const seen = `-n '__fish_seen_subcommand_from ${one.name}'`;
-    const words = wordsAfter(one, groups);
+    const words = argumentWords(one, groups);
     return [
       `complete -c pawl -n __fish_use_subcommand -a ${one.name} -d '${fishText(one.about)}'`,
       ...(one.takesFiles ? [`complete -c pawl ${seen} -F`] : []),

@@ -2,12 +2,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/naming/duration.js";
-import { didYouMean } from "../core/naming/nearest.js";
+import { didYouMean } from "../core/naming/nearest-word.js";
 import type { PoolSizes, StoreOptions } from "../store/contract/store.js";
-import { isRemote } from "../store/libsql-remote/address.js";
+import { isRemoteUrl } from "../store/libsql-remote/address.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
-import { loadModule } from "./load.js";
+import { loadModule } from "./module-loader.js";
 
 /** What `pawl.config.ts` exports by default. */
 export interface PawlConfig {
@@ -40,7 +40,7 @@ export interface PawlConfig {
 export interface Settings {
   readonly url: string;
   /** Who says so: "--url", "PAWL_URL", "pawl.config.ts", "default". */
-  readonly urlFrom: string;
+  readonly urlSource: string;
   readonly schema: string | undefined;
   /** Only of a libSQL server. */
   readonly authToken: string | undefined;
@@ -52,7 +52,7 @@ export interface Settings {
 export const configNames = ["pawl.config.ts", "pawl.config.js", "pawl.config.mjs", "pawl.config.json"];
 const defaultUrl = "sqlite:./pawl.db";
 
-export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">): Promise<Settings> {
+export async function readSettings({ globals, env }: Pick<Call, "globals" | "env">): Promise<Settings> {
   const { config, file: configFile } = await readConfig();
   const sources = [
     ["--url", globals.url],
@@ -66,17 +66,17 @@ export async function settingsOf({ globals, env }: Pick<Call, "globals" | "env">
     throw new CliError(`"url" in ${configFile} is empty; is the environment variable set that it comes from?`);
   return {
     url: url as string,
-    urlFrom: urlFrom as string,
+    urlSource: urlFrom as string,
     schema: globals.schema ?? config.schema,
-    authToken: isRemote(url as string) ? tokenFor(url as string, config, env) : undefined,
+    authToken: isRemoteUrl(url as string) ? tokenFor(url as string, config, env) : undefined,
     config,
     configFile,
   };
 }
 
 /** What a store is opened with. Settings for poolers are those of the database that the file names, and of no other. */
-export function storeOptionsOf({ schema, authToken, config, configFile, urlFrom }: Settings): StoreOptions {
-  const { pooled, listenUrl, pool } = urlFrom === configFile || config.url === undefined ? config : {};
+export function storeOptionsOf({ schema, authToken, config, configFile, urlSource }: Settings): StoreOptions {
+  const { pooled, listenUrl, pool } = urlSource === configFile || config.url === undefined ? config : {};
   return {
     ...(schema === undefined ? {} : { schema }),
     ...(authToken === undefined ? {} : { authToken }),
@@ -88,16 +88,16 @@ export function storeOptionsOf({ schema, authToken, config, configFile, urlFrom 
 
 /** There is no option for it: what is on a command line can be read by others. */
 function tokenFor(url: string, config: PawlConfig, env: Call["env"]): string | undefined {
-  const given = env.PAWL_AUTH_TOKEN || config.authToken;
+  const configuredToken = env.PAWL_AUTH_TOKEN || config.authToken;
   // Turso's own name for it; the URL may have another.
-  return given || (/[?&]authToken=/.test(url) ? undefined : env.TURSO_AUTH_TOKEN || undefined);
+  return configuredToken || (/[?&]authToken=/.test(url) ? undefined : env.TURSO_AUTH_TOKEN || undefined);
 }
 
 async function readConfig(): Promise<{ readonly config: PawlConfig; readonly file: string | null }> {
   const file = configNames.find((name) => existsSync(name));
   if (file === undefined) return { config: {}, file: null };
   const content = file.endsWith(".json") ? readJson(file) : ((await loadModule(file)) as { default?: unknown }).default;
-  return { config: check(content, file), file };
+  return { config: checkConfig(content, file), file };
 }
 
 function readJson(file: string): unknown {
@@ -112,7 +112,9 @@ const isText = (value: unknown) => typeof value === "string";
 const isList = (value: unknown) => Array.isArray(value) && value.every(isText);
 const isDuration = (value: unknown) => ["string", "number", "object"].includes(typeof value);
 
-const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string] } = {
+const settingChecks: {
+  readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string];
+} = {
   url: [isText, "a text"],
   schema: [isText, "a text"],
   pooled: [(value) => typeof value === "boolean" || value === "auto", 'true, false or "auto"'],
@@ -130,16 +132,16 @@ const kinds: { readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unkno
   grace: [isDuration, "a duration"],
 };
 
-function check(content: unknown, file: string): PawlConfig {
+function checkConfig(content: unknown, file: string): PawlConfig {
   if (typeof content !== "object" || content === null || Array.isArray(content))
     throw new CliError(`${file} must export an object by default: export default { url: "…" }.`);
   for (const [key, value] of Object.entries(content)) {
-    if (!Object.hasOwn(kinds, key))
+    if (!Object.hasOwn(settingChecks, key))
       throw new CliError(
-        `${file} has a setting "${key}", which does not exist${didYouMean(key, Object.keys(kinds)) || "."}`,
+        `${file} has a setting "${key}", which does not exist${didYouMean(key, Object.keys(settingChecks)) || "."}`,
       );
-    const [is, what] = kinds[key as keyof PawlConfig];
-    if (value !== undefined && !is(value)) throw new CliError(`"${key}" in ${file} must be ${what}.`);
+    const [isValid, expected] = settingChecks[key as keyof PawlConfig];
+    if (value !== undefined && !isValid(value)) throw new CliError(`"${key}" in ${file} must be ${expected}.`);
   }
   const config = content as PawlConfig;
   if (config.workflows === undefined) return config;

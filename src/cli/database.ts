@@ -5,13 +5,13 @@ import { openStore, Pawl } from "../connect.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter } from "../define/definition.js";
 import type { Store } from "../store/contract/store.js";
-import { locateLibsql } from "../store/libsql/location.js";
-import { isRemote } from "../store/libsql-remote/address.js";
-import { type Location, locate } from "../store/sqlite/open.js";
-import { quiet } from "../telemetry/logger.js";
+import { parseLibsqlLocation } from "../store/libsql/location.js";
+import { isRemoteUrl } from "../store/libsql-remote/address.js";
+import { type DatabaseLocation, parseLocation } from "../store/sqlite/open.js";
+import { discardLog } from "../telemetry/logger.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
-import { type Settings, settingsOf, storeOptionsOf } from "./config.js";
+import { readSettings, type Settings, storeOptionsOf } from "./config.js";
 import type { Output } from "./output.js";
 
 export interface OpenOptions {
@@ -27,16 +27,16 @@ export interface Database {
 }
 
 /** The store alone, in whatever state its tables are. */
-export async function openBareStore(settings: Settings, onTrouble: Logger["warn"]): Promise<Store> {
+export async function openBareStore(settings: Settings, onWarning: Logger["warn"]): Promise<Store> {
   return openStore(settings.url, {
     ...storeOptionsOf(settings),
-    onTrouble: (what, error) => onTrouble(`The database: ${what}`, error),
+    onWarning: (what, error) => onWarning(`The database: ${what}`, error),
   });
 }
 
 export async function openDatabase(settings: Settings, out: Output, options: OpenOptions = {}): Promise<Database> {
   // A command that ends at once says itself what it has done.
-  const logger = options.logger ?? { ...loggerFor(out), info: quiet };
+  const logger = options.logger ?? { ...createLogger(out), info: discardLog };
   if (options.migrate !== true) checkExists(settings.url);
   // Trouble that was dealt with matters to those who go on for long.
   const store = await openBareStore(settings, options.logger?.warn ?? logger.debug);
@@ -52,7 +52,7 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
 }
 
 export async function withPawl<T>(call: Call, work: (pawl: Pawl) => Promise<T>): Promise<T> {
-  const { pawl } = await openDatabase(await settingsOf(call), call.out);
+  const { pawl } = await openDatabase(await readSettings(call), call.out);
   try {
     return await work(pawl);
   } finally {
@@ -63,11 +63,11 @@ export async function withPawl<T>(call: Call, work: (pawl: Pawl) => Promise<T>):
 async function checkMigrated(store: Store): Promise<void> {
   const pending = await store.pendingMigrations();
   if (pending.length === 0) return;
-  throw new CliError(`${store.description} lacks ${migrations(pending)}; run: pawl migrate`);
+  throw new CliError(`${store.description} lacks ${formatMigrations(pending)}; run: pawl migrate`);
 }
 
 /** "migration 3", "migrations 3, 4". */
-export const migrations = (numbers: readonly number[]): string =>
+export const formatMigrations = (numbers: readonly number[]): string =>
   `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
 
 /** A file that is opened is made: whoever only looks is told instead. */
@@ -86,20 +86,20 @@ export function missingFile(url: string): string | null {
   return location.description.replace(/^\w+ /, "");
 }
 
-function locationOf(url: string): Location | null {
-  if (/^sqlite:/i.test(url)) return locate(url);
-  if (isRemote(url)) return null;
-  return /^(libsql|file):/i.test(url) ? locateLibsql(url) : null;
+function locationOf(url: string): DatabaseLocation | null {
+  if (/^sqlite:/i.test(url)) return parseLocation(url);
+  if (isRemoteUrl(url)) return null;
+  return /^(libsql|file):/i.test(url) ? parseLibsqlLocation(url) : null;
 }
 
 /** On stderr, whatever the level: stdout is for what was asked for. */
-export function loggerFor(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
+export function createLogger(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
   // What an error says may be in the text already.
-  const isSaid = (args: readonly unknown[], arg: unknown) =>
+  const isInText = (args: readonly unknown[], arg: unknown) =>
     arg instanceof Error && !out.debug && typeof args[0] === "string" && args[0].includes(arg.message);
-  const words = (args: readonly unknown[]) =>
+  const formatArgs = (args: readonly unknown[]) =>
     args
-      .filter((arg) => arg !== undefined && !isSaid(args, arg))
+      .filter((arg) => arg !== undefined && !isInText(args, arg))
       .map((arg) => {
         if (typeof arg === "string") return arg;
         return arg instanceof Error && !out.debug ? sentenceOf(arg) : inspect(arg, { breakLength: Infinity });
@@ -107,9 +107,9 @@ export function loggerFor(out: Output, write: (text: string) => void = (text) =>
       .join(" ");
   return {
     // By this one it is known that nobody reads.
-    debug: out.debug ? (...args) => write(words(args)) : quiet,
-    info: (...args) => write(words(args)),
-    warn: (...args) => write(`warning: ${words(args)}`),
-    error: (...args) => write(`error: ${words(args)}`),
+    debug: out.debug ? (...args) => write(formatArgs(args)) : discardLog,
+    info: (...args) => write(formatArgs(args)),
+    warn: (...args) => write(`warning: ${formatArgs(args)}`),
+    error: (...args) => write(`error: ${formatArgs(args)}`),
   };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LiveLine } from "./live-line.js";
 
 /** What a terminal shows in the end: carriage returns go back, `ESC [ K` clears what follows. */
-function shown(written: readonly string[]): string[] {
+function visibleLines(written: readonly string[]): string[] {
   return written
     .join("")
     .split("\n")
@@ -19,16 +19,16 @@ test("the line is written over and over, and others go above it", () => {
   const line = new LiveLine(stream);
   line.set("1 done");
   line.set("2 done");
-  line.above(() => stream.write("a warning\n"));
+  line.writeAbove(() => stream.write("a warning\n"));
   line.set("3 done");
-  expect(shown(written)).toEqual(["a warning", "3 done"]);
+  expect(visibleLines(written)).toEqual(["a warning", "3 done"]);
   line.end();
-  line.above(() => stream.write("the end\n"));
-  expect(shown(written)).toEqual(["a warning", "3 done", "the end", ""]);
+  line.writeAbove(() => stream.write("the end\n"));
+  expect(visibleLines(written)).toEqual(["a warning", "3 done", "the end", ""]);
 });
 
 test("it never wraps", () => {
   const { written, stream } = terminal(10);
   new LiveLine(stream).set("0123456789abc");
-  expect(shown(written)).toEqual(["01234567…"]);
+  expect(visibleLines(written)).toEqual(["01234567…"]);
 });

@@ -1,6 +1,6 @@
 /** One line at the bottom of a terminal that is written again and again; other lines go above it. */
 import type { TextStream } from "./output.js";
-import { cut } from "./table.js";
+import { truncate } from "./table.js";
 
 const clear = "\r\u001b[K";
 
@@ -18,7 +18,7 @@ export class LiveLine {
   }
 
   /** @param write writes whole lines, to this terminal */
-  above(write: () => void): void {
+  writeAbove(write: () => void): void {
     this.#stream.write(clear);
     write();
     this.#draw();
@@ -32,6 +32,6 @@ export class LiveLine {
 
   #draw(): void {
     // A line as wide as the terminal would wrap, and could not be taken back.
-    if (this.#text !== "") this.#stream.write(`${clear}${cut(this.#text, (this.#stream.columns ?? 80) - 1)}`);
+    if (this.#text !== "") this.#stream.write(`${clear}${truncate(this.#text, (this.#stream.columns ?? 80) - 1)}`);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { nodeReadsTypeScript, transpile } from "./transpile.js";
+import { nodeReadsTypeScript, transpile } from "./transpiler.js";
 
 interface ResolveContext {
   readonly parentURL?: string | undefined;
@@ -22,14 +22,14 @@ interface Loaded {
   readonly shortCircuit?: boolean;
 }
 
-type Told = (path: string) => void;
+type LoadListener = (path: string) => void;
 
 /** Is told of each file of the user's that is loaded. */
-let onLoad: Told | null = null;
+let onLoad: LoadListener | null = null;
 
 /** Where the hooks run beside everything else. */
-export function tellLoaded(told: Told): void {
-  onLoad = told;
+export function setLoadListener(listener: LoadListener): void {
+  onLoad = listener;
 }
 
 /** Node calls this where they run in a thread of their own. */
@@ -39,16 +39,16 @@ export function initialize(data?: { readonly port?: { postMessage(path: string):
 }
 
 /** Whether TypeScript is read by a tool of the user's project. */
-export const transpiles = !nodeReadsTypeScript;
+export const needsTranspiler = !nodeReadsTypeScript;
 
 export function resolve<Answer>(
   specifier: string,
   context: ResolveContext,
   next: (specifier: string, context: ResolveContext) => Answer,
 ): Answer | Resolved {
-  const own = ownUrl(specifier);
-  if (own !== null) return { url: own, format: "module", shortCircuit: true };
-  return next(typeScriptFor(specifier, context.parentURL) ?? specifier, context);
+  const pawlUrl = pawlModuleUrl(specifier);
+  if (pawlUrl !== null) return { url: pawlUrl, format: "module", shortCircuit: true };
+  return next(findTypeScriptSpecifier(specifier, context.parentURL) ?? specifier, context);
 }
 
 export function load<Answer>(
@@ -56,7 +56,7 @@ export function load<Answer>(
   context: object,
   next: (url: string, context: object) => Answer,
 ): Answer | Loaded {
-  if (onLoad !== null && isOfUser(url)) onLoad(fileURLToPath(url));
+  if (onLoad !== null && isUserFile(url)) onLoad(fileURLToPath(url));
   const path = url.startsWith("file:") && isTypeScript(url) ? fileURLToPath(url) : null;
   if (path === null) return next(url, context);
   const source = readFileSync(path, "utf8");
@@ -74,12 +74,12 @@ const { name, exports } = JSON.parse(readFileSync(packageUrl, "utf8")) as {
   readonly exports: Readonly<Record<string, { readonly default?: string }>>;
 };
 
-const ownFiles = new URL("./", packageUrl).href;
+const pawlFolderUrl = new URL("./", packageUrl).href;
 
-const isOfUser = (url: string) =>
-  url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(`${ownFiles}dist/`);
+const isUserFile = (url: string) =>
+  url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(`${pawlFolderUrl}dist/`);
 
-function ownUrl(specifier: string): string | null {
+function pawlModuleUrl(specifier: string): string | null {
   if (specifier !== name && !specifier.startsWith(`${name}/`)) return null;
   const target = exports[`.${specifier.slice(name.length)}`]?.default;
   return target === undefined ? null : new URL(target, packageUrl).href;
@@ -94,11 +94,11 @@ const hasModuleSyntax = (source: string) =>
   /^[ \t]*(?:import\b(?!\s*\()(?!\s+[\w$]+\s*=)|export\b(?!\s*=))/m.test(source);
 
 /** `./steps.js` and `./steps` mean `./steps.ts` where only that exists. */
-function typeScriptFor(specifier: string, parentUrl: string | undefined): string | null {
+function findTypeScriptSpecifier(specifier: string, parentUrl: string | undefined): string | null {
   if (parentUrl === undefined || !parentUrl.startsWith("file:") || !/^\.{0,2}\//.test(specifier)) return null;
   const exists = (one: string) => existsSync(fileURLToPath(new URL(one, parentUrl)));
-  const twin = specifier.replace(/\.([mc]?)js$/, ".$1ts");
-  if (twin !== specifier) return !exists(specifier) && exists(twin) ? twin : null;
+  const tsSpecifier = specifier.replace(/\.([mc]?)js$/, ".$1ts");
+  if (tsSpecifier !== specifier) return !exists(specifier) && exists(tsSpecifier) ? tsSpecifier : null;
   if (!isTypeScript(parentUrl)) return null;
   return [`${specifier}.ts`, `${specifier}/index.ts`].find((one) => !/\.\w+$/.test(specifier) && exists(one)) ?? null;
 }

@@ -1,7 +1,7 @@
 /** The migrations of a database as SQL for people's own tools, from the stores' own statements. Nobody is connected to. */
 import { migrationScripts as mysql } from "../store/mysql/script.js";
-import { migrationScripts as postgres } from "../store/postgres/script.js";
-import type { MigrationScript } from "../store/sql/script.js";
+import { migrationScripts as postgres } from "../store/postgres/migration-script.js";
+import type { MigrationScript } from "../store/sql/migration-script.js";
 import { migrationScripts as sqlite } from "../store/sqlite/script.js";
 import { CliError } from "./cli-error.js";
 
@@ -63,8 +63,8 @@ export function migrationFiles(kind: DatabaseKind, schema: string | undefined): 
 function unindented(statement: string): string {
   const [first, ...rest] = statement.split("\n");
   const depth = Math.min(...rest.filter((line) => line.trim() !== "").map((line) => line.search(/\S/)));
-  const least = Number.isFinite(depth) ? depth : 0;
-  return [first, ...rest.map((line) => line.slice(least))].join("\n").trim();
+  const indent = Number.isFinite(depth) ? depth : 0;
+  return [first, ...rest.map((line) => line.slice(indent))].join("\n").trim();
 }
 
 /** The whole of it, for `pawl migrate --sql`. */

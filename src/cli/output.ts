@@ -21,7 +21,7 @@ export interface OutputOptions {
 }
 
 /** Wide enough for an id and a few words, and what most terminals begin with. */
-const usualColumns = 80;
+const defaultColumns = 80;
 
 export class Output {
   readonly json: boolean;
@@ -47,7 +47,7 @@ export class Output {
   }
 
   get columns(): number {
-    return (this.isTerminal ? this.stdout.columns : undefined) || usualColumns;
+    return (this.isTerminal ? this.stdout.columns : undefined) || defaultColumns;
   }
 
   /** The value, if JSON is wanted; otherwise what people read. */

@@ -1,23 +1,23 @@
 /** Finds the command, runs it, and turns whatever goes wrong into one sentence and exit code 1. */
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { AlreadyTold, CliError, sentenceOf } from "./cli-error.js";
+import { AlreadyReportedError, CliError, sentenceOf } from "./cli-error.js";
 import type { Call } from "./command.js";
+import { parseCommandLine } from "./command-line.js";
 import { groups } from "./commands.js";
 import { helpFor, overview } from "./help-text.js";
 import { Output, type TextStream } from "./output.js";
-import { parse } from "./parse.js";
 import { printable } from "./table.js";
 
-export interface Surroundings extends Pick<Call, "env"> {
+export interface ProgramIo extends Pick<Call, "env"> {
   readonly stdout: TextStream;
   readonly stderr: TextStream;
 }
 
 /** @returns the exit code */
-export async function runProgram(typed: readonly string[], { stdout, stderr, env }: Surroundings): Promise<number> {
+export async function runProgram(argv: readonly string[], { stdout, stderr, env }: ProgramIo): Promise<number> {
   try {
-    const { command, args, options, globals } = parse(typed, groups);
+    const { command, args, options, globals } = parseCommandLine(argv, groups);
     const out = new Output({
       stdout,
       stderr,
@@ -31,13 +31,13 @@ export async function runProgram(typed: readonly string[], { stdout, stderr, env
     else await command.run({ args, options, globals, out, env, groups });
     return 0;
   } catch (error) {
-    if (error instanceof AlreadyTold) return error.exitCode;
-    stderr.write(`${typed.includes("--debug") ? inspect(error) : inOneSentence(error)}\n`);
+    if (error instanceof AlreadyReportedError) return error.exitCode;
+    stderr.write(`${argv.includes("--debug") ? inspect(error) : errorSentence(error)}\n`);
     return 1;
   }
 }
 
-function inOneSentence(error: unknown): string {
+function errorSentence(error: unknown): string {
   const sentence = printable(sentenceOf(error));
   // What is neither ours nor said by the library may need its name to be understood.
   return error instanceof CliError || sentence.includes(" ") ? sentence : `Something went wrong: ${sentence}`;

@@ -3,18 +3,18 @@
 import type { RunInfo } from "../client/inspect/run-info.js";
 import type { RunHandle } from "../client/run-handle.js";
 import type { Call } from "./command.js";
-import { withRun } from "./find-run.js";
+import { withRun } from "./run-lookup.js";
 
-/** @param later what is said when somebody executes the run, and does as he is told at the next step */
-export function tell(call: Call, act: (run: RunHandle) => Promise<void>, later: string): Promise<void> {
+/** @param pendingText what is said when somebody executes the run, and does as he is told at the next step */
+export function sendCommand(call: Call, send: (run: RunHandle) => Promise<void>, pendingText: string): Promise<void> {
   return withRun(call, async (run) => {
-    await act(run);
+    await send(run);
     const info = await run.get();
-    call.out.print(info, () => sentence(info, later));
+    call.out.print(info, () => sentence(info, pendingText));
   });
 }
 
-function sentence({ id, workflow, status }: RunInfo, later: string): string {
-  const after = status === "running" ? `; ${later}` : "";
+function sentence({ id, workflow, status }: RunInfo, pendingText: string): string {
+  const after = status === "running" ? `; ${pendingText}` : "";
   return `Run ${id} of ${workflow} is ${status}${after}.`;
 }

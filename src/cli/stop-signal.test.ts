@@ -1,11 +1,11 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { stopSignal } from "./stop-signal.js";
+import { waitForStopSignal } from "./stop-signal.js";
 
-function asked() {
+function waitWithFakeProcess() {
   const process = new EventEmitter();
   const state = { now: 1_000, left: 0 };
-  const stopped = stopSignal({ process, now: () => state.now, leaveAtOnce: () => (state.left += 1) });
+  const stopped = waitForStopSignal({ process, now: () => state.now, exitNow: () => (state.left += 1) });
   const send = (signal: NodeJS.Signals, at: number) => {
     state.now = at;
     process.emit(signal, signal);
@@ -14,7 +14,7 @@ function asked() {
 }
 
 test("the first signal is the one that stops", async () => {
-  const { stopped, send, state } = asked();
+  const { stopped, send, state } = waitWithFakeProcess();
   send("SIGTERM", 1_000);
   send("SIGINT", 1_001);
   expect(await stopped).toBe("SIGTERM");
@@ -22,7 +22,7 @@ test("the first signal is the one that stops", async () => {
 });
 
 test("signals of one moment count as one; a later one leaves at once", () => {
-  const { send, state } = asked();
+  const { send, state } = waitWithFakeProcess();
   for (const at of [1_000, 1_000, 1_299]) send("SIGTERM", at);
   expect(state.left).toBe(0);
   send("SIGTERM", 1_300);

@@ -9,37 +9,37 @@ import { fileURLToPath } from "node:url";
 /** "src/order.ts:12: Expected ")" but found ";"", or null if the error is another. */
 export function syntaxErrorIn(error: unknown, path: string): string | null {
   if (!(error instanceof Error)) return null;
-  return fromEsbuild(error) ?? fromSwc(error) ?? fromNode(error) ?? fromCheck(error, path);
+  return fromEsbuild(error) ?? fromSwc(error) ?? fromNode(error) ?? fromNodeCheck(error, path);
 }
 
 function fromEsbuild({ message }: Error): string | null {
   const [, file, line, text] = /^(.+?):(\d+):\d+: ERROR: (.+)$/m.exec(message) ?? [];
-  return told(file, line, text);
+  return formatLocation(file, line, text);
 }
 
 /** A picture, with the sentence above and the place in its frame. */
 function fromSwc({ message }: Error): string | null {
   const [, text] = /^\s*[x×]\s+(.+)$/m.exec(message) ?? [];
   const [, file, line] = /^\s*[,╭][-─]\[(.+?):(\d+):\d+\]/m.exec(message) ?? [];
-  return told(file, line, text);
+  return formatLocation(file, line, text);
 }
 
 /** Where Node reads TypeScript itself, the place is above the stack. */
 function fromNode({ code, message, stack = "" }: NodeJS.ErrnoException): string | null {
   if (code !== "ERR_INVALID_TYPESCRIPT_SYNTAX" && code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") return null;
   const [, file, line] = /^(\S.*?):(\d+)\n/.exec(stack) ?? [];
-  return told(file, line, message.trim().split("\n")[0]);
+  return formatLocation(file, line, message.trim().split("\n")[0]);
 }
 
 /** Only this file: one that it imports may be to blame. */
-function fromCheck(error: Error, path: string): string | null {
+function fromNodeCheck(error: Error, path: string): string | null {
   if (!(error instanceof SyntaxError) || !/\.[mc]?js$/.test(path)) return null;
   const { stderr } = spawnSync(process.execPath, ["--check", path], { encoding: "utf8" });
   const [, file, line] = /^(\S.*?):(\d+)\n/.exec(stderr) ?? [];
-  return told(file, line, error.message);
+  return formatLocation(file, line, error.message);
 }
 
-function told(file: string | undefined, line: string | undefined, text: string | undefined): string | null {
+function formatLocation(file: string | undefined, line: string | undefined, text: string | undefined): string | null {
   if (file === undefined || line === undefined || text === undefined) return null;
   const path = file.startsWith("file:") ? fileURLToPath(file) : file;
   return `${relative(process.cwd(), path)}:${line}: ${text.trim()}`;

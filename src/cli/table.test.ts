@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { inColour, plain } from "./paint.js";
-import { type Cell, type Column, cut, printable, table } from "./table.js";
+import { type Cell, type Column, printable, table, truncate } from "./table.js";
 
 const id = "01234567-89ab-7cde-8f01-23456789abcd";
 const columns: readonly Column[] = [{ title: "id", whole: true }, { title: "name" }, { title: "ms", align: "right" }];
@@ -57,5 +57,5 @@ test("colours do not count as characters", () => {
 test("text of others cannot move the cursor, and is not cut within a character", () => {
   expect(printable("a\u001b[31mb\u0007\nc\u009b")).toBe("a [31mb c ");
   expect(table([{ title: "" }], [["a\u001b[2Jb"]], { columns: 80, paint: plain, cutWhole: false })).toEqual(["a [2Jb"]);
-  expect(cut("😀😀😀", 2)).toBe("😀…");
+  expect(truncate("😀😀😀", 2)).toBe("😀…");
 });

@@ -20,20 +20,20 @@ export interface TableOptions {
 }
 
 const gap = 2;
-const narrowest = 6;
+const minColumnWidth = 6;
 
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
   const texts = [columns.map(({ title }) => title), ...rows.map((row) => row.map(textOf))];
-  const natural = columns.map((_, index) => Math.max(...texts.map((row) => width(row[index] ?? ""))));
-  const widths = widthsThatFit(columns, natural, options);
+  const naturalWidths = columns.map((_, index) => Math.max(...texts.map((row) => width(row[index] ?? ""))));
+  const widths = widthsThatFit(columns, naturalWidths, options);
   const line = (cells: readonly Cell[], colour: Colour | null) =>
     cells
       .flatMap((cell, index) => {
-        const room = widths[index] as number;
-        if (room === 0) return [];
-        const padded = pad(cut(textOf(cell), room), room, columns[index]?.align);
-        const own = colour ?? (typeof cell === "string" ? null : cell.colour);
-        return [own === null ? padded : options.paint(own, padded)];
+        const cellWidth = widths[index] as number;
+        if (cellWidth === 0) return [];
+        const padded = pad(truncate(textOf(cell), cellWidth), cellWidth, columns[index]?.align);
+        const cellColour = colour ?? (typeof cell === "string" ? null : cell.colour);
+        return [cellColour === null ? padded : options.paint(cellColour, padded)];
       })
       .join(" ".repeat(gap))
       .trimEnd();
@@ -45,26 +45,26 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
 /** Spare columns give way first, then the widest that may be cut, then those that should not be. */
 function widthsThatFit(
   columns: readonly Column[],
-  natural: readonly number[],
-  { columns: room, cutWhole }: TableOptions,
+  naturalWidths: readonly number[],
+  { columns: availableWidth, cutWhole }: TableOptions,
 ) {
-  const widths = [...natural];
+  const widths = [...naturalWidths];
   const excess = () => {
     const shown = widths.filter((one) => one > 0);
-    return shown.reduce((sum, one) => sum + one, 0) + gap * Math.max(0, shown.length - 1) - room;
+    return shown.reduce((sum, one) => sum + one, 0) + gap * Math.max(0, shown.length - 1) - availableWidth;
   };
   for (let index = columns.length - 1; index >= 0; index -= 1) {
     const from = columns[index]?.spareFrom;
-    const over = excess();
-    if (from === undefined || over <= 0) continue;
-    const left = (widths[index] as number) - over;
-    widths[index] = left >= from ? left : 0;
+    const excessWidth = excess();
+    if (from === undefined || excessWidth <= 0) continue;
+    const remainingWidth = (widths[index] as number) - excessWidth;
+    widths[index] = remainingWidth >= from ? remainingWidth : 0;
   }
   const shrink = (mayBeCut: (column: Column) => boolean) => {
     while (excess() > 0) {
       const widest = columns.reduce(
         (best, column, index) =>
-          mayBeCut(column) && (widths[index] as number) > (best === -1 ? narrowest : (widths[best] as number))
+          mayBeCut(column) && (widths[index] as number) > (best === -1 ? minColumnWidth : (widths[best] as number))
             ? index
             : best,
         -1,
@@ -85,9 +85,9 @@ export const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " "
 
 const width = (text: string) => [...text].length;
 
-export function cut(text: string, room: number): string {
+export function truncate(text: string, maxWidth: number): string {
   const letters = [...text];
-  return letters.length <= room ? text : `${letters.slice(0, room - 1).join("")}…`;
+  return letters.length <= maxWidth ? text : `${letters.slice(0, maxWidth - 1).join("")}…`;
 }
 
 function pad(text: string, room: number, align: Column["align"]): string {

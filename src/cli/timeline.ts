@@ -27,11 +27,11 @@ export function scaleOf(executions: readonly Interval[], width: number, now: num
 export function bar({ state, startedAt, finishedAt }: Interval, scale: TimelineScale, now: number): string {
   const last = scale.width - 1;
   const span = scale.to - scale.from;
-  const place = (at: number) => (span === 0 ? 0 : Math.round(((at - scale.from) / span) * last));
+  const columnAt = (at: number) => (span === 0 ? 0 : Math.round(((at - scale.from) / span) * last));
   if (state === "scheduled") return " ".repeat(last) + waiting;
-  const begin = startedAt ?? finishedAt;
-  if (begin === null) return "";
-  const first = place(begin.getTime());
-  const end = place(finishedAt?.getTime() ?? now);
+  const startDate = startedAt ?? finishedAt;
+  if (startDate === null) return "";
+  const first = columnAt(startDate.getTime());
+  const end = columnAt(finishedAt?.getTime() ?? now);
   return " ".repeat(first) + block.repeat(Math.max(1, end - first + 1));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clock, moment, relative } from "./times.js";
+import { absoluteAndRelativeTime, clock, relativeTime } from "./times.js";
 
 const now = new Date(2025, 10, 16, 14, 2, 7).getTime();
 const before = (ms: number) => new Date(now - ms);
@@ -20,12 +20,12 @@ test.each([
   [-second, "in 1s"],
   [-(7 * day - 5 * second), "in 7 days"],
 ])("%d ms before now is %s", (ms, text) => {
-  expect(relative(before(ms), now)).toBe(text);
+  expect(relativeTime(before(ms), now)).toBe(text);
 });
 
 test("a time says no more of its date than is needed", () => {
   expect(clock(before(minute), now)).toBe("14:01:07");
   expect(clock(new Date(2025, 10, 15, 9, 5), now)).toBe("15 Nov 09:05");
   expect(clock(new Date(2024, 0, 1), now)).toBe("1 Jan 2024 00:00");
-  expect(moment(before(3 * minute), now)).toBe("13:59:07 (3m ago)");
+  expect(absoluteAndRelativeTime(before(3 * minute), now)).toBe("13:59:07 (3m ago)");
 });

@@ -9,10 +9,10 @@ const units = [
   { ms: secondMs, one: "s", many: "s" },
 ] as const;
 
-export const lasting = formatDuration;
+export const durationText = formatDuration;
 
 /** "3m ago", "in 2 days", "now": rounded, in the largest unit that there is one of. */
-export function relative(at: Date, now: number): string {
+export function relativeTime(at: Date, now: number): string {
   const ms = at.getTime() - now;
   const unit = units.find((one, index) => {
     const smaller = units[index + 1]?.ms ?? one.ms;
@@ -27,18 +27,19 @@ export function relative(at: Date, now: number): string {
 /** "14:02:07" today, "16 Nov 14:02" this year, "16 Nov 2024 14:02" otherwise; in the time zone of this machine. */
 export function clock(at: Date, now: number): string {
   const [date, today] = [at, new Date(now)];
-  const time = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  if (date.toDateString() === today.toDateString()) return `${time}:${two(date.getSeconds())}`;
+  const time = `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
+  if (date.toDateString() === today.toDateString()) return `${time}:${twoDigits(date.getSeconds())}`;
   const day = `${date.getDate()} ${months[date.getMonth()]}`;
   return date.getFullYear() === today.getFullYear() ? `${day} ${time}` : `${day} ${date.getFullYear()} ${time}`;
 }
 
 /** "14:02:07 (3m ago)". */
-export const moment = (at: Date, now: number): string => `${clock(at, now)} (${relative(at, now)})`;
+export const absoluteAndRelativeTime = (at: Date, now: number): string =>
+  `${clock(at, now)} (${relativeTime(at, now)})`;
 
 /** Sentences of the library have instants in ISO format. */
-export const withShortTimes = (text: string, now: number): string =>
-  text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => moment(new Date(iso), now));
+export const shortenTimestamps = (text: string, now: number): string =>
+  text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => absoluteAndRelativeTime(new Date(iso), now));
 
-const two = (value: number) => String(value).padStart(2, "0");
+const twoDigits = (value: number) => String(value).padStart(2, "0");
 const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

@@ -32,7 +32,7 @@ function end(
 test("on a terminal the line counts what has ended, what is in hand, and how many end in a second", async () => {
   const { out, written, pass } = terminal();
   const report = new WorkerReport(out, { quiet: false, eachRun: false });
-  report.begin(() => 12);
+  report.start(() => 12);
   expect(written.at(-1)).toContain("0 completed · 12 active · 0/s");
   pass(500);
   end(report, 1_200, "completed");
@@ -40,13 +40,13 @@ test("on a terminal the line counts what has ended, what is in hand, and how man
   end(report, 1, "canceled");
   await report.end();
   expect(written.join("")).toContain("1,200 completed · 3 failed · 1 canceled · 0 active · 2,408/s");
-  expect(report.ended).toEqual({ completed: 1_200, failed: 3, canceled: 1 });
+  expect(report.endedCounts).toEqual({ completed: 1_200, failed: 3, canceled: 1 });
 });
 
 test("quiet, it draws no line", async () => {
   const { out, written } = terminal();
   const report = new WorkerReport(out, { quiet: true, eachRun: true });
-  report.begin(() => 1);
+  report.start(() => 1);
   end(report, 1, "completed");
   report.stepFailed(new Error("no"), { runId: "r", workflowName: "w", step: "s", attempt: 1 });
   await report.end();
@@ -59,7 +59,7 @@ test("runs that cannot be read are counted all the same", async () => {
   end(report, 2, "completed", { runsById: () => Promise.reject(new Error("the database is away")) });
   await report.end();
   expect(written.join("")).toContain("warning: 2 runs ended, but could not be read: the database is away");
-  expect(report.ended.completed).toBe(2);
+  expect(report.endedCounts.completed).toBe(2);
 });
 
 test("runs that end together are read together, and told in the order of their ends", async () => {

@@ -14,24 +14,25 @@ import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
 import { validate } from "../define/standard-schema.js";
 import type { Runtime } from "../runtime/runtime.js";
 import type { NewRun, Store } from "../store/contract/store.js";
-import { tellOfRun } from "../telemetry/tell.js";
-import { RunCommands } from "./command/command.js";
-import { type FindBy, findRuns, theOneRun } from "./inspect/find.js";
+import { publishStatus } from "../telemetry/publish.js";
+import { RunCommands } from "./command/run-commands.js";
+import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
 import type { RunInfo } from "./inspect/run-info.js";
-import { type MetricsOptions, metricsOf, type WorkflowMetrics } from "./operate/metrics.js";
-import { type Pruned, type PruneOptions, prune } from "./operate/prune.js";
+import { type MetricsOptions, readMetrics, type WorkflowMetrics } from "./operate/metrics.js";
+import { type PruneOptions, type PruneResult, prune } from "./operate/prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
 import { type Verification, verify } from "./operate/verify.js";
 import { healthOf, type WorkerHealth } from "./operate/workers.js";
 import { type HandleServices, RunHandle } from "./run-handle.js";
-import { type BuildOptions, graphRun } from "./start/build.js";
+import { type BuildOptions, createGraphRun } from "./start/build.js";
 import { checkTransaction } from "./start/callers-transaction.js";
-import { type Adopter, type Launched, Launcher } from "./start/launcher.js";
+import { existingRunId } from "./start/duplicate-start.js";
+import { type Adopter, Launcher, type LaunchResult } from "./start/launcher.js";
 import { IdSource } from "./start/new-id.js";
-import { birthOf, type Origin, type StartOptions, startOptions } from "./start/new-run.js";
-import { existingRun } from "./start/refused-start.js";
+import { newRunFactory, type StartableDefinition, type StartOptions, startOptions } from "./start/new-run.js";
+import { newRunsInPages, runsPerPage } from "./start/new-run-pages.js";
 import { Registrar } from "./start/registrar.js";
 import type { Registration } from "./start/registration.js";
 import { retryRun } from "./start/retry.js";
@@ -44,7 +45,6 @@ import {
   type Startable,
   type StartableWithoutHero,
 } from "./start/start-args.js";
-import { birthsInPages, runsPerPage } from "./start/starts-in-pages.js";
 
 /** A key or a hero is of one run. */
 const startManyOptions = new Set(
@@ -84,12 +84,12 @@ export class Client {
     workflow: Started & Startable<Started>,
     ...inputAndOptions: StartArgsOf<Started>
   ): Promise<HandleOf<Started>>;
-  async start(workflow: AnyWorkflow, ...given: unknown[]): Promise<RunHandle<any, any>> {
+  async start(workflow: AnyWorkflow, ...startArgs: unknown[]): Promise<RunHandle<any, any>> {
     const definition = asDefinition(workflow);
-    const [input, options] = inputAndOptions(definition, given);
+    const [input, options] = inputAndOptions(definition, startArgs);
     if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
     await this.#registrar.registerFor(definition, options?.tx);
-    const [handle] = await this.#launch(definition, [input], options);
+    const [handle] = await this.#startRuns(definition, [input], options);
     return handle as RunHandle<any, any>;
   }
 
@@ -107,7 +107,7 @@ export class Client {
     const definition = asDefinition(workflow);
     if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
     await this.#registrar.registerFor(definition, options?.tx);
-    return this.#launch(definition, inputs, options);
+    return this.#startRuns(definition, inputs, options);
   }
 
   /** A workflow that is known by its name only. */
@@ -118,14 +118,14 @@ export class Client {
       /** Starts a run; WorkflowNotFoundError when this name was never registered. */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
-        const known = await this.#registrar.registration(name);
-        if (known === null) throw new WorkflowNotFoundError(name);
+        const registration = await this.#registrar.registration(name);
+        if (registration === null) throw new WorkflowNotFoundError(name);
         // Its schema is where its code is: the worker checks, and fails the run.
-        const nameOnly = { name, ...known, inputSchema: null };
-        const [handle] = await this.#launch<Input, Output>(nameOnly, [input as Input], options);
+        const registeredDefinition = { name, ...registration, inputSchema: null };
+        const [handle] = await this.#startRuns<Input, Output>(registeredDefinition, [input as Input], options);
         return handle as RunHandle<Input, Output>;
       },
-      run: (id: string): RunHandle<Input, Output> => this.#handle(id),
+      run: (id: string): RunHandle<Input, Output> => this.#createHandle(id),
     };
   }
 
@@ -152,12 +152,12 @@ export class Client {
     build: (g: GraphBuilder) => unknown,
     options: BuildOptions = {},
   ): Promise<RunHandle<FrozenDag, void>> {
-    const run = await graphRun(name, build, options, await this.store.now(), {
+    const run = await createGraphRun(name, build, options, await this.store.now(), {
       runtime: this.runtime,
       ids: this.ids,
     });
-    await this.#registrar.takeForBuiltGraph(name);
-    return (await this.#begin([run], options.tx))[0] as RunHandle<FrozenDag, void>;
+    await this.#registrar.reserveForBuiltGraph(name);
+    return (await this.#launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
   /** A run's handle. Its existence is found out when it is used. */
@@ -165,7 +165,7 @@ export class Client {
   run<Input, Output>(definition: WorkflowDefinition<Input, Output>, id: string): RunHandle<Input, Output>;
   run<Class extends WorkflowClass>(workflow: Class, id: string): RunHandle<InputOf<Class>, OutputOf<Class>>;
   run(first: string | AnyWorkflow, second?: string): RunHandle<any, any> {
-    return this.#handle(typeof first === "string" ? first : (second as string));
+    return this.#createHandle(typeof first === "string" ? first : (second as string));
   }
 
   /**
@@ -175,8 +175,8 @@ export class Client {
   find<Found extends AnyWorkflow>(workflow: Found, by: FindBy): Promise<HandleOf<Found> | null>;
   find(workflow: string, by: FindBy): Promise<RunHandle | null>;
   async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
-    const [found] = await findRuns(this.store, nameOf(workflow), by, 1);
-    return found === undefined ? null : this.#handle(found.id);
+    const [run] = await findRuns(this.store, nameOf(workflow), by, 1);
+    return run === undefined ? null : this.#createHandle(run.id);
   }
 
   /**
@@ -192,8 +192,8 @@ export class Client {
     signal: SignalName<Payload>,
     ...payloadAndOptions: SignalArgs<Payload>
   ): Promise<void> {
-    const run = await theOneRun(this.store, nameOf(workflow), by);
-    await this.#handle(run.id).signal(signal, ...payloadAndOptions);
+    const run = await findSingleRun(this.store, nameOf(workflow), by);
+    await this.#createHandle(run.id).signal(signal, ...payloadAndOptions);
   }
 
   /** Runs, newest first, a page at a time. */
@@ -209,7 +209,7 @@ export class Client {
 
   /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
   metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
-    return metricsOf(this.store, nameOf(workflow), options, this.runtime);
+    return readMetrics(this.store, nameOf(workflow), options, this.runtime);
   }
 
   /** All queues: what waits there, who works for them, which are paused. */
@@ -231,7 +231,7 @@ export class Client {
    * Deletes runs that ended longer ago than `olderThan`, with their logs, as whole trees: one whose child has not ended, or
    * ended later, stays. Their idempotency keys may be used again. `connect(url, { retention })` lets workers do this.
    */
-  prune(options: PruneOptions): Promise<Pruned> {
+  prune(options: PruneOptions): Promise<PruneResult> {
     return prune(this.store, options, this.runtime);
   }
 
@@ -261,40 +261,44 @@ export class Client {
     return this.#registrar.registration(name);
   }
 
-  #handle(id: string): RunHandle<any, any> {
+  #createHandle(id: string): RunHandle<any, any> {
     if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
     return new RunHandle(id, this.#handles);
   }
 
-  async #launch<Input, Output>(
-    definition: Origin & Pick<WorkflowDefinition, "inputSchema">,
+  async #startRuns<Input, Output>(
+    definition: StartableDefinition & Pick<WorkflowDefinition, "inputSchema">,
     inputs: readonly Input[],
     options: StartOptions = {},
   ): Promise<RunHandle<Input, Output>[]> {
     const { name, inputSchema } = definition;
-    const make = birthOf(definition, options, this.ids);
-    const check = (input: Input) =>
+    const createRun = newRunFactory(definition, options, this.ids);
+    const checkInput = (input: Input) =>
       inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
     if (inputs.length <= runsPerPage) {
-      if (inputSchema !== null) await Promise.all(inputs.map(check));
-      return this.#begin(inputs.map(make), options.tx);
+      if (inputSchema !== null) await Promise.all(inputs.map(checkInput));
+      return this.#launchRuns(inputs.map(createRun), options.tx);
     }
     const handles: RunHandle<Input, Output>[] = [];
-    const checked = async (input: Input) => {
-      await check(input);
-      return make(input);
+    const checkAndCreateRun = async (input: Input) => {
+      await checkInput(input);
+      return createRun(input);
     };
-    for await (const page of birthsInPages(inputs, inputSchema === null ? make : checked, this.runtime)) {
-      for (const handle of await this.#begin(page, options.tx)) handles.push(handle);
+    for await (const page of newRunsInPages(
+      inputs,
+      inputSchema === null ? createRun : checkAndCreateRun,
+      this.runtime,
+    )) {
+      for (const handle of await this.#launchRuns(page, options.tx)) handles.push(handle);
     }
     return handles;
   }
 
-  async #begin(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
-    const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchIn(tx, runs);
+  async #launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
+    const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
     return runs.map((run, index) => {
-      const { refusal, warning } = launched[index] as Launched;
-      const id = refusal === null ? run.id : existingRun(run, refusal);
+      const { refusal, warning } = launched[index] as LaunchResult;
+      const id = refusal === null ? run.id : existingRunId(run, refusal);
       return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
@@ -302,18 +306,18 @@ export class Client {
   async #retry(id: string): Promise<RunHandle<any, any>> {
     const failed = await this.store.run(id);
     if (failed === null) throw new RunNotFoundError(id);
-    const known = await this.#registrar.registration(failed.workflow);
-    const { run, isNew, refusal } = await retryRun(this.store, failed, known?.hero);
-    if (isNew && refusal === null) tellOfRun(this.log, run, "pending", await this.store.now());
+    const registration = await this.#registrar.registration(failed.workflow);
+    const { run, isNew, refusal } = await retryRun(this.store, failed, registration?.hero);
+    if (isNew && refusal === null) publishStatus(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;
-    return new RunHandle(refusal === null ? run.id : existingRun(run as NewRun, refusal), this.#handles, { created });
+    return new RunHandle(refusal === null ? run.id : existingRunId(run as NewRun, refusal), this.#handles, { created });
   }
 
-  async #launchIn(tx: unknown, runs: readonly NewRun[]): Promise<readonly Launched[]> {
+  async #launchInTransaction(tx: unknown, runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
     checkTransaction(tx, "the run would be started");
     const { refused } = await this.store.startInTransaction(tx, runs);
     const refusals = runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
-    const warning = await this.#launcher.warningWithin(runs, refusals);
+    const warning = await this.#launcher.warningWithTimeout(runs, refusals);
     return refusals.map((refusal) => ({ refusal, warning }));
   }
 }

@@ -19,24 +19,24 @@ import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../runtime/runtime.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
-import type { RunCommands } from "./command/command.js";
-import { type ResumeOptions, resumeCommand } from "./command/resume.js";
-import { checkRows, damageIn, decodeColumn, foldLog, readingLog } from "./inspect/damage.js";
+import { type ResumeOptions, resumeCommand } from "./command/resume-command.js";
+import type { RunCommands } from "./command/run-commands.js";
+import { checkEventsReadable, decodeColumn, foldLog, rethrowAsRunDamage, toRunDamage } from "./inspect/damaged-data.js";
 import { type ExecutionInfo, executionsOf } from "./inspect/executions.js";
 import { type Explanation, explainDue, explainRun } from "./inspect/explain.js";
 import { type HistoryEvent, readHistory } from "./inspect/history.js";
-import { readLog } from "./inspect/log.js";
 import { nodesAsMermaid } from "./inspect/mermaid.js";
+import { readNextStep } from "./inspect/next-step.js";
 import type { NodeInfo } from "./inspect/nodes.js";
-import { readNextStep } from "./inspect/position.js";
 import { type ProgressInfo, progressOf } from "./inspect/progress.js";
 import type { ResultWaiter } from "./inspect/result-waiter.js";
 import { frozenGraphOf, nodeName, readGraph } from "./inspect/run-graph.js";
-import { errorOf, type RunInfo, runInfo, soundInfo } from "./inspect/run-info.js";
+import { checkUndamaged, errorOf, type RunInfo, toRunInfo } from "./inspect/run-info.js";
+import { readLog } from "./inspect/run-log.js";
 import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
 import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
 
-const stepNoted = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
+const parkedStepOf = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
 
 const resultOptions = new Set(["timeout"]);
 const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);
@@ -62,21 +62,21 @@ export class RunHandle<Input = unknown, Output = unknown> {
   readonly #store: Store;
 
   /** @internal */
-  constructor(id: string, services: HandleServices, born: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
+  constructor(id: string, services: HandleServices, startResult: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
     this.id = id;
-    this.warning = born.warning ?? null;
-    this.created = born.created ?? null;
+    this.warning = startResult.warning ?? null;
+    this.created = startResult.created ?? null;
     this.#services = services;
     this.#store = services.store;
   }
 
   async get(): Promise<RunInfo<Input, Output>> {
-    const run = await this.#record();
-    const at = await this.#currentStep(run);
-    return { ...soundInfo(runInfo(run, at)), explanation: await this.#whyNotExecuted(run) };
+    const run = await this.#readRun();
+    const position = await this.#currentStep(run);
+    return { ...checkUndamaged(toRunInfo(run, position)), explanation: await this.#dueExplanation(run) };
   }
 
-  async #whyNotExecuted(run: RunRecord): Promise<string | null> {
+  async #dueExplanation(run: RunRecord): Promise<string | null> {
     if (run.status !== "pending" && run.status !== "waiting") return null;
     const [task] = await this.#store.tasks([run.id]);
     return task === undefined
@@ -86,7 +86,9 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** Why the run is not moving: one plain answer. */
   async explain(): Promise<Explanation> {
-    return readingLog(this.id, async () => explainRun(this.#store, await this.#record(), this.#services.runtime));
+    return rethrowAsRunDamage(this.id, async () =>
+      explainRun(this.#store, await this.#readRun(), this.#services.runtime),
+    );
   }
 
   /**
@@ -96,8 +98,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async #currentStep(run: RunRecord) {
     if (run.status === "running") {
       const [first] = await this.#store.log(run.id, { after: 0, limit: 1 });
-      if (first !== undefined && foldLog(run.id, [first]).steps === null) return null;
-    } else if ((run.status !== "pending" && run.status !== "paused") || stepNoted(run) !== null) return null;
+      if (first !== undefined && foldLog(run.id, [first]).stepStructure === null) return null;
+    } else if ((run.status !== "pending" && run.status !== "paused") || parkedStepOf(run) !== null) return null;
     try {
       const log = await readLog(this.#store, run);
       return currentStep(foldLog(run.id, log)) ?? (await readNextStep(this.#store, run, log));
@@ -109,10 +111,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   async status(): Promise<RunStatus> {
-    return (await this.#record()).status;
+    return (await this.#readRun()).status;
   }
 
-  async #record(): Promise<RunRecord> {
+  async #readRun(): Promise<RunRecord> {
     const run = await this.#store.run(this.id);
     if (run === null) throw new RunNotFoundError(this.id);
     return run;
@@ -125,25 +127,25 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
     checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
-    const run = await this.#ended(timeoutMs);
+    const run = await this.#waitForEnd(timeoutMs);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
     const error = errorOf(run);
     if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
     throw new RunFailedError(this.id, error ?? undefined);
   }
 
-  #ended(timeoutMs: number | null): Promise<RunRecord> {
+  #waitForEnd(timeoutMs: number | null): Promise<RunRecord> {
     const { runtime, results } = this.#services;
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
-      const forget = results.wait(this.id, (run) => {
+      const stopWaiting = results.wait(this.id, (run) => {
         runtime.clearTimeout(timer);
         if (!(run instanceof Error)) resolve(run);
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
       if (timeoutMs === null || timeoutMs > maxTimerMs) return;
       timer = runtime.setTimeout(() => {
-        forget();
+        stopWaiting();
         reject(
           new TimeoutError(
             `Run ${this.id} did not end within ${timeoutMs} ms. That changes nothing for it: ask again later, or explain() why.`,
@@ -166,21 +168,21 @@ export class RunHandle<Input = unknown, Output = unknown> {
     checkOptions("signal()", options, signalOptions);
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
-    const encoded = encode(payload, { what: `the payload of signal "${name}"` });
+    const encoded = encode(payload, { label: `the payload of signal "${name}"` });
     const command = { type: "signal", name, payload: encoded, key } as const;
-    if (options.tx === undefined) return this.#command(command);
+    if (options.tx === undefined) return this.#send(command);
     await this.#services.commands.sendInTransaction(options.tx, this.id, command);
   }
 
-  #command(command: Command): Promise<void> {
+  #send(command: Command): Promise<void> {
     return this.#services.commands.send(this.id, command).catch((error: unknown) => {
-      throw damageIn(this.id, error);
+      throw toRunDamage(this.id, error);
     });
   }
 
   /** Begins nothing new; what runs finishes and is recorded. */
   async pause(reason?: string): Promise<void> {
-    await this.#command({ type: "pause", reason: checkReason(reason) });
+    await this.#send({ type: "pause", reason: checkReason(reason) });
   }
 
   /**
@@ -188,17 +190,17 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * how code that has changed belongs to the log of the run.
    */
   async resume(options: ResumeOptions = {}): Promise<void> {
-    await this.#command(resumeCommand(options));
+    await this.#send(resumeCommand(options));
   }
 
   /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
   async resumeAt(step: string): Promise<void> {
-    await this.#command({ type: "resumeAt", step: checkName("step", step) });
+    await this.#send({ type: "resumeAt", step: checkName("step", step) });
   }
 
   /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
   async skip(): Promise<void> {
-    await this.#command({ type: "skip" });
+    await this.#send({ type: "skip" });
   }
 
   /**
@@ -208,7 +210,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
     checkOptions("cancel()", options, cancelOptions);
     const force = options.force === true ? { force: true as const } : {};
-    await this.#command({ type: "cancel", reason: checkReason(reason), ...force });
+    await this.#send({ type: "cancel", reason: checkReason(reason), ...force });
   }
 
   /**
@@ -221,15 +223,15 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** The log, a page at a time. */
   async history(page: { readonly after?: number; readonly limit?: number } = {}): Promise<HistoryEvent[]> {
-    return readHistory(this.#store, await this.#record(), page);
+    return readHistory(this.#store, await this.#readRun(), page);
   }
 
   /** Every attempt at every step, in the order in which they began to be known. */
   async executions(): Promise<ExecutionInfo[]> {
-    const run = await this.#record();
+    const run = await this.#readRun();
     const log = await readLog(this.#store, run);
-    checkRows(this.id, log);
-    return readingLog(this.id, async () => {
+    checkEventsReadable(this.id, log);
+    return rethrowAsRunDamage(this.id, async () => {
       const dag = frozenGraphOf(run, log);
       const next = await readNextStep(this.#store, run, log);
       return executionsOf(this.id, log, next).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
@@ -243,9 +245,9 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /** The steps that a class or graph declares, and how far the run is with each. Of a function: those it has come to. */
   async nodes(): Promise<NodeInfo[]> {
-    const run = await this.#record();
+    const run = await this.#readRun();
     const executions = await this.executions();
-    return (await this.#graph(run)).nodes(executions);
+    return (await this.#readGraph(run)).nodes(executions);
   }
 
   /** The same as a picture, a flowchart for Mermaid: what has not begun is dashed. */
@@ -253,14 +255,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return nodesAsMermaid(await this.nodes());
   }
 
-  async #graph(known?: RunRecord) {
-    const run = known ?? (await this.#record());
-    return readingLog(this.id, () => readGraph(this.#store, run));
+  async #readGraph(knownRun?: RunRecord) {
+    const run = knownRun ?? (await this.#readRun());
+    return rethrowAsRunDamage(this.id, () => readGraph(this.#store, run));
   }
 
   /** Begins a run that was built with `{ start: false }`. */
   async start(): Promise<void> {
-    await this.#command({ type: "start" });
+    await this.#send({ type: "start" });
   }
 
   /**
@@ -268,37 +270,37 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * what it had.
    */
   async reattempt(node: string): Promise<void> {
-    const graph = await this.#graph();
+    const graph = await this.#readGraph();
     const id = graph.idOf(checkName("node", node));
     try {
-      await this.#command({ type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+      await this.#send({ type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
     } catch (error) {
-      throw graph.byNames(error);
+      throw graph.withNodeNames(error);
     }
   }
 
   /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
   async exportDag(): Promise<string> {
-    return (await this.#graph()).exported();
+    return (await this.#readGraph()).exportJson();
   }
 
   /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
   async importDag(json: string | FrozenDag): Promise<void> {
-    const dag = await (await this.#graph()).imported(this.#store, json);
-    await this.#command({ type: "import", dag });
+    const dag = await (await this.#readGraph()).checkImport(this.#store, json);
+    await this.#send({ type: "import", dag });
   }
 
   /** The run as it was after this event: its state is rebuilt from the log. */
   async stateAt(seq: number): Promise<RunSnapshot> {
     if (!Number.isInteger(seq) || seq < 0)
       throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
-    const log = await readLog(this.#store, await this.#record());
-    return readingLog(this.id, () => snapshotAt(log, seq));
+    const log = await readLog(this.#store, await this.#readRun());
+    return rethrowAsRunDamage(this.id, () => snapshotAt(log, seq));
   }
 
   /** How far the run and its steps say they are. */
   async progress(): Promise<ProgressInfo[]> {
     const cursors = await this.#store.cursors(this.id);
-    return readingLog(this.id, () => progressOf(cursors));
+    return rethrowAsRunDamage(this.id, () => progressOf(cursors));
   }
 }

@@ -4,19 +4,19 @@ import { sleep } from "../runtime/wait.js";
 
 export class Backoff {
   readonly #runtime: Runtime;
-  #ms = 20;
+  #delayMs = 20;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
   wait(): Promise<void> {
-    const ms = this.#ms * (0.5 + this.#runtime.random() / 2);
-    this.#ms = Math.min(this.#ms * 2, 2_000);
+    const ms = this.#delayMs * (0.5 + this.#runtime.random() / 2);
+    this.#delayMs = Math.min(this.#delayMs * 2, 2_000);
     return sleep(this.#runtime, ms);
   }
 
   reset(): void {
-    this.#ms = 20;
+    this.#delayMs = 20;
   }
 }

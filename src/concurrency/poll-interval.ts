@@ -3,7 +3,7 @@
  * happen, less and less the longer nothing does. It is noticed late by at most a tenth of the quiet before it, and a
  * process that falls silent looks some fifty times more, not for ever.
  */
-const shortestLookMs = 20;
+const minPollIntervalMs = 20;
 
-export const nextLookIn = (quietMs: number, longestMs: number): number =>
-  Math.min(longestMs, Math.max(shortestLookMs, quietMs / 10));
+export const adaptivePollInterval = (idleMs: number, maxIntervalMs: number): number =>
+  Math.min(maxIntervalMs, Math.max(minPollIntervalMs, idleMs / 10));

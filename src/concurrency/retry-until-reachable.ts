@@ -5,14 +5,14 @@ import { Backoff } from "./backoff.js";
 export async function retryUntilReachable<T>(
   runtime: Runtime,
   read: () => Promise<T>,
-  isPointless: () => boolean,
+  shouldGiveUp: () => boolean,
 ): Promise<T> {
   const backoff = new Backoff(runtime);
   for (;;) {
     try {
       return await read();
     } catch (error) {
-      if (!isTransient(error) || isPointless()) throw error;
+      if (!isTransient(error) || shouldGiveUp()) throw error;
       await backoff.wait();
     }
   }

@@ -1,40 +1,40 @@
 /** A counting semaphore with a FIFO wait queue. */
 export class Semaphore {
-  #free: number;
-  readonly #line = new Set<() => void>();
+  #freeSlots: number;
+  readonly #waiters = new Set<() => void>();
 
   constructor(count: number) {
-    this.#free = count;
+    this.#freeSlots = count;
   }
 
   /** Calls `enter` when there is a place, at once if there is one now. Returns how to leave it, or the line. */
-  take(enter: (leave: () => void) => void): () => void {
-    let stands: "in line" | "inside" | "outside" = "in line";
-    const admit = () => {
+  acquire(onAcquired: (release: () => void) => void): () => void {
+    let status: "in line" | "inside" | "outside" = "in line";
+    const grant = () => {
       // It may have left between being called and coming.
-      if (stands === "outside") return this.#passOn();
-      stands = "inside";
-      enter(leave);
+      if (status === "outside") return this.#grantNext();
+      status = "inside";
+      onAcquired(release);
     };
-    const leave = () => {
-      if (stands === "in line") this.#line.delete(admit);
-      else if (stands === "inside") this.#passOn();
-      stands = "outside";
+    const release = () => {
+      if (status === "in line") this.#waiters.delete(grant);
+      else if (status === "inside") this.#grantNext();
+      status = "outside";
     };
-    if (this.#free > 0) {
-      this.#free -= 1;
-      admit();
-    } else this.#line.add(admit);
-    return leave;
+    if (this.#freeSlots > 0) {
+      this.#freeSlots -= 1;
+      grant();
+    } else this.#waiters.add(grant);
+    return release;
   }
 
-  #passOn(): void {
-    const [next] = this.#line;
+  #grantNext(): void {
+    const [next] = this.#waiters;
     if (next === undefined) {
-      this.#free += 1;
+      this.#freeSlots += 1;
       return;
     }
-    this.#line.delete(next);
+    this.#waiters.delete(next);
     // Not from here: the next one may leave at once, and a long line would become a deep stack.
     queueMicrotask(next);
   }

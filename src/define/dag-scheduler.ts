@@ -7,20 +7,20 @@ export interface ScheduledNode {
   readonly after: readonly string[];
 }
 
-export interface Agenda<Node extends ScheduledNode> {
+export interface DagPlan<Node extends ScheduledNode> {
   readonly nodes: readonly Node[];
   readonly concurrency: number;
   /** When a node has failed: begin nothing new, or all that does not come after it. */
   readonly onFailure: "stop" | "continue";
   /** What the log says of it: null when it knows nothing. */
-  ended(node: Node): Ended | "open" | null;
+  recordedState(node: Node): NodeEnd | "open" | null;
   /** Whether it is not to be run; asked when all that it comes after has ended. The function that is asked records its answer. */
-  leavesOut(node: Node, endedOf: (key: string) => Ended | undefined): boolean;
+  shouldSkip(node: Node, endedOf: (key: string) => NodeEnd | undefined): boolean;
   /** Runs it; comes back when it is completed or skipped. */
   execute(node: Node): Promise<"completed" | "skipped">;
 }
 
-export type Ended = "completed" | "skipped" | "failed";
+export type NodeEnd = "completed" | "skipped" | "failed";
 
 export interface NodeFailure<Node> {
   readonly node: Node;
@@ -28,113 +28,113 @@ export interface NodeFailure<Node> {
 }
 
 /** Comes back when nothing runs and nothing more can begin, with what has failed. */
-export function workOff<Node extends ScheduledNode>(agenda: Agenda<Node>): Promise<readonly NodeFailure<Node>[]> {
-  return new Schedule(agenda).toTheEnd();
+export function runDag<Node extends ScheduledNode>(plan: DagPlan<Node>): Promise<readonly NodeFailure<Node>[]> {
+  return new DagRun(plan).run();
 }
 
-class Schedule<Node extends ScheduledNode> {
-  readonly #agenda: Agenda<Node>;
+class DagRun<Node extends ScheduledNode> {
+  readonly #plan: DagPlan<Node>;
   /** How many of those it comes after have not ended. */
-  readonly #missing = new Map<string, number>();
-  readonly #followers = new Map<string, Node[]>();
-  readonly #ended = new Map<string, Ended>();
+  readonly #openDependencies = new Map<string, number>();
+  readonly #successors = new Map<string, Node[]>();
+  readonly #nodeEnds = new Map<string, NodeEnd>();
   /** Those that have all that they come after. */
   readonly #ready: Node[] = [];
   readonly #failures: NodeFailure<Node>[] = [];
   /** Those among them that the log knows nothing of. */
-  readonly #untouched: Node[] = [];
+  readonly #unrecorded: Node[] = [];
   /** The first of those that has not been looked at. */
-  #next = 0;
-  #nextUntouched = 0;
+  #nextReady = 0;
+  #nextUnrecorded = 0;
   #hasFailed = false;
   #running = 0;
-  #finish: (failures: readonly NodeFailure<Node>[]) => void = () => {};
-  #giveUp: (error: unknown) => void = () => {};
+  #resolve: (failures: readonly NodeFailure<Node>[]) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
 
-  constructor(agenda: Agenda<Node>) {
-    this.#agenda = agenda;
-    for (const node of agenda.nodes) {
-      this.#missing.set(node.key, node.after.length);
+  constructor(plan: DagPlan<Node>) {
+    this.#plan = plan;
+    for (const node of plan.nodes) {
+      this.#openDependencies.set(node.key, node.after.length);
       for (const before of node.after) {
-        const list = this.#followers.get(before);
-        if (list === undefined) this.#followers.set(before, [node]);
+        const list = this.#successors.get(before);
+        if (list === undefined) this.#successors.set(before, [node]);
         else list.push(node);
       }
     }
   }
 
-  toTheEnd(): Promise<readonly NodeFailure<Node>[]> {
+  run(): Promise<readonly NodeFailure<Node>[]> {
     return new Promise((resolve, reject) => {
-      this.#finish = resolve;
-      this.#giveUp = reject;
-      for (const node of this.#agenda.nodes) if (node.after.length === 0) this.#ready.push(node);
-      this.#goOn();
+      this.#resolve = resolve;
+      this.#reject = reject;
+      for (const node of this.#plan.nodes) if (node.after.length === 0) this.#ready.push(node);
+      this.#advance();
     });
   }
 
   /** Begins what can begin. A loop, not a recursion: a chain of thousands of recorded steps passes through here. */
-  #goOn(): void {
-    do this.#lookAtReady();
-    while (this.#beginNext());
-    if (this.#running === 0) this.#finish(this.#failures);
+  #advance(): void {
+    do this.#processReady();
+    while (this.#startNext());
+    if (this.#running === 0) this.#resolve(this.#failures);
   }
 
   /** What the log has comes first: whatever had begun has its place, and no other node may take it. */
-  #lookAtReady(): void {
-    for (; this.#next < this.#ready.length; this.#next += 1) {
-      const node = this.#ready[this.#next] as Node;
-      const ended = this.#agenda.ended(node);
-      if (ended === null) this.#untouched.push(node);
-      else if (ended === "completed" || ended === "skipped") this.#note(node, ended);
+  #processReady(): void {
+    for (; this.#nextReady < this.#ready.length; this.#nextReady += 1) {
+      const node = this.#ready[this.#nextReady] as Node;
+      const ended = this.#plan.recordedState(node);
+      if (ended === null) this.#unrecorded.push(node);
+      else if (ended === "completed" || ended === "skipped") this.#recordEnd(node, ended);
       else {
         // How it failed is told when it is asked for, which is later than others are begun.
         if (ended === "failed") this.#hasFailed = true;
-        this.#begin(node);
+        this.#startNode(node);
       }
     }
   }
 
   /** Begins, or leaves out, the next of those that have not begun; false: there is none, or it has to wait. */
-  #beginNext(): boolean {
-    const node = this.#untouched[this.#nextUntouched];
-    if (node === undefined || this.#running >= this.#agenda.concurrency) return false;
-    if (this.#hasFailed && this.#agenda.onFailure === "stop") return false;
-    this.#nextUntouched += 1;
-    if (this.#agenda.leavesOut(node, (key) => this.#ended.get(key))) this.#note(node, "skipped");
-    else this.#begin(node);
+  #startNext(): boolean {
+    const node = this.#unrecorded[this.#nextUnrecorded];
+    if (node === undefined || this.#running >= this.#plan.concurrency) return false;
+    if (this.#hasFailed && this.#plan.onFailure === "stop") return false;
+    this.#nextUnrecorded += 1;
+    if (this.#plan.shouldSkip(node, (key) => this.#nodeEnds.get(key))) this.#recordEnd(node, "skipped");
+    else this.#startNode(node);
     return true;
   }
 
-  #begin(node: Node): void {
+  #startNode(node: Node): void {
     this.#running += 1;
-    this.#agenda.execute(node).then(
-      (ended) => this.#came(node, ended),
+    this.#plan.execute(node).then(
+      (ended) => this.#onNodeEnd(node, ended),
       (error) => {
         this.#hasFailed = true;
         this.#failures.push({ node, error });
-        this.#came(node, "failed");
+        this.#onNodeEnd(node, "failed");
       },
     );
   }
 
-  #came(node: Node, ended: Ended): void {
+  #onNodeEnd(node: Node, ended: NodeEnd): void {
     this.#running -= 1;
     try {
-      this.#note(node, ended);
-      this.#goOn();
+      this.#recordEnd(node, ended);
+      this.#advance();
     } catch (error) {
       // What the agenda answers with is read from the log, and a row can be damaged.
-      this.#giveUp(error);
+      this.#reject(error);
     }
   }
 
-  #note(node: Node, ended: Ended): void {
-    this.#ended.set(node.key, ended);
+  #recordEnd(node: Node, ended: NodeEnd): void {
+    this.#nodeEnds.set(node.key, ended);
     if (ended === "failed") return;
-    for (const follower of this.#followers.get(node.key) ?? []) {
-      const left = (this.#missing.get(follower.key) as number) - 1;
-      this.#missing.set(follower.key, left);
-      if (left === 0) this.#ready.push(follower);
+    for (const successor of this.#successors.get(node.key) ?? []) {
+      const remaining = (this.#openDependencies.get(successor.key) as number) - 1;
+      this.#openDependencies.set(successor.key, remaining);
+      if (remaining === 0) this.#ready.push(successor);
     }
   }
 }

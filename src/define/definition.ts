@@ -27,7 +27,7 @@ export interface ErrorContext {
 }
 
 /** What there is to know beforehand about the steps of a workflow. */
-export interface Declared {
+export interface DeclaredStepsInfo {
   readonly kind: "chain" | "graph";
   /** Changes when names, dependencies or cases do. */
   readonly signature: string;
@@ -36,7 +36,7 @@ export interface Declared {
   /** Queues that some steps have of their own. */
   readonly queues: readonly string[];
   /** Some step has a queue or a priority of its own. */
-  readonly placed: boolean;
+  readonly hasStepRouting: boolean;
 }
 
 /** How a workflow was written. */
@@ -63,9 +63,9 @@ export interface WorkflowDefinition<Input = any, Output = any> extends RunnableD
   /** For each name of a step in the code, the names that it had before; null: none was renamed. */
   readonly aliases: Aliases | null;
   /** null: its steps are not declared, but found out as its code runs. */
-  readonly declared: Declared | null;
+  readonly declared: DeclaredStepsInfo | null;
   /** Of a job: in how many milliseconds its node is tried again after this error; null: it has failed for good. */
-  readonly retryOfNode: ((error: unknown, input: any, random: number) => number | null) | null;
+  readonly nodeRetryDelayMs: ((error: unknown, input: any, random: number) => number | null) | null;
   readonly handler: Handler<any, Output>;
 }
 

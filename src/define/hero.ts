@@ -9,7 +9,7 @@ export interface HeroRef<Type extends string = string> {
 }
 
 /** Who the runs of a workflow are about. */
-export const anyHero: HeroPolicy = { type: null, required: false, allowMultiple: false };
+export const defaultHeroPolicy: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
 /** What the workflow says about its heroes holds for every run, also for children. */
 export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | undefined): HeroRef | null {
@@ -20,7 +20,7 @@ export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | unde
     );
   }
   if (typeof hero !== "object" || hero.type === undefined || hero.id === undefined)
-    throw notAReference(name, policy, hero);
+    throw invalidHeroError(name, policy, hero);
   if (policy.type !== null && hero.type !== policy.type)
     throw new InvalidInputError(
       `A run of workflow "${name}" is about a hero of type "${policy.type}", not "${String(hero.type)}".`,
@@ -28,13 +28,13 @@ export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | unde
   return { type: checkName("hero type", hero.type), id: heroId(hero) };
 }
 
-function notAReference(name: string, { type }: HeroPolicy, hero: unknown): InvalidInputError {
-  const given =
+function invalidHeroError(name: string, { type }: HeroPolicy, hero: unknown): InvalidInputError {
+  const shownHero =
     typeof hero === "object"
       ? `an object with ${Object.keys(hero as object).join(", ") || "nothing"}`
       : `a ${typeof hero}`;
   return new InvalidInputError(
-    `The hero of a run of workflow "${name}" is given by type and id, { type: "${type ?? "…"}", id: "…" }, not as ${given}.`,
+    `The hero of a run of workflow "${name}" is given by type and id, { type: "${type ?? "…"}", id: "…" }, not as ${shownHero}.`,
   );
 }
 

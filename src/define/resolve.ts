@@ -11,7 +11,7 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
   if (isDefinition(workflow)) return workflow;
   if (isWorkflowClass(workflow)) return definitionOf(workflow);
   throw new InvalidInputError(
-    `This is not a workflow but ${whatItIs(workflow)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; to start one by name use pawl.workflow(name).trigger(input).`,
+    `This is not a workflow but ${describeValue(workflow)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; to start one by name use pawl.workflow(name).trigger(input).`,
   );
 }
 
@@ -24,12 +24,12 @@ export function asDefinitions(workflows: readonly unknown[]): WorkflowDefinition
   return workflows.map((one, index) => {
     if (isWorkflow(one)) return asDefinition(one);
     throw new InvalidInputError(
-      `workflows[${index}] is not a workflow but ${whatItIs(one)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.`,
+      `workflows[${index}] is not a workflow but ${describeValue(one)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.`,
     );
   });
 }
 
-function whatItIs(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === "string") return `the text ${JSON.stringify(value)}`;
   if (typeof value === "function") {
     const kind = /^class\b/.test(Function.prototype.toString.call(value)) ? "class" : "function";
@@ -48,12 +48,12 @@ function isWorkflow(value: unknown): value is AnyWorkflow {
 
 /** Collects the workflows and jobs that a module exports, and passes over the rest: `discoverWorkflows(await import("./workflows.js"))`. */
 export function discoverWorkflows(module: object): WorkflowDefinition[] {
-  const found = Object.values(module).flat().filter(isWorkflow);
-  return [...new Set(found.filter((one) => !isFrame(one, found)).map(asDefinition))];
+  const workflows = Object.values(module).flat().filter(isWorkflow);
+  return [...new Set(workflows.filter((one) => !isIncompleteBase(one, workflows)).map(asDefinition))];
 }
 
 /** A class that others extend and that is not complete by itself: it is there for them. */
-function isFrame(workflow: AnyWorkflow, others: readonly AnyWorkflow[]): boolean {
+function isIncompleteBase(workflow: AnyWorkflow, others: readonly AnyWorkflow[]): boolean {
   if (!isWorkflowClass(workflow)) return false;
   const isExtended = others.some((other) => isWorkflowClass(other) && other.prototype instanceof workflow);
   try {

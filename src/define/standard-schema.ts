@@ -1,6 +1,6 @@
 /** The part of Standard Schema (version 1) that Pawl uses: zod, valibot, arktype and others implement it. */
 import { InvalidInputError } from "../core/errors/errors.js";
-import { promptAnswer } from "../core/naming/prompt-answer.js";
+import { requireSyncResult } from "../core/naming/sync-result.js";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -30,9 +30,12 @@ export async function validate(schema: StandardSchemaV1, value: unknown, what: s
   const result: unknown = await schema["~standard"].validate(value);
   if (typeof result !== "object" || result === null)
     throw new InvalidInputError(`The ${what} could not be checked: its schema answered with ${String(result)}.`);
-  const found = promptAnswer("issues of a schema", (result as { readonly issues?: readonly SchemaIssue[] }).issues);
-  if (found === undefined) return (result as { readonly value: unknown }).value;
-  const issues = found.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
+  const schemaIssues = requireSyncResult(
+    "issues of a schema",
+    (result as { readonly issues?: readonly SchemaIssue[] }).issues,
+  );
+  if (schemaIssues === undefined) return (result as { readonly value: unknown }).value;
+  const issues = schemaIssues.map((issue) => ({ message: issue.message, path: (issue.path ?? []).map(keyOf) }));
   throw new InvalidInputError(`The ${what} is not valid`, { issues });
 }
 

@@ -6,19 +6,19 @@
 import type { Semaphore } from "../concurrency/semaphore.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
-import type { FlowAction } from "../core/run/flow-control.js";
+import type { FlowControlAction } from "../core/run/flow-control.js";
 import type { StepTools, WorkflowContext } from "./context.js";
 import type { HeroRef } from "./hero.js";
 
-export const stepping: unique symbol = Symbol.for("pawl.stepping");
+export const stepEngineKey: unique symbol = Symbol.for("pawl.stepping");
 
-export interface Stepping {
+export interface StepEngine {
   /** The declared steps that the log knows, the one that was begun last at the end. */
-  readonly known: readonly KnownStep[];
+  readonly recordedSteps: readonly RecordedStep[];
   /** As what the run has been executed so far; null when it begins now. */
-  readonly began: "chain" | "graph" | null;
+  readonly executedAs: "chain" | "graph" | null;
   /** The step that an operator sent the run to. */
-  readonly position: string | null;
+  readonly resumeAtStep: string | null;
   /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
   /** The graph that was imported into the run, if any was: it goes before the code's. */
@@ -29,15 +29,15 @@ export interface Stepping {
   compensateWith(steps: Iterable<DeclaredStep>): void;
   recordOf(step: string): StepRecord | null;
   /** Records that a step is not run, because of how a branch was decided. */
-  leaveOut(step: string): void;
+  recordSkipped(step: string): void;
   /** A step that the run was at is not in the code any more, and the code knows. */
-  passOver(step: string): Promise<void>;
+  skipRemovedStep(step: string): Promise<void>;
   /** Something only a person can solve: the run is paused, at this step if there is one to pass over. Never comes back. */
   pauseWithError(error: Error, step?: string): Promise<never>;
   /** An operator has said that a recorded step which the code does not have any more is to be passed over. */
   isAccepted(step: string): boolean;
   /** The log has steps that the code does not know, and the code has steps that could be the same ones. Never comes back. */
-  doesNotFit(unrecorded: readonly string[], vanished: readonly string[]): Promise<never>;
+  pauseForMismatch(unrecorded: readonly string[], vanished: readonly string[]): Promise<never>;
 }
 
 /** A node of a frozen graph. */
@@ -50,7 +50,7 @@ export interface DispatchedNode {
   readonly frozenAt: string;
 }
 
-export interface KnownStep {
+export interface RecordedStep {
   readonly name: string;
   readonly phase: "completed" | "skipped" | "open";
 }
@@ -66,7 +66,7 @@ export interface DeclaredStep {
   readonly queue: string | null;
   readonly priority: number | null;
   /** How many may be executed at a time in this process; null: as many as there are. */
-  readonly places: Semaphore | null;
+  readonly semaphore: Semaphore | null;
   /** null: it has no cursor. */
   readonly checkpoints: CheckpointOptions | null;
   /** The job that it runs instead of code of its own; null: it has code. */
@@ -83,7 +83,7 @@ export interface DeclaredStep {
 export interface StepJob {
   readonly name: string;
   /** The same step with another job: an operator has put that into its graph. */
-  withAnother(job: string): DeclaredStep;
+  withJob(job: string): DeclaredStep;
 }
 
 /** What went before this attempt. */
@@ -94,7 +94,7 @@ export interface StepHistory {
   readonly postponed: number;
   /** Failures that count against a retry policy; and all of them. */
   readonly failures: number;
-  readonly setbacks: number;
+  readonly totalFailures: number;
 }
 
 /** What the log says of a step. Its output is decoded when it is asked for. */
@@ -111,7 +111,7 @@ export interface CheckpointOptions {
 
 export type Reaction =
   /** `counts`: it is one of the reattempts that are limited. */
-  | { readonly kind: "reattempt"; readonly waitMs: number; readonly counts: boolean }
+  | { readonly kind: "reattempt"; readonly waitMs: number; readonly countsAsReattempt: boolean }
   | { readonly kind: "fail" }
   | { readonly kind: "pause" }
   | { readonly kind: "skip" }
@@ -126,17 +126,17 @@ export interface StepScope {
   /** Of a step with a cursor. */
   readonly checkpoints: Checkpoints | null;
   /** The body had begun to wait for something durable, and is run again to go on there: it is the same attempt. */
-  readonly wakes: boolean;
+  readonly resumesAfterWait: boolean;
   /** Which run of its job this attempt asks for (1, 2, …). It is the same one until that run has failed. */
-  readonly jobRun: number;
+  readonly jobRunNumber: number;
   /** The run of the job has failed: the next attempt is to start another one. */
-  jobFailed(): void;
+  markJobFailed(): void;
   /** Runs code that must not wait for anything durable, nor record anything. */
-  withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T>;
+  withoutRecords<T>(what: string, work: () => Promise<T>): Promise<T>;
   /** Calls user code that is not the first to be called in the body: until it returns, it is known whose it is. */
   inFrame<T>(call: () => T): T;
   /** Leaves the step, noted so that no `catch` can make it unsaid. */
-  leave(action: FlowAction): never;
+  leave(action: FlowControlAction): never;
 }
 
 /** The cursor of one execution: where it stands, and how to move it. */

@@ -1,9 +1,9 @@
 /** Hooks around the executions of steps: what they are told, and in which order they are called. */
 
 import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
-import { guarded } from "../core/errors/guarded-promise.js";
+import { guardPromise } from "../core/errors/guarded-promise.js";
 import { toSafeThrown } from "../core/errors/safe-thrown.js";
-import { FlowSignal } from "../core/run/flow-control.js";
+import { FlowControlInterrupt } from "../core/run/flow-control.js";
 
 import type { Awaitable } from "./awaitable.js";
 import type { Logger, WorkflowContext } from "./context.js";
@@ -52,12 +52,12 @@ export interface StepHooks<Input = any> {
 export const hookNames = ["beforeStepExecution", "afterStepExecution", "aroundStepExecution"] as const;
 
 /** null when there are none: then a step costs nothing more. */
-export function checkHooks(of: string, options: StepHooks): StepHooks | null {
+export function checkHooks(owner: string, options: StepHooks): StepHooks | null {
   const hooks: Record<string, unknown> = {};
   for (const name of hookNames) {
     const hook = options[name];
     if (hook === undefined) continue;
-    if (typeof hook !== "function") throw new InvalidInputError(`${name} of ${of} must be a function.`);
+    if (typeof hook !== "function") throw new InvalidInputError(`${name} of ${owner} must be a function.`);
     hooks[name] = hook;
   }
   return Object.keys(hooks).length === 0 ? null : (hooks as StepHooks);
@@ -89,7 +89,7 @@ interface HookHost {
 /** The body inside `around`, then `after`; `before` is the caller's business, because it is not called again after a rest. */
 export async function runWithHooks(
   hooks: BoundHooks,
-  about: StepExecution,
+  execution: StepExecution,
   host: HookHost,
   body: () => unknown,
 ): Promise<unknown> {
@@ -97,11 +97,11 @@ export async function runWithHooks(
   let running: Promise<void> | null = null;
   const next = () => {
     if (running !== null)
-      return guarded(
-        Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${about.step}".`)),
+      return guardPromise(
+        Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${execution.step}".`)),
       );
     // A hook that does not await it is told all the same, below.
-    running = guarded(
+    running = guardPromise(
       (async () => {
         output = await host.inFrame(body);
       })(),
@@ -109,25 +109,28 @@ export async function runWithHooks(
     return running;
   };
   try {
-    await host.inFrame(() => hooks.around(about, next));
+    await host.inFrame(() => hooks.around(execution, next));
     if (running === null)
-      throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${about.step}" did not run.`);
+      throw new InvalidStateError(`aroundStepExecution did not call next(), so step "${execution.step}" did not run.`);
     await running;
-  } catch (something) {
-    const thrown = toSafeThrown(something);
-    const ended = thrown instanceof FlowSignal ? { ...about, flow: thrown.action.kind } : { ...about, error: thrown };
-    await tellAfter(hooks, ended, host);
+  } catch (caught) {
+    const thrown = toSafeThrown(caught);
+    const endedExecution =
+      thrown instanceof FlowControlInterrupt
+        ? { ...execution, flow: thrown.action.kind }
+        : { ...execution, error: thrown };
+    await callAfterHook(hooks, endedExecution, host);
     throw thrown;
   }
-  await hooks.after(about);
+  await hooks.after(execution);
   return output;
 }
 
 /** What went wrong first counts; what the hook adds is only logged. */
-async function tellAfter(hooks: BoundHooks, about: StepExecution, { runId, log }: HookHost): Promise<void> {
+async function callAfterHook(hooks: BoundHooks, execution: StepExecution, { runId, log }: HookHost): Promise<void> {
   try {
-    await hooks.after(about);
-  } catch (broken) {
-    log.error(`Run ${runId}: afterStepExecution failed after step "${about.step}" had.`, broken);
+    await hooks.after(execution);
+  } catch (hookError) {
+    log.error(`Run ${runId}: afterStepExecution failed after step "${execution.step}" had.`, hookError);
   }
 }

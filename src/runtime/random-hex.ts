@@ -1,7 +1,7 @@
 import type { Runtime } from "./runtime.js";
 
 /** Random bytes, two hexadecimal digits for each. */
-export function randomHex(runtime: Runtime, bytes: number): string {
-  const { buffer, byteOffset, byteLength } = runtime.randomBytes(bytes);
+export function randomHex(runtime: Runtime, byteCount: number): string {
+  const { buffer, byteOffset, byteLength } = runtime.randomBytes(byteCount);
   return Buffer.from(buffer, byteOffset, byteLength).toString("hex");
 }

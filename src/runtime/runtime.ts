@@ -15,7 +15,7 @@ export interface Runtime {
   /** Milliseconds that only grow, with fractions. Comparable only within one runtime. */
   monotonic(): number;
   /** Like `monotonic`, but it means the same in all threads of a process, which `performance.now()` does not. */
-  threadClock(): number;
+  processMonotonic(): number;
   /** A number from 0 up to, but not including, 1. */
   random(): number;
   /** Bytes that cannot be guessed, for ids. */

@@ -5,7 +5,7 @@ import { maxTimerMs, type Runtime } from "./runtime.js";
 export const systemRuntime: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  threadClock: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
+  processMonotonic: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   random: () => Math.random(),
   randomBytes: (count) => randomBytes(count),
   setTimeout: (callback, ms) => setTimeout(callback, Math.min(ms, maxTimerMs)),

@@ -15,7 +15,7 @@ export class Counter {
   }
 
   add(labels: Labels): void {
-    const key = textOf(labels);
+    const key = renderLabels(labels);
     this.#values.set(key, (this.#values.get(key) ?? 0) + 1);
   }
 
@@ -43,12 +43,12 @@ export class Histogram {
   }
 
   record(labels: Labels, value: number): void {
-    const key = textOf(labels);
+    const key = renderLabels(labels);
     let series = this.#series.get(key);
     if (series === undefined)
       this.#series.set(key, (series = { counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 }));
-    const fits = this.#bounds.findIndex((bound) => value <= bound);
-    const at = fits < 0 ? this.#bounds.length : fits;
+    const boundIndex = this.#bounds.findIndex((bound) => value <= bound);
+    const at = boundIndex < 0 ? this.#bounds.length : boundIndex;
     series.counts[at] = (series.counts[at] as number) + 1;
     series.sum += value;
   }
@@ -58,24 +58,25 @@ export class Histogram {
   }
 
   #lines(labels: string, { counts, sum }: Series): string[] {
-    let below = 0;
+    let cumulativeCount = 0;
     const buckets = counts.map((count, index) => {
-      below += count;
-      return `${this.#name}_bucket{${labels},le="${this.#bounds[index] ?? "+Inf"}"} ${below}`;
+      cumulativeCount += count;
+      return `${this.#name}_bucket{${labels},le="${this.#bounds[index] ?? "+Inf"}"} ${cumulativeCount}`;
     });
-    return [...buckets, `${this.#name}_sum{${labels}} ${sum}`, `${this.#name}_count{${labels}} ${below}`];
+    return [...buckets, `${this.#name}_sum{${labels}} ${sum}`, `${this.#name}_count{${labels}} ${cumulativeCount}`];
   }
 }
 
 export function renderGauge(name: string, help: string, values: readonly (readonly [Labels, number])[]): string {
-  return [headOf(name, help, "gauge"), ...values.map(([labels, value]) => `${name}{${textOf(labels)}} ${value}`)].join(
-    "\n",
-  );
+  return [
+    headOf(name, help, "gauge"),
+    ...values.map(([labels, value]) => `${name}{${renderLabels(labels)}} ${value}`),
+  ].join("\n");
 }
 
 const headOf = (name: string, help: string, type: string) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}`;
 
-const textOf = (labels: Labels): string =>
+const renderLabels = (labels: Labels): string =>
   Object.entries(labels)
     .map(([name, value]) => `${name}="${value.replace(/["\\\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`))}"`)
     .join(",");

@@ -2,11 +2,11 @@
 import type { Logger } from "../define/context.js";
 
 /** By this it is known that the lines are not read. */
-export const quiet = (): void => {};
+export const discardLog = (): void => {};
 
 export const defaultLogger: Logger = {
-  debug: quiet,
-  info: quiet,
+  debug: discardLog,
+  info: discardLog,
   warn: (...args) => console.warn(...args),
   error: (...args) => console.error(...args),
 };

@@ -16,13 +16,13 @@ import type {
 import type { Runtime } from "../runtime/runtime.js";
 
 /** More than any provider keeps by default, and a bound for code that never ends. */
-const mostNotes = 1_000;
+const maxBufferedCalls = 1_000;
 
 export class ActiveSpan implements Span {
   readonly #context: SpanContext;
   readonly #runtime: Runtime;
-  readonly #notes: ((span: Span) => void)[] = [];
-  #isOver = false;
+  readonly #bufferedCalls: ((span: Span) => void)[] = [];
+  #hasEnded = false;
 
   constructor(context: SpanContext, runtime: Runtime) {
     this.#context = context;
@@ -30,9 +30,9 @@ export class ActiveSpan implements Span {
   }
 
   /** The real one exists now: it gets what was said so far, and nothing after. */
-  handOver(span: Span): void {
-    this.#isOver = true;
-    for (const note of this.#notes) note(span);
+  replayOnto(span: Span): void {
+    this.#hasEnded = true;
+    for (const note of this.#bufferedCalls) note(span);
   }
 
   spanContext(): SpanContext {
@@ -40,15 +40,15 @@ export class ActiveSpan implements Span {
   }
 
   isRecording(): boolean {
-    return !this.#isOver;
+    return !this.#hasEnded;
   }
 
   setAttribute(key: string, value: AttributeValue): this {
-    return this.#note((span) => span.setAttribute(key, value));
+    return this.#buffer((span) => span.setAttribute(key, value));
   }
 
   setAttributes(attributes: Attributes): this {
-    return this.#note((span) => span.setAttributes(attributes));
+    return this.#buffer((span) => span.setAttributes(attributes));
   }
 
   addEvent(name: string, attributesOrTime?: Attributes | TimeInput, time?: TimeInput): this {
@@ -56,34 +56,34 @@ export class ActiveSpan implements Span {
       typeof attributesOrTime === "number" || Array.isArray(attributesOrTime) || attributesOrTime instanceof Date;
     const attributes = isTime ? {} : (attributesOrTime as Attributes | undefined);
     const at = isTime ? (attributesOrTime as TimeInput) : (time ?? new Date(this.#runtime.now()));
-    return this.#note((span) => span.addEvent(name, attributes, at));
+    return this.#buffer((span) => span.addEvent(name, attributes, at));
   }
 
   addLink(link: Link): this {
-    return this.#note((span) => span.addLink(link));
+    return this.#buffer((span) => span.addLink(link));
   }
 
   addLinks(links: Link[]): this {
-    return this.#note((span) => span.addLinks(links));
+    return this.#buffer((span) => span.addLinks(links));
   }
 
   setStatus(status: SpanStatus): this {
-    return this.#note((span) => span.setStatus(status));
+    return this.#buffer((span) => span.setStatus(status));
   }
 
   updateName(name: string): this {
-    return this.#note((span) => span.updateName(name));
+    return this.#buffer((span) => span.updateName(name));
   }
 
   recordException(exception: Exception, time: TimeInput = new Date(this.#runtime.now())): void {
-    this.#note((span) => span.recordException(exception, time));
+    this.#buffer((span) => span.recordException(exception, time));
   }
 
   /** It ends with its step. */
   end(): void {}
 
-  #note(note: (span: Span) => void): this {
-    if (!this.#isOver && this.#notes.length < mostNotes) this.#notes.push(note);
+  #buffer(call: (span: Span) => void): this {
+    if (!this.#hasEnded && this.#bufferedCalls.length < maxBufferedCalls) this.#bufferedCalls.push(call);
     return this;
   }
 }

@@ -1,11 +1,11 @@
 /** Figures about runs for OpenTelemetry. */
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
 import { checkOptions } from "../core/naming/check-options.js";
-import { Guard, type Listening, type ListeningOptions } from "./listen.js";
-import { measure, secondsBuckets } from "./measure.js";
-import { type Measurable, queueGauges } from "./queue-gauges.js";
+import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
+import { type MetricsSource, queueGauges } from "./queue-gauges.js";
+import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
-export interface MeasureOptions extends ListeningOptions {
+export interface MeasureOptions extends TelemetryOptions {
   /** Default: the global one. */
   readonly meterProvider?: MeterProvider;
 }
@@ -22,11 +22,11 @@ const measureOptions = new Set<string>(["meterProvider", "logger"] satisfies (ke
  * await measuring.stop();
  * ```
  */
-export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Listening {
+export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): TelemetrySubscription {
   checkOptions("measureRuns()", options, measureOptions);
-  const guard = new Guard("Measuring", options);
+  const guard = new ErrorGuard("Measuring", options);
   const meter = (options.meterProvider ?? metrics).getMeter("pawl");
-  const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...secondsBuckets] } };
+  const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...durationBucketsSeconds] } };
   const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code began." });
   const ended = meter.createCounter("pawl.runs.ended", { description: "Runs that ended, by status." });
   const paused = meter.createCounter("pawl.runs.paused", { description: "Pauses of runs." });
@@ -37,18 +37,18 @@ export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Lis
     const options = { description: help, ...(unit === undefined ? {} : { unit }) };
     return { gauge: meter.createObservableGauge(`pawl.queue.${name}`, options), read };
   });
-  const observed = gauges.map(({ gauge }) => gauge);
+  const observableGauges = gauges.map(({ gauge }) => gauge);
   const observe = async (result: BatchObservableResult) => {
     try {
       for (const queue of await pawl.queues())
         for (const { gauge, read } of gauges) result.observe(gauge, read(queue), { queue: queue.name });
     } catch (error) {
-      guard.complain(error);
+      guard.warnOnce(error);
     }
   };
-  meter.addBatchObservableCallback(observe, observed);
+  meter.addBatchObservableCallback(observe, observableGauges);
 
-  const listening = measure(
+  const subscription = recordMetrics(
     pawl,
     {
       runStarted: (workflow) => started.add(1, { workflow }),
@@ -62,8 +62,8 @@ export function measureRuns(pawl: Measurable, options: MeasureOptions = {}): Lis
   );
   return {
     stop: () => {
-      meter.removeBatchObservableCallback(observe, observed);
-      return listening.stop();
+      meter.removeBatchObservableCallback(observe, observableGauges);
+      return subscription.stop();
     },
   };
 }

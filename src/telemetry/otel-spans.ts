@@ -18,7 +18,7 @@ import type { ActiveSpan } from "./otel-active-span.js";
 import { spanIdOf, traceIdOf, withIds } from "./span-ids.js";
 
 /** One span. The ids are those of runs and executions. */
-export interface Told {
+export interface SpanSpec {
   readonly name: string;
   readonly id: string;
   readonly parentId: string | null;
@@ -29,22 +29,22 @@ export interface Told {
   readonly error: Failure | null;
   readonly links?: Link[];
   /** What its code saw as the active span. */
-  readonly active?: ActiveSpan | undefined;
+  readonly activeSpan?: ActiveSpan | undefined;
 }
 
-export class Spans {
+export class SpanFactory {
   readonly #tracer: Tracer;
   /** The provider has an IdGenerator of its own. */
-  #idsAreForeign = false;
+  #hasForeignIds = false;
 
   constructor(tracer: Tracer) {
     this.#tracer = tracer;
   }
 
-  make(told: Told): void {
-    const span = told.parentId === null ? this.#startRoot(told) : this.#start(told, contextOf(told, told.parentId));
-    const { error, to } = told;
-    told.active?.handOver(span);
+  createSpan(spec: SpanSpec): void {
+    const span = spec.parentId === null ? this.#startRoot(spec) : this.#start(spec, contextOf(spec, spec.parentId));
+    const { error, to } = spec;
+    spec.activeSpan?.replayOnto(span);
     if (error !== null) {
       span.recordException(error, new Date(to));
       span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
@@ -56,19 +56,19 @@ export class Spans {
    * A span without a parent begins a trace, whose id is up to the provider. If that is not the one of the family, the
    * span gets a parent that does not exist, and is at least in the same trace as the others.
    */
-  #startRoot(told: Told): Span {
-    if (!this.#idsAreForeign) {
-      const span = this.#start(told, ROOT_CONTEXT);
-      const made = span.spanContext();
+  #startRoot(spec: SpanSpec): Span {
+    if (!this.#hasForeignIds) {
+      const span = this.#start(spec, ROOT_CONTEXT);
+      const spanContext = span.spanContext();
       // Of a provider that makes no spans there is nothing to learn; a real one may come later.
-      if (!isSpanContextValid(made) || made.traceId === traceIdOf(told.rootId)) return span;
+      if (!isSpanContextValid(spanContext) || spanContext.traceId === traceIdOf(spec.rootId)) return span;
       // The span is left alone: what does not end is not exported.
-      this.#idsAreForeign = true;
+      this.#hasForeignIds = true;
     }
-    return this.#start(told, contextOf(told, told.id));
+    return this.#start(spec, contextOf(spec, spec.id));
   }
 
-  #start({ name, id, rootId, from, attributes, links = [] }: Told, context: Context): Span {
+  #start({ name, id, rootId, from, attributes, links = [] }: SpanSpec, context: Context): Span {
     const traceId = context === ROOT_CONTEXT ? traceIdOf(rootId) : null;
     // Instants as dates: a small number would be taken for a reading of the process's own clock.
     return withIds({ traceId, spanId: spanIdOf(id) }, () =>
@@ -77,7 +77,7 @@ export class Spans {
   }
 }
 
-const contextOf = ({ rootId }: Told, parentId: string): Context =>
+const contextOf = ({ rootId }: SpanSpec, parentId: string): Context =>
   trace.setSpanContext(ROOT_CONTEXT, spanContextOf(rootId, parentId));
 
 /** @param id of a run or an execution */

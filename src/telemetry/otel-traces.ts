@@ -17,18 +17,25 @@ import { executionId } from "../core/naming/ids.js";
 import { dataOf } from "../core/run/event.js";
 import type { Runtime, Timer } from "../runtime/runtime.js";
 import { systemRuntime } from "../runtime/system.js";
-import type { ToldCall, ToldStart } from "./around.js";
-import { KnownRuns, type RunSource } from "./known-runs.js";
-import { Guard, type Listener, type Listening, type ListeningOptions, listen, takePart } from "./listen.js";
+import type { InterceptedCall, InterceptedStart } from "./call-interception.js";
+import {
+  ErrorGuard,
+  interceptCalls,
+  type Listener,
+  listen,
+  type TelemetryOptions,
+  type TelemetrySubscription,
+} from "./listeners.js";
+import { LruMap } from "./lru-map.js";
 import { ActiveSpan } from "./otel-active-span.js";
-import { Spans, spanContextOf } from "./otel-spans.js";
-import { Recent } from "./recent.js";
+import { SpanFactory, spanContextOf } from "./otel-spans.js";
+import type { RunEvent, RunStatusChange } from "./publish.js";
+import { RunCache, type RunSource } from "./run-cache.js";
 import { starterLinks, starterTag } from "./starter-link.js";
-import { endOf, isStepEnd } from "./step-ends.js";
-import type { ToldEvent, ToldStatus } from "./tell.js";
+import { isStepEnd, stepEndOf } from "./step-ends.js";
 
 /** What tracing asks of Pawl. */
-export interface Traceable extends RunSource {
+export interface TraceSource extends RunSource {
   run(id: string): ReturnType<RunSource["run"]> & {
     executions(): Promise<
       readonly {
@@ -42,7 +49,7 @@ export interface Traceable extends RunSource {
   };
 }
 
-export interface TraceOptions extends ListeningOptions {
+export interface TraceOptions extends TelemetryOptions {
   /** Default: the global one. For one tree across processes it needs a `RunIdGenerator`. */
   readonly tracerProvider?: TracerProvider;
 }
@@ -59,17 +66,17 @@ const traceOptions = new Set<string>(["tracerProvider", "logger"] satisfies (key
  * await pawl.close();
  * ```
  */
-export function traceRuns(pawl: Traceable, options: TraceOptions = {}): Listening {
+export function traceRuns(pawl: TraceSource, options: TraceOptions = {}): TelemetrySubscription {
   checkOptions("traceRuns()", options, traceOptions);
   const provider = options.tracerProvider ?? trace;
-  const guard = new Guard("Tracing", options);
-  const tracer = new RunTracer(pawl, new Spans(provider.getTracer("pawl")), guard, systemRuntime);
-  const leave = takePart(tracer, guard);
-  const listening = listen(tracer, guard);
+  const guard = new ErrorGuard("Tracing", options);
+  const tracer = new RunTracer(pawl, new SpanFactory(provider.getTracer("pawl")), guard, systemRuntime);
+  const stopIntercepting = interceptCalls(tracer, guard);
+  const subscription = listen(tracer, guard);
   return {
     stop: () => {
-      leave();
-      return listening.stop();
+      stopIntercepting();
+      return subscription.stop();
     },
   };
 }
@@ -87,93 +94,97 @@ export function linkToRun(run: { readonly id: string }): void {
   trace.getActiveSpan()?.addLink({ context: spanContextOf(run.id, run.id), attributes: { "pawl.run_id": run.id } });
 }
 
-const remembered = 10_000;
-const ended = "ended";
+const maxCachedExecutions = 10_000;
+const endedMark = "ended";
 /** A step does not wait longer than this to learn which trace it belongs to. */
-const patienceMs = 1_000;
+const maxRootWaitMs = 1_000;
 
 class RunTracer implements Listener {
-  readonly #pawl: Traceable;
-  readonly #spans: Spans;
-  readonly #guard: Guard;
+  readonly #pawl: TraceSource;
+  readonly #spans: SpanFactory;
+  readonly #guard: ErrorGuard;
   readonly #runtime: Runtime;
-  readonly #known: KnownRuns;
+  readonly #runCache: RunCache;
   /** When executions began, as far as the log was told; and which have ended. */
-  readonly #executions = new Recent<number | typeof ended>(remembered);
+  readonly #executionStarts = new LruMap<number | typeof endedMark>(maxCachedExecutions);
   /** Of those whose code was called here. */
-  readonly #active = new Recent<ActiveSpan>(remembered);
+  readonly #activeSpans = new LruMap<ActiveSpan>(maxCachedExecutions);
 
-  constructor(pawl: Traceable, spans: Spans, guard: Guard, runtime: Runtime) {
+  constructor(pawl: TraceSource, spans: SpanFactory, guard: ErrorGuard, runtime: Runtime) {
     this.#pawl = pawl;
     this.#spans = spans;
     this.#guard = guard;
     this.#runtime = runtime;
-    this.#known = new KnownRuns(pawl, (error) => guard.complain(error));
+    this.#runCache = new RunCache(pawl, (error) => guard.warnOnce(error));
   }
 
   /** What is started here is linked with the span that it is started in. */
-  start({ tags }: ToldStart): void {
+  interceptStart({ tags }: InterceptedStart): void {
     const starter = trace.getActiveSpan()?.spanContext();
     if (starter !== undefined && isSpanContextValid(starter)) tags.push(starterTag(starter));
   }
 
   /** While its code runs, the span of a step is the active one; outside of steps, that of the run. */
-  call(told: ToldCall): void {
-    const { call, node } = told;
-    const rootId = this.#known.rootOf(told);
+  interceptCall(message: InterceptedCall): void {
+    const { call, node } = message;
+    const rootId = this.#runCache.findRootId(message);
     if (!(rootId instanceof Promise)) {
-      told.call = () => context.with(this.#contextOf(told, rootId), call);
+      message.call = () => context.with(this.#contextOf(message, rootId), call);
     } else if (node !== null) {
-      told.call = async () => {
-        const known = await within(this.#runtime, patienceMs, rootId);
-        return known === null ? call() : context.with(this.#contextOf(told, known), call);
+      message.call = async () => {
+        const resolvedRootId = await withTimeout(this.#runtime, maxRootWaitMs, rootId);
+        return resolvedRootId === null ? call() : context.with(this.#contextOf(message, resolvedRootId), call);
       };
     }
   }
 
-  #contextOf(told: ToldCall, rootId: string): Context {
+  #contextOf(message: InterceptedCall, rootId: string): Context {
     const span =
-      told.node === null ? trace.wrapSpanContext(spanContextOf(rootId, told.runId)) : this.#spanOf(told, rootId);
+      message.node === null
+        ? trace.wrapSpanContext(spanContextOf(rootId, message.runId))
+        : this.#activeSpanFor(message, rootId);
     return trace.setSpan(context.active(), span);
   }
 
   /** A body that rested and goes on here has the same one. */
-  #spanOf(told: ToldCall, rootId: string): Span {
-    const id = idOf(told);
-    const known = this.#active.get(id);
-    if (known !== undefined) return known;
+  #activeSpanFor(message: InterceptedCall, rootId: string): Span {
+    const id = executionIdOf(message);
+    const existing = this.#activeSpans.get(id);
+    if (existing !== undefined) return existing;
     const span = new ActiveSpan(spanContextOf(rootId, id), this.#runtime);
-    this.#active.set(id, span);
+    this.#activeSpans.set(id, span);
     return span;
   }
 
-  run(told: ToldStatus): void {
-    this.#known.hear(told);
+  onStatus(change: RunStatusChange): void {
+    this.#runCache.recordRun(change);
   }
 
-  event(told: ToldEvent): void {
-    switch (told.type) {
+  onEvent(runEvent: RunEvent): void {
+    switch (runEvent.type) {
       case "run.started":
-        return this.#known.hearOfStart(told);
+        return this.#runCache.recordStart(runEvent);
       case "run.recovered":
-        return this.#guard.with(this.#pawl.run(told.runId).executions(), (all) => this.#abandoned(told, all));
+        return this.#guard.whenResolved(this.#pawl.run(runEvent.runId).executions(), (all) =>
+          this.#recordAbandonedSteps(runEvent, all),
+        );
       case "run.completed":
       case "run.failed":
       case "run.canceled":
-        return this.#runEnded(told);
+        return this.#recordRunEnd(runEvent);
       case "step.started":
-        return this.#stepBegan(told);
+        return this.#recordStepStart(runEvent);
     }
-    if (isStepEnd(told)) this.#stepEnded(told);
+    if (isStepEnd(runEvent)) this.#recordStepEnd(runEvent);
   }
 
-  #runEnded(told: ToldEvent): void {
-    const status = told.type.slice("run.".length);
-    const error = status === "failed" ? dataOf(told, "run.failed").error : null;
-    const { runId, workflow, parentId, at } = told;
-    this.#guard.with(this.#known.startedAtOf(runId), (startedAt) =>
-      this.#guard.with(this.#known.rootOf(told), (rootId) =>
-        this.#spans.make({
+  #recordRunEnd(runEvent: RunEvent): void {
+    const status = runEvent.type.slice("run.".length);
+    const error = status === "failed" ? dataOf(runEvent, "run.failed").error : null;
+    const { runId, workflow, parentId, at } = runEvent;
+    this.#guard.whenResolved(this.#runCache.takeStartedAt(runId), (startedAt) =>
+      this.#guard.whenResolved(this.#runCache.findRootId(runEvent), (rootId) =>
+        this.#spans.createSpan({
           name: `run ${workflow}`,
           id: runId,
           parentId,
@@ -181,80 +192,87 @@ class RunTracer implements Listener {
           // Canceled before it began: it took no time.
           from: startedAt ?? at,
           to: at,
-          attributes: { ...aboutRun(told), "pawl.status": status },
+          attributes: { ...runAttributes(runEvent), "pawl.status": status },
           error,
-          links: starterLinks(told.tags),
+          links: starterLinks(runEvent.tags),
         }),
       ),
     );
   }
 
-  #stepBegan(told: ToldEvent): void {
-    const id = idOf(told);
-    if (this.#executions.get(id) === undefined) this.#executions.set(id, told.at);
+  #recordStepStart(runEvent: RunEvent): void {
+    const id = executionIdOf(runEvent);
+    if (this.#executionStarts.get(id) === undefined) this.#executionStarts.set(id, runEvent.at);
   }
 
-  #stepEnded(told: ToldEvent): void {
-    const id = idOf(told);
-    const began = this.#executions.get(id);
+  #recordStepEnd(runEvent: RunEvent): void {
+    const id = executionIdOf(runEvent);
+    const startedAt = this.#executionStarts.get(id);
     // The first end stands: a body may still come to its own when its step was passed over.
-    if (began === ended) return;
-    this.#executions.set(id, ended);
-    const { ms, error } = endOf(told);
+    if (startedAt === endedMark) return;
+    this.#executionStarts.set(id, endedMark);
+    const { ms, error } = stepEndOf(runEvent);
     // Its start is recorded late, or long before, if its body rested meanwhile.
-    this.#step(told, { from: Math.min(told.at - ms, began ?? told.at), outcome: told.outcome, error });
+    this.#createStepSpan(runEvent, {
+      from: Math.min(runEvent.at - ms, startedAt ?? runEvent.at),
+      outcome: runEvent.outcome,
+      error,
+    });
   }
 
   /** The last owner of the run has died; these have no other end in the log than that. */
-  #abandoned(told: ToldEvent, executions: Awaited<ReturnType<ReturnType<Traceable["run"]>["executions"]>>): void {
+  #recordAbandonedSteps(
+    runEvent: RunEvent,
+    executions: Awaited<ReturnType<ReturnType<TraceSource["run"]>["executions"]>>,
+  ): void {
     for (const { step, attempt, outcome, startedAt, finishedAt } of executions) {
-      if (outcome !== "abandoned" || startedAt === null || finishedAt?.getTime() !== told.at) continue;
+      if (outcome !== "abandoned" || startedAt === null || finishedAt?.getTime() !== runEvent.at) continue;
       const error = { name: "Error", message: "The worker that executed it died." };
-      this.#step({ ...told, node: step, attempt }, { from: startedAt.getTime(), outcome, error });
+      this.#createStepSpan({ ...runEvent, node: step, attempt }, { from: startedAt.getTime(), outcome, error });
     }
   }
 
-  #step(told: ToldEvent, { from, outcome, error }: StepEnd): void {
-    const { runId, node, attempt, at } = told;
-    const active = this.#active.take(idOf(told));
-    this.#guard.with(this.#known.rootOf(told), (rootId) =>
-      this.#spans.make({
+  #createStepSpan(runEvent: RunEvent, { from, outcome, error }: StepEnd): void {
+    const { runId, node, attempt, at } = runEvent;
+    const activeSpan = this.#activeSpans.take(executionIdOf(runEvent));
+    this.#guard.whenResolved(this.#runCache.findRootId(runEvent), (rootId) =>
+      this.#spans.createSpan({
         name: `step ${node}`,
-        id: idOf(told),
+        id: executionIdOf(runEvent),
         parentId: runId,
         rootId,
         from,
         to: at,
         attributes: {
-          ...aboutRun(told),
+          ...runAttributes(runEvent),
           "pawl.step": node ?? "",
           "pawl.attempt": attempt ?? 1,
           ...(outcome === null ? {} : { "pawl.outcome": outcome }),
         },
         error,
-        active,
+        activeSpan,
       }),
     );
   }
 }
 
-type StepEnd = Pick<Parameters<Spans["make"]>[0], "from" | "error"> & { readonly outcome: string | null };
+type StepEnd = Pick<Parameters<SpanFactory["createSpan"]>[0], "from" | "error"> & { readonly outcome: string | null };
 
 /** null when it takes longer. */
-async function within<Value>(runtime: Runtime, ms: number, value: Promise<Value>): Promise<Value | null> {
+async function withTimeout<Value>(runtime: Runtime, ms: number, value: Promise<Value>): Promise<Value | null> {
   let timer: Timer | undefined;
-  const tooLong = new Promise<null>((resolve) => {
+  const timeout = new Promise<null>((resolve) => {
     timer = runtime.setTimeout(() => resolve(null), ms);
   });
-  const first = await Promise.race([value, tooLong]);
+  const first = await Promise.race([value, timeout]);
   runtime.clearTimeout(timer);
   return first;
 }
 
-const idOf = ({ runId, node, attempt }: Pick<ToldEvent, "runId" | "node" | "attempt">) =>
+const executionIdOf = ({ runId, node, attempt }: Pick<RunEvent, "runId" | "node" | "attempt">) =>
   executionId(runId, node ?? "", attempt ?? 1);
 
-function aboutRun({ runId, workflow, version, queue, hero }: ToldEvent): Attributes {
+function runAttributes({ runId, workflow, version, queue, hero }: RunEvent): Attributes {
   return {
     "pawl.run_id": runId,
     "pawl.workflow": workflow,

@@ -1,8 +1,8 @@
 /** What is worth watching of the queues: of the whole database, whichever process is asked. */
-import type { RunSource } from "./known-runs.js";
+import type { RunSource } from "./run-cache.js";
 
 /** What figures are asked of Pawl for. */
-export interface Measurable extends RunSource {
+export interface MetricsSource extends RunSource {
   queues(): Promise<readonly MeasuredQueue[]>;
 }
 

@@ -7,45 +7,45 @@ import { defaultLogger } from "./logger.js";
 
 /** A channel of Pawl's: every listener that subscribes to it once Pawl is loaded is guarded. */
 export function safeChannel(name: string): Channel {
-  const made = channel(name);
+  const target = channel(name);
   // Another copy of Pawl in this process has seen to it.
-  if (Object.hasOwn(made, "subscribe")) return made;
+  if (Object.hasOwn(target, "subscribe")) return target;
   const guards = new WeakMap<ChannelListener, ChannelListener>();
-  const own = new WeakSet<ChannelListener>();
-  const guardOf = (listener: ChannelListener): ChannelListener => {
-    if (typeof listener !== "function" || own.has(listener)) return listener;
+  const ownGuards = new WeakSet<ChannelListener>();
+  const guardFor = (listener: ChannelListener): ChannelListener => {
+    if (typeof listener !== "function" || ownGuards.has(listener)) return listener;
     let guard = guards.get(listener);
     if (guard === undefined) {
-      guard = guarding(name, listener);
+      guard = guardListener(name, listener);
       guards.set(listener, guard);
-      own.add(guard);
+      ownGuards.add(guard);
     }
     return guard;
   };
   // A channel changes its class when it gets its first listener, so the method is looked up at each call.
   const inherited = (method: "subscribe" | "unsubscribe") =>
-    Object.getPrototypeOf(made)[method] as Channel[typeof method];
-  const subscribe = (listener: ChannelListener) => inherited("subscribe").call(made, guardOf(listener));
-  const unsubscribe = (listener: ChannelListener) => inherited("unsubscribe").call(made, guardOf(listener));
-  return Object.defineProperties(made, {
+    Object.getPrototypeOf(target)[method] as Channel[typeof method];
+  const subscribe = (listener: ChannelListener) => inherited("subscribe").call(target, guardFor(listener));
+  const unsubscribe = (listener: ChannelListener) => inherited("unsubscribe").call(target, guardFor(listener));
+  return Object.defineProperties(target, {
     subscribe: { value: subscribe, configurable: true },
     unsubscribe: { value: unsubscribe, configurable: true },
   });
 }
 
-function guarding(name: string, listener: ChannelListener): ChannelListener {
-  let hasComplained = false;
-  const complain = (error: unknown) => {
-    if (hasComplained) return;
-    hasComplained = true;
+function guardListener(name: string, listener: ChannelListener): ChannelListener {
+  let hasWarned = false;
+  const warnOnce = (error: unknown) => {
+    if (hasWarned) return;
+    hasWarned = true;
     defaultLogger.warn(`A listener of the channel "${name}" failed; further failures of it are not told.`, error);
   };
   return (message, channelName) => {
     try {
-      const answer = listener(message, channelName) as unknown;
-      if (answer instanceof Promise) answer.catch(complain);
+      const result = listener(message, channelName) as unknown;
+      if (result instanceof Promise) result.catch(warnOnce);
     } catch (error) {
-      complain(error);
+      warnOnce(error);
     }
   };
 }

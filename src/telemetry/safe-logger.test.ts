@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { boundLogger, debugIsRead, logAbout, safeLogger } from "./safe-logger.js";
+import { boundLogger, isDebugEnabled, logWithFields, safeLogger } from "./safe-logger.js";
 
 /** Takes arguments as pino does: an object first, or a text whose further arguments are dropped unless it has places for them. */
 function likePino(lines: object[] = [], bindings: object = {}, level = "debug") {
@@ -48,8 +48,8 @@ test("console gets what was said, in the order in which it was said", () => {
   const write = (...args: unknown[]) => void lines.push(args);
   const log = safeLogger({ debug: write, info: write, warn: write, error: write });
   log.warn("Could not ship", error);
-  logAbout(log, "warn", { runId: "r1" }, "Run r1 failed", error);
-  logAbout(log, "warn", { runId: "r1" }, "Run r1 waits");
+  logWithFields(log, "warn", { runId: "r1" }, "Run r1 failed", error);
+  logWithFields(log, "warn", { runId: "r1" }, "Run r1 waits");
   expect(lines).toEqual([["Could not ship", error], ["Run r1 failed", error], ["Run r1 waits"]]);
   expect(boundLogger(log, { runId: "r1" })).toBe(log);
 });
@@ -59,7 +59,7 @@ test("a logger with children is bound by them; one line about a run has the same
   const log = safeLogger(pino);
   const ofStep = boundLogger(boundLogger(log, { runId: "r1", workflow: "order" }), { step: "pay", attempt: 2 });
   ofStep.warn("declined", error);
-  logAbout(log, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed", error);
+  logWithFields(log, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed", error);
   expect(pino.lines).toEqual([
     { level: "warn", runId: "r1", workflow: "order", step: "pay", attempt: 2, err: error, msg: "declined" },
     { level: "warn", runId: "r1", workflow: "order", err: error, msg: "Run r1 failed" },
@@ -76,9 +76,9 @@ test("a line has each field once, also when its logger is bound to the field, an
     return { ...levels, bindings: () => bound, child: (more: object) => child({ ...bound, ...more }) };
   };
   const ofRun = boundLogger(safeLogger(child({ service: "shop" }) as never), { runId: "r1", workflow: "order" });
-  logAbout(ofRun, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed");
-  logAbout(ofRun, "debug", { runId: "r2", workflow: "part" }, "Run r2, its child, is pending");
-  logAbout(boundLogger(ofRun, { step: "pay" }), "warn", { runId: "r1" }, "Run r1 is slow");
+  logWithFields(ofRun, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed");
+  logWithFields(ofRun, "debug", { runId: "r2", workflow: "part" }, "Run r2, its child, is pending");
+  logWithFields(boundLogger(ofRun, { step: "pay" }), "warn", { runId: "r1" }, "Run r1 is slow");
   expect(written).toEqual([
     ["service,shop", "runId,r1", "workflow,order"],
     ["service,shop", "runId,r2", "workflow,part"],
@@ -112,7 +112,7 @@ test("a logger whose children fail is used without them, and says so once for al
 });
 
 test("a level that is off is not written for", () => {
-  expect(debugIsRead(safeLogger(likePino([], {}, "info")))).toBe(false);
-  expect(debugIsRead(safeLogger(likePino([], {}, "debug")))).toBe(true);
-  expect(debugIsRead(safeLogger(console))).toBe(true);
+  expect(isDebugEnabled(safeLogger(likePino([], {}, "info")))).toBe(false);
+  expect(isDebugEnabled(safeLogger(likePino([], {}, "debug")))).toBe(true);
+  expect(isDebugEnabled(safeLogger(console))).toBe(true);
 });

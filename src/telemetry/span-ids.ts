@@ -14,24 +14,24 @@ export const traceIdOf = (rootRunId: string): string => rootRunId.replaceAll("-"
 /** @param id of a run, or of a step execution */
 export const spanIdOf = (id: string): string => sha256Hex(id).slice(0, 16);
 
-interface Wanted {
+interface RequestedIds {
   traceId: string | null;
   spanId: string | null;
 }
 
-const wanted: Wanted = { traceId: null, spanId: null };
+const requestedIds: RequestedIds = { traceId: null, spanId: null };
 
 /**
  * What `start` makes first gets these ids, if its provider has a {@link RunIdGenerator}.
  *
  * @param ids traceId: null for a span that has a parent, and its trace from there
  */
-export function withIds<Made>(ids: Readonly<Wanted>, start: () => Made): Made {
-  Object.assign(wanted, ids);
+export function withIds<Made>(ids: Readonly<RequestedIds>, start: () => Made): Made {
+  Object.assign(requestedIds, ids);
   try {
     return start();
   } finally {
-    wanted.traceId = wanted.spanId = null;
+    requestedIds.traceId = requestedIds.spanId = null;
   }
 }
 
@@ -51,18 +51,18 @@ export class RunIdGenerator {
   }
 
   generateTraceId(): string {
-    return take("traceId") ?? randomId(this.#runtime, 16);
+    return takeRequestedId("traceId") ?? randomId(this.#runtime, 16);
   }
 
   generateSpanId(): string {
-    return take("spanId") ?? randomId(this.#runtime, 8);
+    return takeRequestedId("spanId") ?? randomId(this.#runtime, 8);
   }
 }
 
 /** Each is given once: a span processor may start spans of its own meanwhile. */
-function take(which: keyof Wanted): string | null {
-  const id = wanted[which];
-  wanted[which] = null;
+function takeRequestedId(key: keyof RequestedIds): string | null {
+  const id = requestedIds[key];
+  requestedIds[key] = null;
   return id;
 }
 

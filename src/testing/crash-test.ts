@@ -20,8 +20,8 @@ import type { HeroRef } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
 import type { Batch, Fence, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
-import { VirtualClock } from "./clock.js";
 import { openTestStore } from "./open-test-store.js";
+import { VirtualClock } from "./virtual-clock.js";
 
 export interface CrashTestOptions<Input, Output> {
   /** All workflows that take part; default: the one under test. */
@@ -66,12 +66,12 @@ export interface CrashTestReport<Output> {
   readonly points: number;
 }
 
-interface Point {
+interface CrashPoint {
   readonly commit: number;
   readonly when: "before" | "after";
 }
 
-const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const maxWakeUps = 10_000;
 const replayGraceMs = 200;
 
@@ -86,18 +86,20 @@ export async function crashTest<Input, Output>(
   const store = await openTestStore(options, clock);
   try {
     await store.migrate();
-    const trial = new Trial(definition, input, options, store, clock);
+    const trial = new CrashTrial(definition, input, options, store, clock);
     const undisturbed = await trial.run(null);
     const points = choosePoints(undisturbed.commits, options);
     for (const point of points) {
       const crashed = await trial.run(point);
-      if (await isSame(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
-      const [before, after] = [show(undisturbed), show(crashed)];
-      const what =
+      if (await isSameOutcome(undisturbed, crashed, options.compare ?? isDeepStrictEqual)) continue;
+      const [before, after] = [formatOutcome(undisturbed), formatOutcome(crashed)];
+      const difference =
         before === after
           ? `made compare() say no (it was ${after} both times)`
           : `changed its result: ${before} became ${after}`;
-      throw new InvalidStateError(`A crash ${point.when} commit ${point.commit} of "${definition.name}" ${what}.`);
+      throw new InvalidStateError(
+        `A crash ${point.when} commit ${point.commit} of "${definition.name}" ${difference}.`,
+      );
     }
     const { status, output, commits } = undisturbed;
     return { status, output, commits, points: points.length };
@@ -107,37 +109,37 @@ export async function crashTest<Input, Output>(
 }
 
 /** How a run ended; a failure is known by its words. */
-interface Ending<Output> {
+interface RunOutcome<Output> {
   readonly status: "completed" | "failed" | "canceled";
   readonly output: Output;
-  readonly problem: string | null;
+  readonly errorMessage: string | null;
 }
 
-async function isSame<Output>(
-  a: Ending<Output>,
-  b: Ending<Output>,
+async function isSameOutcome<Output>(
+  a: RunOutcome<Output>,
+  b: RunOutcome<Output>,
   compare: (a: Output, b: Output) => boolean | Promise<boolean>,
 ): Promise<boolean> {
-  return a.status === b.status && a.problem === b.problem && (await compare(a.output, b.output));
+  return a.status === b.status && a.errorMessage === b.errorMessage && (await compare(a.output, b.output));
 }
 
-const show = ({ status, output, problem }: Ending<unknown>) =>
-  status === "completed" ? JSON.stringify(output) : `${status} (${problem})`;
+const formatOutcome = ({ status, output, errorMessage }: RunOutcome<unknown>) =>
+  status === "completed" ? JSON.stringify(output) : `${status} (${errorMessage})`;
 
 function choosePoints(
   commits: number,
   { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">,
-): Point[] {
-  const all: Point[] = [];
+): CrashPoint[] {
+  const all: CrashPoint[] = [];
   for (let commit = 1; commit <= commits; commit += 1) all.push({ commit, when: "before" }, { commit, when: "after" });
   if (points === "all" || points >= all.length) return all;
   const random = seededRandom(seed);
-  const chosen: Point[] = [];
+  const chosen: CrashPoint[] = [];
   while (chosen.length < points) chosen.push(...all.splice(Math.floor(random() * all.length), 1));
   return chosen;
 }
 
-class Trial<Input, Output> {
+class CrashTrial<Input, Output> {
   readonly #definition: WorkflowDefinition<Input, Output>;
   readonly #input: Input;
   readonly #options: CrashTestOptions<Input, Output>;
@@ -158,38 +160,38 @@ class Trial<Input, Output> {
     this.#clock = clock;
   }
 
-  async run(point: Point | null): Promise<Ending<Output> & { readonly commits: number }> {
+  async run(point: CrashPoint | null): Promise<RunOutcome<Output> & { readonly commits: number }> {
     await this.#options.setup?.();
-    const mortal = new MortalStore(this.#store, point);
-    let pawl = neverRechecking(mortal.store);
+    const crashingStore = new CrashingStore(this.#store, point);
+    let pawl = createPawlWithoutRecheck(crashingStore.store);
     let worker = await this.#worker(pawl);
     // Started elsewhere, so that the crash cannot take the start with it.
-    const starter = new Pawl(this.#store, silent);
+    const starter = new Pawl(this.#store, silentLogger);
     const { hero } = this.#options;
     const run: RunHandle<Input, Output> = await starter.start(
       this.#definition as WorkflowDefinition<any, Output>,
       this.#input,
       hero === undefined ? {} : { hero },
     );
-    let idle = false;
-    let death: Promise<"dead"> | null = mortal.death;
+    let wasIdle = false;
+    let crash: Promise<"dead"> | null = crashingStore.crashed;
     for (let wakeUps = 0; wakeUps < maxWakeUps; wakeUps += 1) {
-      const nextDueAt = await (death === null ? worker.runUntilIdle() : Promise.race([worker.runUntilIdle(), death]));
+      const nextDueAt = await (crash === null ? worker.runUntilIdle() : Promise.race([worker.runUntilIdle(), crash]));
       if (nextDueAt === "dead") {
-        death = null;
-        await mortal.bury(this.#store);
-        pawl = neverRechecking(this.#store);
+        crash = null;
+        await crashingStore.releaseAfterCrash(this.#store);
+        pawl = createPawlWithoutRecheck(this.#store);
         worker = await this.#worker(pawl);
         continue;
       }
       const { finishedAt, status, output, error } = await run.get();
       if (finishedAt !== null) {
         await worker.stop();
-        const ending = { status: status as Ending<Output>["status"], output: output as Output };
-        return { ...ending, problem: error?.message ?? null, commits: mortal.commits };
+        const ending = { status: status as RunOutcome<Output>["status"], output: output as Output };
+        return { ...ending, errorMessage: error?.message ?? null, commits: crashingStore.commits };
       }
-      if (nextDueAt === null && idle) break;
-      idle = nextDueAt === null;
+      if (nextDueAt === null && wasIdle) break;
+      wasIdle = nextDueAt === null;
       await this.#options.drive?.(run, starter);
       if (nextDueAt !== null) this.#clock.moveTo(nextDueAt);
     }
@@ -212,23 +214,23 @@ class Trial<Input, Output> {
 }
 
 /** `drive` ends the pauses: a run that is looked at every hour would never count as idle. */
-const neverRechecking = (store: Store) => new Pawl(store, silent, { recheckPausedAfter: null });
+const createPawlWithoutRecheck = (store: Store) => new Pawl(store, silentLogger, { recheckPausedAfter: null });
 
 /** A store that stops answering its worker at a chosen commit. */
-class MortalStore {
+class CrashingStore {
   readonly store: Store;
-  readonly death: Promise<"dead">;
+  readonly crashed: Promise<"dead">;
   commits = 0;
-  readonly #point: Point | null;
-  #die: () => void = () => {};
-  #dead = false;
+  readonly #point: CrashPoint | null;
+  #resolveCrash: () => void = () => {};
+  #hasCrashed = false;
   #fence: Fence | null = null;
-  readonly #open = new Set<StoreTransaction>();
+  readonly #openTransactions = new Set<StoreTransaction>();
 
-  constructor(inner: Store, point: Point | null) {
+  constructor(inner: Store, point: CrashPoint | null) {
     this.#point = point;
-    this.death = new Promise((resolve) => {
-      this.#die = () => resolve("dead");
+    this.crashed = new Promise((resolve) => {
+      this.#resolveCrash = () => resolve("dead");
     });
     this.store = new Proxy(inner, { get: (target, name) => this.#method(target, name) });
   }
@@ -237,38 +239,38 @@ class MortalStore {
     const value = Reflect.get(inner, name) as unknown;
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
-      if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
+      if (this.#hasCrashed) return name === "watch" ? () => {} : new Promise(() => {});
       if (name === "commit") return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
       if (name === "begin") return this.#begin(inner);
       const result = Reflect.apply(value, inner, args) as unknown;
       if (name === "watch") return result;
       return (result as Promise<unknown>).then((answer) => {
-        if (name === "enlist") this.#fence = answer as Fence;
+        if (name === "registerWorker") this.#fence = answer as Fence;
         // An answer that comes after death is not heard.
-        return this.#dead ? new Promise(() => {}) : answer;
+        return this.#hasCrashed ? new Promise(() => {}) : answer;
       });
     };
   }
 
   async #commit<T>(batch: Batch, commit: () => Promise<T>, undo: () => Promise<void> = async () => {}): Promise<T> {
     if (batch.fence !== null) this.commits += 1;
-    const dies = batch.fence !== null && this.#point?.commit === this.commits;
-    if (!dies) return commit();
-    this.#dead = true;
+    const crashesNow = batch.fence !== null && this.#point?.commit === this.commits;
+    if (!crashesNow) return commit();
+    this.#hasCrashed = true;
     if (this.#point?.when === "after") await commit();
     else await undo();
-    this.#die();
+    this.#resolveCrash();
     return new Promise(() => {});
   }
 
   async #begin(inner: Store): Promise<StoreTransaction> {
-    const transaction = await inner.begin();
-    if (this.#dead) {
+    const transaction = await inner.beginTransaction();
+    if (this.#hasCrashed) {
       await transaction.rollback();
       return new Promise(() => {});
     }
-    this.#open.add(transaction);
-    const end = () => this.#open.delete(transaction);
+    this.#openTransactions.add(transaction);
+    const end = () => this.#openTransactions.delete(transaction);
     return {
       handle: transaction.handle,
       rollback: (options) => transaction.rollback(options).finally(end),
@@ -282,8 +284,8 @@ class MortalStore {
   }
 
   /** What the database does when the connections are gone, and the reaper once the lease has run out. */
-  async bury(inner: Store): Promise<void> {
-    for (const transaction of this.#open) await transaction.rollback();
-    if (this.#fence !== null) await inner.retire(this.#fence);
+  async releaseAfterCrash(inner: Store): Promise<void> {
+    for (const transaction of this.#openTransactions) await transaction.rollback();
+    if (this.#fence !== null) await inner.deregisterWorker(this.#fence);
   }
 }

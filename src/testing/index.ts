@@ -1,5 +1,6 @@
 /** `pawl/testing`: virtual time, crashes at every commit, and the suite that every store must pass. */
-export { VirtualClock } from "./clock.js";
+
 export { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
 export { type StoreHarness, storeSuite } from "./store-suite/index.js";
 export { type SpeedrunOptions, TestPawl, type TestPawlOptions, testPawl } from "./test-pawl.js";
+export { VirtualClock } from "./virtual-clock.js";

@@ -1,7 +1,7 @@
 /** The database of a test: any that `connect` takes, memory unless it says otherwise, on the test's clock. */
 import { openStore } from "../connect.js";
 import type { Store } from "../store/contract/store.js";
-import type { VirtualClock } from "./clock.js";
+import type { VirtualClock } from "./virtual-clock.js";
 
 export interface TestDatabaseOptions {
   readonly store?: string;

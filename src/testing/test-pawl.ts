@@ -7,7 +7,7 @@ import { decode } from "../core/encoding/decode.js";
 import { InvalidStateError } from "../core/errors/errors.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
-import { scopeMark } from "../core/run/step-key.js";
+import { scopeSeparator } from "../core/run/step-key.js";
 import type { Workflow } from "../define/class/workflow.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger } from "../define/context.js";
@@ -15,11 +15,11 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
 import type { Store } from "../store/contract/store.js";
-import { jobPatienceMs } from "../worker/session/vanished-jobs.js";
+import { jobMissingGraceMs } from "../worker/session/vanished-jobs.js";
 import type { Worker } from "../worker/worker.js";
-import { VirtualClock } from "./clock.js";
 import { type CrashTestOptions, type CrashTestReport, crashTest, crashTestOptions } from "./crash-test.js";
 import { openTestStore } from "./open-test-store.js";
+import { VirtualClock } from "./virtual-clock.js";
 
 export interface TestPawlOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -51,14 +51,19 @@ const testPawlOptions = new Set<string>([
 ] satisfies (keyof TestPawlOptions)[]);
 const speedrunOptions = new Set<string>(["maxExecutions"] satisfies (keyof SpeedrunOptions)[]);
 
-const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: (...args) => console.error(...args) };
+const errorOnlyLogger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: (...args) => console.error(...args),
+};
 
 export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   checkOptions("testPawl()", options, testPawlOptions);
   const clock = new VirtualClock(options.startAt);
   const store = await openTestStore(options, clock);
   await store.migrate();
-  const pawl = new Pawl(store, options.logger ?? silent, { recheckPausedAfter: options.recheckPausedAfter });
+  const pawl = new Pawl(store, options.logger ?? errorOnlyLogger, { recheckPausedAfter: options.recheckPausedAfter });
   const worker = await testWorker(pawl, clock, options.workflows, options.jobs);
   return new TestPawl(pawl, worker, store, clock, options);
 }
@@ -106,7 +111,7 @@ export class TestPawl {
       const { finishedAt, status, waitingFor } = await run.get();
       if (finishedAt !== null) return;
       pauses = status === "paused" ? pauses + 1 : 0;
-      if (status === "paused" && (nextDueAt === null || pauses > mostPausesInARow))
+      if (status === "paused" && (nextDueAt === null || pauses > maxPausesInARow))
         throw new InvalidStateError(`Run ${run.id} is paused: ${await this.#pauseReason(run)}`, {
           runId: run.id,
           status,
@@ -150,7 +155,7 @@ export class TestPawl {
   }
 
   async #endedExecutions(run: RunHandle<any, any>): Promise<ExecutionInfo[]> {
-    return (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeMark));
+    return (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeSeparator));
   }
 
   /** Throws unless the resumable step that the run is at has this cursor. */
@@ -159,7 +164,7 @@ export class TestPawl {
     const { currentStep } = await run.get();
     const row = rows.find((one) => one.node === currentStep) ?? rows.find((one) => one.cursor !== null);
     const actual = row?.cursor == null ? null : decode(row.cursor);
-    deepStrictEqual(actual, expected ?? null, `Run ${run.id} has another cursor${at(currentStep)} than expected.`);
+    deepStrictEqual(actual, expected ?? null, `Run ${run.id} has another cursor${atStep(currentStep)} than expected.`);
   }
 
   /** Throws unless an execution of this step was interrupted and another one is to continue it. */
@@ -180,8 +185,8 @@ export class TestPawl {
 
   /** Lets time pass and runs what becomes due on the way, in order. */
   async advance(duration: Duration): Promise<void> {
-    const begun = this.clock.read();
-    const target = begun + parseDuration(duration, "duration");
+    const startedAt = this.clock.read();
+    const target = startedAt + parseDuration(duration, "duration");
     for (;;) {
       const nextDueAt = await this.#worker.runUntilIdle();
       if (nextDueAt === null || nextDueAt > target) break;
@@ -189,8 +194,8 @@ export class TestPawl {
     }
     this.clock.moveTo(target);
     await this.#worker.runUntilIdle();
-    if (target - begun < jobPatienceMs) return;
-    await this.#worker.lookForVanishedJobs();
+    if (target - startedAt < jobMissingGraceMs) return;
+    await this.#worker.checkVanishedJobs();
     await this.#worker.runUntilIdle();
   }
 
@@ -238,9 +243,9 @@ export class TestPawl {
 }
 
 /** A run that was looked at again so often, and paused itself each time, waits for something that time does not bring. */
-const mostPausesInARow = 100;
+const maxPausesInARow = 100;
 
-const at = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
+const atStep = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
 
 function describe(waiting: readonly { readonly kind: string }[]): string {
   if (waiting.length === 0) return "nothing that is known";

@@ -6,25 +6,25 @@ import type { Runtime } from "../runtime/runtime.js";
 import { yieldToEventLoop } from "../runtime/wait.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import type { Claimer } from "./claim/claimer.js";
-import type { TurnAtHost } from "./turn/host.js";
+import type { HostedTurn } from "./turn/turn-host.js";
 
 /** The runs that the worker has. */
 interface DrivenSession {
   readonly size: number;
-  readonly turns: ReadonlyMap<string, { poke(): Promise<void> }>;
+  readonly turns: ReadonlyMap<string, { checkInbox(): Promise<void> }>;
 }
 
 export class TestDriver {
   /** The store's clock, which the test moves; null: the worker is not driven. */
   clock: (() => number) | null = null;
-  readonly #claiming: Claimer;
+  readonly #claimer: Claimer;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
   #drives = 0;
   #oneStep: { readonly runId: string; ended: boolean } | null = null;
 
-  constructor(claiming: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
-    this.#claiming = claiming;
+  constructor(claimer: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
+    this.#claimer = claimer;
     this.#runtime = runtime;
     this.#session = session;
   }
@@ -39,7 +39,7 @@ export class TestDriver {
     return this.#oneStep === null;
   }
 
-  stepEnded(turn: TurnAtHost): void {
+  onStepEnded(turn: HostedTurn): void {
     if (this.#oneStep?.runId !== turn.runId) return;
     this.#oneStep.ended = true;
     turn.stop();
@@ -68,19 +68,19 @@ export class TestDriver {
 
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
-      await this.#settle();
-      const before = this.#claiming.claimed;
-      this.#claiming.soon();
-      await this.#settle();
-      if (this.#claiming.claimed === before) return this.#claiming.nextDueAt;
+      await this.#waitUntilQuiet();
+      const before = this.#claimer.claimedCount;
+      this.#claimer.claimSoon();
+      await this.#waitUntilQuiet();
+      if (this.#claimer.claimedCount === before) return this.#claimer.nextDueAt;
     }
   }
 
   /** Comes back when the worker has no run and asks for none. */
-  async #settle(): Promise<void> {
-    while (this.#claiming.underWay !== null || (this.#session()?.size ?? 0) > 0 || this.#claiming.reserved > 0) {
-      await this.#claiming.underWay;
-      await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.poke()));
+  async #waitUntilQuiet(): Promise<void> {
+    while (this.#claimer.currentClaim !== null || (this.#session()?.size ?? 0) > 0 || this.#claimer.reservedSlots > 0) {
+      await this.#claimer.currentClaim;
+      await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.checkInbox()));
       await yieldToEventLoop(this.#runtime);
     }
   }

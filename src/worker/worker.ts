@@ -11,7 +11,7 @@ import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js"
 import type { Runtime, Timer } from "../runtime/runtime.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
-import { isUnreachable, warnOf } from "../telemetry/warn-of-retry.js";
+import { isUnreachable, warnOfRetry } from "../telemetry/warn-of-retry.js";
 import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
 import type { StartReceipt } from "./commit/group-committer.js";
@@ -20,11 +20,11 @@ import { checkPort, knownOptions } from "./options.js";
 import { Heartbeat, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
-import { SilentCode } from "./session/silent-code.js";
 import { SlowSteps } from "./session/slow-steps.js";
+import { StalledCodeDetector } from "./session/stalled-code-detector.js";
 import { TestDriver } from "./test-driver.js";
-import type { Registered } from "./turn/host.js";
-import { type StoreAddress, type Watch, watchdogFor } from "./watchdog/watchdog.js";
+import type { WorkflowSummary } from "./turn/turn-host.js";
+import { type StoreAddress, type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
 export interface WorkerServices {
   readonly runtime: Runtime;
@@ -33,17 +33,17 @@ export interface WorkerServices {
   readonly newId: () => string;
   /** Makes the workflows known, and looks up those that are known by name only. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
-  registration(name: string): Promise<Registered | null>;
+  findRegistration(name: string): Promise<WorkflowSummary | null>;
   readonly onError: ErrorReporter | null;
   /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
   readonly recheckPausedMs: number | null;
   /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
-  readonly address: StoreAddress | null;
+  readonly storeAddress: StoreAddress | null;
   /** Deletes what is older than the retention, if there is one. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
 
-type Phase = "idle" | "running" | "stopping" | "stopped";
+type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
 export class Worker {
   readonly id: string;
@@ -51,20 +51,20 @@ export class Worker {
   readonly #port: number | null;
   readonly #services: WorkerServices;
   readonly #registry: WorkflowRegistry;
-  readonly #claiming: Claimer;
+  readonly #claimer: Claimer;
   readonly #housekeeping: Housekeeping;
   readonly #leaseMs: number;
   readonly #graceMs: number;
   readonly #maxDeliveries: number;
   readonly #replayGraceMs: number;
   readonly #slowSteps: SlowSteps;
-  readonly #silentCode: SilentCode;
-  #phase: Phase = "idle";
+  readonly #silentCode: StalledCodeDetector;
+  #phase: WorkerPhase = "idle";
   #session: Session | null = null;
   #lease: Heartbeat | null = null;
-  #watchdog: Watch | null = null;
+  #watchdog: WorkerWatchdog | null = null;
   #stopListening: (() => void) | null = null;
-  #emptied: (() => void) | null = null;
+  #onEmpty: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
   readonly #driver: TestDriver;
 
@@ -85,9 +85,13 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
-    this.#silentCode = new SilentCode(services.log, () => this.#session?.turns.values() ?? [], services.runtime);
+    this.#silentCode = new StalledCodeDetector(
+      services.log,
+      () => this.#session?.turns.values() ?? [],
+      services.runtime,
+    );
     const { poll = "1s" } = options;
-    this.#claiming = new Claimer({
+    this.#claimer = new Claimer({
       ...services,
       workerName: this.name,
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
@@ -95,9 +99,9 @@ export class Worker {
       session: () => (this.#takesRuns ? this.#session : null),
       active: () => this.active,
       routes: () => this.#registry.nextRoutes(),
-      onLost: (session) => this.#lost(session),
+      onLost: (session) => this.#onLeaseLost(session),
     });
-    this.#driver = new TestDriver(this.#claiming, services.runtime, () => this.#session);
+    this.#driver = new TestDriver(this.#claimer, services.runtime, () => this.#session);
   }
 
   /** How many runs it is executing now. */
@@ -107,10 +111,10 @@ export class Worker {
 
   /** Queues that are paused, as far as it has heard: it begins nothing there. */
   get pausedQueues(): readonly string[] {
-    return this.#registry.paused.names;
+    return this.#registry.pausedQueues.names;
   }
 
-  get phase(): Phase {
+  get phase(): WorkerPhase {
     return this.#phase;
   }
 
@@ -138,9 +142,11 @@ export class Worker {
       );
     try {
       await this.#services.register(this.#registry.definitions);
-      await this.#registry.rememberQueues(this.#services.registration);
-      this.#registry.paused.learn((await this.#services.store.upkeep.pausedQueues()).map(({ name }) => name));
-      await this.#beginSession();
+      await this.#registry.rememberQueues(this.#services.findRegistration);
+      this.#registry.pausedQueues.update(
+        (await this.#services.store.maintenance.pausedQueues()).map(({ name }) => name),
+      );
+      await this.#startSession();
     } catch (error) {
       this.#phase = "idle";
       throw error;
@@ -148,7 +154,7 @@ export class Worker {
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#silentCode.start();
-    this.#claiming.start();
+    this.#claimer.start();
     return this;
   }
 
@@ -161,25 +167,25 @@ export class Worker {
   async #stop(): Promise<void> {
     const wasRunning = this.#phase === "running";
     this.#phase = "stopping";
-    if (wasRunning) await this.#windDown();
+    if (wasRunning) await this.#shutDown();
     this.#phase = "stopped";
   }
 
-  async #windDown(): Promise<void> {
+  async #shutDown(): Promise<void> {
     this.#stopListening?.();
     const session = this.#session;
     // Before the claim has ended: it may be waiting for a database that is away.
     session?.stop();
-    await within(
+    await waitAtMost(
       this.#services.runtime,
       this.#graceMs,
-      Promise.all([this.#claiming.stop(), this.#housekeeping.stop()]),
+      Promise.all([this.#claimer.stop(), this.#housekeeping.stop()]),
     );
     if (session !== null) {
       await this.#untilEmpty(session);
       this.#session = null;
       session.kill();
-      await within(this.#services.runtime, signOffMs, this.#retire(session));
+      await waitAtMost(this.#services.runtime, deregisterTimeoutMs, this.#deregister(session));
     }
     this.#lease?.stop();
     this.#watchdog?.stop();
@@ -190,9 +196,9 @@ export class Worker {
   async #untilEmpty(session: Session): Promise<void> {
     if (session.size === 0) return;
     const empty = new Promise<void>((resolve) => {
-      this.#emptied = resolve;
+      this.#onEmpty = resolve;
     });
-    await within(this.#services.runtime, this.#graceMs, empty);
+    await waitAtMost(this.#services.runtime, this.#graceMs, empty);
     if (session.size > 0)
       this.#services.log.warn(
         `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
@@ -200,9 +206,9 @@ export class Worker {
     session.abort(new ExecutionAbortedError("The worker stops."));
   }
 
-  async #retire(session: Session): Promise<void> {
+  async #deregister(session: Session): Promise<void> {
     try {
-      await this.#services.store.retire(session.committer.fence);
+      await this.#services.store.deregisterWorker(session.committer.fence);
     } catch (error) {
       const what = `Worker "${this.name}" could not sign off; its lease will run out.`;
       this.#services.log.warn(what, ...(isUnreachable(error) ? [] : [error]));
@@ -211,12 +217,12 @@ export class Worker {
 
   // ── Sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #beginSession(): Promise<void> {
-    const { runtime, store, log, registration } = this.#services;
+  async #startSession(): Promise<void> {
+    const { runtime, store, log, findRegistration } = this.#services;
     const leaseMs = this.#leaseMs;
     const routes = this.#registry.routes.map(({ workflow, version }): Route => ({ workflow, version }));
-    const enlistedAt = runtime.threadClock();
-    const fence = await store.enlist({
+    const registeredAt = runtime.processMonotonic();
+    const fence = await store.registerWorker({
       id: this.id,
       name: this.name,
       host: hostname(),
@@ -225,18 +231,18 @@ export class Worker {
       routes,
       leaseMs,
     });
-    const { address } = this.#services;
-    const watched = { name: this.name, fence, leaseMs, renewedAt: enlistedAt };
-    const watch = address === null ? null : watchdogFor(address, log, runtime).watch(watched);
+    const { storeAddress } = this.#services;
+    const watched = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
+    const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watched);
     this.#watchdog?.stop();
-    this.#watchdog = watch;
+    this.#watchdog = watchdog;
     const session = new Session({
       runtime,
       store,
       log,
-      watch,
+      watchdog,
       leaseMs,
-      registration,
+      findRegistration,
       fence,
       workerName: this.name,
       slowSteps: this.#slowSteps,
@@ -246,35 +252,35 @@ export class Worker {
       graceMs: this.#graceMs,
       onError: this.#services.onError,
       recheckPausedMs: this.#services.recheckPausedMs,
-      serves: (route, version) => this.#registry.serves(route, version),
-      interruptions: () => this.#driver.allowsInterruptions,
-      crowded: () => this.#claiming.crowded,
-      stepEnded: this.#driver.clock !== null ? (turn) => this.#driver.stepEnded(turn) : null,
+      canExecute: (route, version) => this.#registry.canExecute(route, version),
+      allowsInterruptions: () => this.#driver.allowsInterruptions,
+      hasWaitingRuns: () => this.#claimer.hasWaitingRuns,
+      onStepEnded: this.#driver.clock !== null ? (turn) => this.#driver.onStepEnded(turn) : null,
       definition: (workflow, version) => this.#registry.definitionOf(workflow, version) as WorkflowDefinition,
-      jobInfo: (job) => this.#registry.jobInfo(job, store, registration, runtime),
-      onLost: (lost) => this.#lost(lost),
-      onUncertain: () => this.#claiming.doubt(),
-      onRoom: (parking) => {
-        if (this.active === 0) this.#emptied?.();
-        this.#claiming.onRoom(parking);
+      jobInfo: (job) => this.#registry.jobInfo(job, store, findRegistration, runtime),
+      onLost: (lost) => this.#onLeaseLost(lost),
+      onUncertain: () => this.#claimer.reconcileSoon(),
+      onRunReleased: (parking) => {
+        if (this.active === 0) this.#onEmpty?.();
+        this.#claimer.onRunReleased(parking);
       },
     });
     this.#session = session;
     this.#lease?.stop();
     const events: LeaseEvents = {
-      onLost: () => this.#lost(session),
-      onRenewed: (at) => watch?.renewed(at),
-      onMail: (runIds) => this.#mailFor(runIds),
+      onLost: () => this.#onLeaseLost(session),
+      onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
+      onMessages: (runIds) => this.#checkInboxes(runIds),
       onPausedQueues: (names) => {
-        if (this.#registry.paused.learn(names)) this.#claiming.soon();
+        if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
     };
     this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
   /** Nothing of this session counts any more: other workers have its runs. Begin anew. */
-  #lost(session: Session): void {
-    if (session.dead) return;
+  #onLeaseLost(session: Session): void {
+    if (session.isDead) return;
     const { epoch } = session.committer.fence;
     this.#services.log.warn(
       `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
@@ -282,35 +288,35 @@ export class Worker {
     if (this.#session === session) this.#session = null;
     this.#watchdog?.stop();
     session.kill();
-    this.#emptied?.();
-    void this.#revive();
+    this.#onEmpty?.();
+    void this.#restartSession();
   }
 
-  async #revive(): Promise<void> {
+  async #restartSession(): Promise<void> {
     const backoff = new Backoff(this.#services.runtime);
     while (this.#phase === "running" && this.#session === null) {
       try {
-        await this.#beginSession();
-        this.#claiming.soon();
+        await this.#startSession();
+        this.#claimer.claimSoon();
       } catch (error) {
-        warnOf(this.#services.log, `Worker "${this.name}" cannot register yet.`, error);
+        warnOfRetry(this.#services.log, `Worker "${this.name}" cannot register yet.`, error);
         await backoff.wait();
       }
     }
   }
 
   #onHint(hint: Hint): void {
-    if (hint.kind === "mail") this.#mailFor(hint.runIds);
-    if (hint.kind === "anything") void this.#lease?.lookNow();
+    if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
+    if (hint.kind === "anything") void this.#lease?.pollNow();
     const concernsMe =
       hint.kind === "ready"
-        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.serves(name, null))
+        ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.canExecute(name, null))
         : hint.kind !== "done";
-    if (concernsMe) this.#claiming.soon();
+    if (concernsMe) this.#claimer.claimSoon();
   }
 
-  #mailFor(runIds: readonly string[]): void {
-    for (const runId of runIds) void this.#session?.turns.get(runId)?.poke();
+  #checkInboxes(runIds: readonly string[]): void {
+    for (const runId of runIds) void this.#session?.turns.get(runId)?.checkInbox();
   }
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
@@ -321,9 +327,9 @@ export class Worker {
       this.#phase === "running" &&
       this.#driver.clock === null &&
       this.#session !== null &&
-      this.#claiming.free > 0 &&
+      this.#claimer.freeSlots > 0 &&
       this.#registry.definitionOf(workflow, version) !== undefined &&
-      this.#registry.serves(workflow, version)
+      this.#registry.canExecute(workflow, version)
     );
   }
 
@@ -347,15 +353,15 @@ export class Worker {
   }
 
   /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
-  lookForVanishedJobs(): Promise<void> {
-    return this.#housekeeping.vanished.look(0);
+  checkVanishedJobs(): Promise<void> {
+    return this.#housekeeping.vanished.check(0);
   }
 }
 
-const signOffMs = 2_000;
+const deregisterTimeoutMs = 2_000;
 
 /** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
-async function within(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
+async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
   const patience = new Promise<void>((resolve) => {
     timer = runtime.setTimeout(resolve, ms);

@@ -61,7 +61,7 @@ test("an event of a type that a newer version wrote is passed over", async () =>
     waiting: (await w.store.run(run.id))?.waiting ?? null,
     startedAt: null,
     wakeAt: due,
-    wakeIn: null,
+    wakeInMs: null,
   } as const;
   const result = await w.store.commit({
     fence: null,
@@ -69,13 +69,13 @@ test("an event of a type that a newer version wrote is passed over", async () =>
     transitions: [
       {
         runId: run.id,
-        after: log.get(run.id)?.length ?? 0,
+        afterSeq: log.get(run.id)?.length ?? 0,
         events: [future],
         next,
-        drained: none,
-        starts: none,
-        mail: none,
-        release: none,
+        drainedInboxIds: none,
+        newChildren: none,
+        messages: none,
+        releasedChildIds: none,
         cursors: none,
       },
     ],

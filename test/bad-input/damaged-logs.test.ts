@@ -38,10 +38,10 @@ const none: readonly never[] = [];
 /** The log contradicts itself, and a worker is to look at it. */
 async function contradict({ w, run }: Lived): Promise<void> {
   const consumed = { type: "wait.completed", node: "go", attempt: null, outcome: null, data: '{"signals":[99]}' };
-  const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeIn: 0 } as const;
+  const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: 0 } as const;
   const after = (await run.history()).length;
-  const rest = { drained: none, starts: none, mail: none, release: none, cursors: none };
-  const transition = { runId: run.id, after, events: [consumed], next, ...rest };
+  const rest = { drainedInboxIds: none, newChildren: none, messages: none, releasedChildIds: none, cursors: none };
+  const transition = { runId: run.id, afterSeq: after, events: [consumed], next, ...rest };
   expect(await w.store.commit({ fence: null, starts: none, transitions: [transition] })).toMatchObject({
     kind: "committed",
   });

@@ -142,7 +142,7 @@ describe("a map", () => {
     const at: number[] = [];
     const commit = w.store.commit.bind(w.store);
     vi.spyOn(w.store, "commit").mockImplementation((batch) => {
-      if (batch.transitions.some(({ starts }) => starts.length > 0)) at.push(encoded);
+      if (batch.transitions.some(({ newChildren }) => newChildren.length > 0)) at.push(encoded);
       return commit(batch);
     });
     const run = await w.pawl.start(parent);

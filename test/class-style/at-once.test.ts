@@ -66,7 +66,7 @@ test("a worker that dies between the commit of the failed step and that of the f
         const result = member.apply(target, args);
         if (!(result instanceof Promise)) return result;
         return result.then((answer: any) => {
-          if (name === "enlist") fence = answer;
+          if (name === "registerWorker") fence = answer;
           if (name === "commit" && JSON.stringify(args[0]).includes("step.failed")) dead = true;
           return dead ? new Promise(() => {}) : answer;
         });
@@ -75,7 +75,7 @@ test("a worker that dies between the commit of the failed step and that of the f
   });
   await new Pawl(store).worker({ workflows: [X] }).start();
   await until(() => dead);
-  await w.store.retire(fence);
+  await w.store.deregisterWorker(fence);
   await (await w.worker([X])).settle();
   expect(await attemptsOf(run)).toEqual(["work 1 failed failed_by_exception"]);
   expect(await run.status()).toBe("failed");

@@ -184,7 +184,7 @@ describe("Core Features", () => {
         const frozen = await w.worker([Frozen]);
         const run = await w.pawl.start(Frozen);
         await begun.opened;
-        for (const { id, epoch } of await w.store.workers()) await w.store.retire({ workerId: id, epoch });
+        for (const { id, epoch } of await w.store.workers()) await w.store.deregisterWorker({ workerId: id, epoch });
         await w.worker([Frozen]);
         await run.result({ timeout: "20s" });
         const log = await logOf(run);

@@ -65,7 +65,7 @@ describe("a deploy", () => {
     );
     expect(await run.status()).toBe("completed");
     expect(ran.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
-    expect(await changesOf(run)).toEqual([{ shape, overtaken: ["weigh"] }]);
+    expect(await changesOf(run)).toEqual([{ shape, passedSteps: ["weigh"] }]);
   });
 
   test("that removes a completed task on purpose goes on, and says that it has vanished", async () => {
@@ -75,7 +75,7 @@ describe("a deploy", () => {
     );
     expect(await run.status()).toBe("completed");
     expect(ran.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
-    expect(await changesOf(run)).toEqual([{ shape, vanished: ["label"] }]);
+    expect(await changesOf(run)).toEqual([{ shape, removedSteps: ["label"] }]);
     expect((await run.nodes()).find(({ name }) => name === "label")).toMatchObject({ state: "removed" });
     await expectSound(t);
   });

@@ -1,7 +1,7 @@
 /** `workers`, `migrate`, `verify`, `doctor`, `graph`: for whoever is on call. */
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Check } from "../../src/cli/checks.js";
+import type { Check } from "../../src/cli/doctor-checks.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { until } from "../processes/waiting.js";
 import { echo, endless, held, order } from "./fixtures/workflows.js";
@@ -26,7 +26,7 @@ test("workers lists those that live; --all also those that are gone", async () =
   expect(await folder.json("workers")).toEqual([]);
   const [gone] = await folder.json("workers", "--all");
   expect(gone).toMatchObject({ state: "gone", live: false, executing: 0, pid: process.pid });
-  expect(gone.beatAt).toMatch(/^\d{4}-.*Z$/);
+  expect(gone.heartbeatAt).toMatch(/^\d{4}-.*Z$/);
   await whileWorking(folder, async () => {
     const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
     expect(head).toMatch(/^name +state +host +pid +runs +last heard of +serves$/);
@@ -43,7 +43,7 @@ test("a worker that was killed is silent, until somebody finds out", async () =>
   const worker = folder.begin(["worker", workflows, "--name", "killed"]);
   await worker.until("serves");
   await worker.kill();
-  await alter(folder, "UPDATE pawl_workers SET beat_at = beat_at - 60000");
+  await alter(folder, "UPDATE pawl_workers SET heartbeat_at = heartbeat_at - 60000");
   expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: false }]);
   const { checks } = await folder.json("doctor");
   expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
@@ -207,7 +207,7 @@ test("doctor tells of runs that a dead worker still has, also when a live one wo
   expect(await runs()).toMatchObject({ verdict: "ok", text: "every open run has a worker that serves it" });
 
   await worker.kill();
-  await alter(folder, "UPDATE pawl_workers SET beat_at = beat_at - 60000");
+  await alter(folder, "UPDATE pawl_workers SET heartbeat_at = heartbeat_at - 60000");
   const orphaned = "still with a worker that is not heard of: killed (1)";
   expect(await runs()).toMatchObject({ verdict: "warning", text: `no live worker serves: endless (1); ${orphaned}` });
   const pawl = await connect(folder.url, { logger: silent });

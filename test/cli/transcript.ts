@@ -43,7 +43,7 @@ export function withoutChance(text: string): string {
       .replace(/\b\d{1,2} [A-Z][a-z]{2}( \d{4})? <clock>/g, "<clock>")
       // More digits there, and less of the rest has room.
       .replace(/\{"ms":.*$/gm, "<data>")
-      .replace(/ *\{"began":\d+\}$/gm, "")
+      .replace(/ *\{"startedAt":\d+\}$/gm, "")
       .replace(/[█░]+/g, "█")
       .replace(/^(\S+ +live) .*$/gm, "$1 <machine>")
       .replace(/^(ok +node +)\S+/gm, "$1<version>")

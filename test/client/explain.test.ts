@@ -81,11 +81,11 @@ describe("explain()", () => {
       /^It is being executed by worker "w1" \(.*, pid \d+\): step "think", since 20.*Z\.$/,
     );
     const [row] = await w.store.workers();
-    const silentSince = { ...row, beatAt: Math.min(w.clock.read(), Date.now()) - 10_000 };
+    const silentSince = { ...row, heartbeatAt: Math.min(w.clock.read(), Date.now()) - 10_000 };
     const { workers } = w.store;
     w.store.workers = async () => [silentSince as never];
     expect(await run.explain()).toMatchObject({
-      because: "worker_silent",
+      because: "worker_lease_expired",
       text: expect.stringContaining("last heard of"),
     });
     w.store.workers = workers;
@@ -110,7 +110,7 @@ describe("explain()", () => {
       const asked = ` A ${what} was asked for at ${at(w.clock.read())}: too late. It acts as soon as the steps that are running have ended, or come to a checkpoint.`;
       // As it is before the worker has looked into the inbox.
       const { tasks, inbox } = w.store;
-      w.store.tasks = async () => [{ ...task, mail: 1 } as never];
+      w.store.tasks = async () => [{ ...task, pendingMessages: 1 } as never];
       const row = { id: 1, kind: what, data: JSON.stringify({ reason: "too late" }), at: w.clock.read() };
       w.store.inbox = async () => new Map([[run.id, [row]]]);
       expect((await run.explain()).text).toContain(`step "think", since ${at(w.clock.read())}.${asked}`);

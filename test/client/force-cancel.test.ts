@@ -90,15 +90,15 @@ test("a run whose log cannot be read is ended", async () => {
     transitions: [
       {
         runId: run.id,
-        after: (await logOf(run)).length,
+        afterSeq: (await logOf(run)).length,
         events: [
           { type: "wait.completed", node: "signal:never", attempt: null, outcome: null, data: '{"signals":[99]}' },
         ],
-        next: { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeIn: null },
-        drained: [],
-        starts: [],
-        mail: [],
-        release: [],
+        next: { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: null },
+        drainedInboxIds: [],
+        newChildren: [],
+        messages: [],
+        releasedChildIds: [],
         cursors: [],
       },
     ],

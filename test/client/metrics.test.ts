@@ -113,7 +113,7 @@ describe("metrics()", () => {
 
   test("looks at the newest 10,000 and says so", async () => {
     const w = await world();
-    const fence = await w.store.enlist(workerInfo());
+    const fence = await w.store.registerWorker(workerInfo());
     const made = async (count: number) => {
       const runs = newRuns(count, { workflow: "many", due: { kind: "owned" } });
       await w.store.commit(batch(fence, [], runs));

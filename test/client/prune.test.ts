@@ -157,16 +157,16 @@ forEachStore((kind) => {
     await w.settle();
     const ids = (await w.pawl.runs()).runs.map(({ id }) => id);
     w.later(2 * day);
-    const { remove } = w.store.upkeep;
+    const { deleteRuns } = w.store.maintenance;
     let batches = 0;
     // It dies after the leaves of the first tree.
-    w.store.upkeep.remove = async (batch) => {
+    w.store.maintenance.deleteRuns = async (batch) => {
       batches += 1;
-      await remove.call(w.store.upkeep, batch.slice(0, 5));
+      await deleteRuns.call(w.store.maintenance, batch.slice(0, 5));
       throw new Error("killed");
     };
     expect((await errorOf(w.pawl.prune({ olderThan: "1 day" }))).message).toBe("killed");
-    w.store.upkeep.remove = remove;
+    w.store.maintenance.deleteRuns = deleteRuns;
     expect(batches).toBe(1);
     const left = (await w.pawl.runs()).runs;
     expect(left).toHaveLength(14 - 5);
@@ -190,17 +190,17 @@ forEachStore((kind) => {
     const count = async () => (await w.pawl.runs({ workflow: echo, limit: 1_000 })).runs.length;
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: echo, limit: 10 })).toEqual({ runs: 10, trees: 10 });
     const stop = new AbortController();
-    const { remove } = w.store.upkeep;
-    w.store.upkeep.remove = (batch) => {
+    const { deleteRuns } = w.store.maintenance;
+    w.store.maintenance.deleteRuns = (batch) => {
       expect(batch.length).toBeLessThanOrEqual(200);
       stop.abort();
-      return remove.call(w.store.upkeep, batch);
+      return deleteRuns.call(w.store.maintenance, batch);
     };
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: "echo", signal: stop.signal })).toEqual({
       runs: 200,
       trees: 200,
     });
-    w.store.upkeep.remove = remove;
+    w.store.maintenance.deleteRuns = deleteRuns;
     expect(await count()).toBe(240);
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: echo })).toEqual({ runs: 240, trees: 240 });
     expect((await w.pawl.runs()).runs).toHaveLength(2);
@@ -216,7 +216,7 @@ describe("prune()", () => {
 
   test("gathers large trees one by one", async () => {
     const w = await world();
-    const fence = await w.store.enlist(workerInfo());
+    const fence = await w.store.registerWorker(workerInfo());
     const owned = { due: { kind: "owned" } } as const;
     const roots = newRuns(2, owned);
     const children = roots.flatMap(({ id }) => newRuns(11_000, { ...owned, parentId: id, parentNode: "n" }));

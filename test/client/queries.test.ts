@@ -33,7 +33,7 @@ forEachStore((kind) => {
       { name: "a", port: 9464, ...common },
       { name: "b", port: null, ...common },
     ]);
-    expect(found[0]?.beatAt).toBeInstanceOf(Date);
+    expect(found[0]?.heartbeatAt).toBeInstanceOf(Date);
   });
 
   test("runs() finds by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {

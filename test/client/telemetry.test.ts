@@ -1,15 +1,15 @@
 /** Programs that listen hear of everything that becomes durable, once, and in order. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { type Logger, PermanentError, type ToldEvent, type ToldStatus, workflow } from "pawl";
+import { type Logger, PermanentError, type RunEvent, type RunStatusChange, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 
 function listen() {
-  const events: ToldEvent[] = [];
-  const statuses: ToldStatus[] = [];
-  const onEvent = (message: unknown) => void events.push(message as ToldEvent);
-  const onRun = (message: unknown) => void statuses.push(message as ToldStatus);
+  const events: RunEvent[] = [];
+  const statuses: RunStatusChange[] = [];
+  const onEvent = (message: unknown) => void events.push(message as RunEvent);
+  const onRun = (message: unknown) => void statuses.push(message as RunStatusChange);
   subscribe("pawl:event", onEvent);
   subscribe("pawl:run", onRun);
   onTestFinished(() => {
@@ -55,7 +55,7 @@ forEachStore((kind) => {
         node,
         attempt,
         outcome,
-      }: Pick<ToldEvent, "seq" | "type" | "node" | "attempt" | "outcome">) => ({ seq, type, node, attempt, outcome });
+      }: Pick<RunEvent, "seq" | "type" | "node" | "attempt" | "outcome">) => ({ seq, type, node, attempt, outcome });
       expect(told.map(columns)).toEqual(log.map((one) => columns(one as never)));
       for (const one of told) expect(one).toMatchObject({ workflow: name, parentId });
     }

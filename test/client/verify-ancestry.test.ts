@@ -16,12 +16,12 @@ import {
 } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { isShape, Shapes } from "../../src/client/operate/shapes.js";
+import { isShapeRecord, ShapeRegistry } from "../../src/client/operate/shape-registry.js";
 import { checkAncestry } from "../../src/client/operate/verify-ancestry.js";
 import type { StoredEvent } from "../../src/core/run/event.js";
 import { readStepFacts } from "../../src/core/run/step-completed.js";
 import type { RunRecord, Store } from "../../src/store/contract/store.js";
-import { Random } from "../../src/testing/store-suite/random.js";
+import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import { silent, start, world } from "../function-style/support.js";
 import { forEachStore, testDatabase } from "../stores/harness.js";
 
@@ -29,20 +29,20 @@ const universe = ["a", "b", "c", "d", "e"];
 
 /** Code of one release: which steps there are, what they are called now, and what is said about those that are not there. */
 class Release {
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly names: readonly string[];
   readonly aliases: Record<string, string[]> = {};
   readonly removed: readonly string[];
   readonly #after: ReadonlyMap<string, readonly string[]>;
 
-  constructor(random: Random) {
+  constructor(random: SeededRandom) {
     this.random = random;
-    const kept = shuffled(random, universe).slice(0, 3 + random.below(3));
+    const kept = shuffled(random, universe).slice(0, 3 + random.integerBelow(3));
     this.names = kept.map((base) => this.#nameOf(base));
     this.removed = random.chance(0.8) ? universe.filter((base) => !kept.includes(base)).flatMap(bothNames) : [];
     const after = new Map<string, readonly string[]>();
     this.names.forEach((name, index) => {
-      after.set(name, random.some(this.names.slice(0, index), 2));
+      after.set(name, random.sample(this.names.slice(0, index), 2));
     });
     this.#after = after;
   }
@@ -57,7 +57,7 @@ class Release {
   /** What happens in one execution of a step is up to chance. */
   readonly #body = async (ctx: StepContext<any> | Workflow): Promise<unknown> => {
     const { random } = this;
-    const what = random.below(12);
+    const what = random.integerBelow(12);
     if (what === 0) throw new PermanentError("no");
     if (what === 1) throw new Error("perhaps later");
     if (what === 2) ctx.skip();
@@ -65,7 +65,7 @@ class Release {
     if (what === 4) ctx.reattempt({ rewind: random.chance(0.5) });
     if (what === 5) await ctx.sleep("rest", "1 hour");
     if (what === 6) await ctx.step("inner", () => 1);
-    return random.below(1_000);
+    return random.integerBelow(1_000);
   };
 
   chain(): AnyWorkflow {
@@ -107,9 +107,9 @@ class Release {
   }
 }
 
-const shuffled = (random: Random, items: readonly string[]): string[] => {
+const shuffled = (random: SeededRandom, items: readonly string[]): string[] => {
   const left = [...items];
-  return items.map(() => left.splice(random.below(left.length), 1)[0] as string);
+  return items.map(() => left.splice(random.integerBelow(left.length), 1)[0] as string);
 };
 
 const bothNames = (base: string) => [base, `${base}_renamed`];
@@ -117,11 +117,11 @@ const bothNames = (base: string) => [base, `${base}_renamed`];
 type AnyRun = RunHandle<any, any>;
 
 /** What an operator might do to a run. Much of it makes no sense at the time, and is refused. */
-async function operate(random: Random, run: AnyRun): Promise<AnyRun> {
+async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
   const name = random.pick(universe.flatMap(bothNames)) as string;
   const commands: (() => Promise<unknown>)[] = [
     () => run.resume(),
-    () => run.resume({ output: random.below(1_000) }),
+    () => run.resume({ output: random.integerBelow(1_000) }),
     () => run.skip(),
     () => run.pause(),
     () => run.resumeAt(name),
@@ -142,7 +142,7 @@ async function operate(random: Random, run: AnyRun): Promise<AnyRun> {
 }
 
 async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs: readonly AnyRun[] }> {
-  const random = new Random(seed);
+  const random = new SeededRandom(seed);
   const first = new Release(random);
   const t = await testPawl({ workflows: first.workflows, logger: silent });
   onTestFinished(() => t.close());
@@ -168,7 +168,7 @@ const seeds = Array.from({ length: 40 }, (_, index) => index + 1);
 async function storedOf(t: TestPawl, id: string) {
   const { store } = t.pawl as unknown as { readonly store: Store };
   const run = (await store.run(id)) as RunRecord;
-  return { run, log: (await store.logs([id])).get(id) ?? [], shapes: await Shapes.read(store) };
+  return { run, log: (await store.logs([id])).get(id) ?? [], shapes: await ShapeRegistry.read(store) };
 }
 
 let [proved, taken, undone, moved, changed] = [0, 0, 0, 0, 0];
@@ -188,8 +188,8 @@ test.each(seeds)("deploys, repairs and retries leave no difference (seed %i)", a
       if (one.type !== "step.completed" || readStepFacts(one.data).hash === undefined) continue;
       proved += 1;
       for (const forged of forgeries(one)) {
-        const { wrong } = checkAncestry(run, log.with(index, forged), shapes);
-        expect(wrong.map(({ node }) => node)).toContain(one.node);
+        const { wrongHashes } = checkAncestry(run, log.with(index, forged), shapes);
+        expect(wrongHashes.map(({ node }) => node)).toContain(one.node);
       }
     }
   }
@@ -216,7 +216,7 @@ test("a frozen graph is read once, however many nodes it has", async () => {
       return row.input;
     },
   });
-  expect(checkAncestry(counted, log, shapes)).toEqual({ wrong: [], unchecked: 0 });
+  expect(checkAncestry(counted, log, shapes)).toEqual({ wrongHashes: [], uncheckedHashes: 0 });
   expect(reads).toBe(1);
 });
 
@@ -318,7 +318,7 @@ forEachStore((kind) => {
     const run = await w.pawl.start(pair);
     await settle();
     expect(await w.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
-    const shapes = (await w.store.upkeep.workflows()).filter(isShape);
+    const shapes = (await w.store.maintenance.workflows()).filter(isShapeRecord);
     expect(shapes).toHaveLength(1);
     // As if it had been another workflow's.
     await w.store.registerWorkflows(

@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import { childRunId } from "../../src/core/naming/ids.js";
-import { event } from "../../src/core/run/event.js";
-import { successorNode } from "../../src/core/run/lineage.js";
-import type { NewEvent, NewRun, Next, RunRecord } from "../../src/store/contract/store.js";
+import { newEvent } from "../../src/core/run/event.js";
+import { retryParentNode } from "../../src/core/run/lineage.js";
+import type { NewEvent, NewRun, NextTaskState, RunRecord } from "../../src/store/contract/store.js";
 import { rawSql } from "../processes/raw-sql.js";
 import { forEachStore } from "../stores/harness.js";
 import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";
@@ -176,13 +176,13 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
           SELECT run_id, seq + 1, span, type, node, attempt, outcome, data, at FROM pawl_events
           WHERE run_id = '${waiting[2]}' AND type = 'signal.received'`,
       ],
-      expected: [`log.doubled_signal_key ${waiting[2]}`],
+      expected: [`log.duplicate_signal_key ${waiting[2]}`],
       besides: [`log.short ${waiting[2]}`],
     },
     {
       name: "the counter of messages is wrong",
-      statements: [task(runs.paused.id, "mail = 3")],
-      expected: [`task.mail ${runs.paused.id}`],
+      statements: [task(runs.paused.id, "pending_messages = 3")],
+      expected: [`task.message_count ${runs.paused.id}`],
     },
     {
       name: "a message waits for a run that has ended",
@@ -216,7 +216,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
     },
     {
       name: "a run with messages is parked",
-      statements: [message(waiting[3]), task(waiting[3], "mail = 1")],
+      statements: [message(waiting[3]), task(waiting[3], "pending_messages = 1")],
       expected: [`task.stuck ${waiting[3]}`],
     },
     {
@@ -225,7 +225,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
         run(openChild, "finished_at = 1999999999999, status = 'completed', output = '1', waiting = NULL"),
         gone("tasks", openChild),
       ],
-      expected: [`child.untold ${crowd[3]}`],
+      expected: [`child.parent_not_notified ${crowd[3]}`],
     },
     {
       name: "the key of a hero is that of another",
@@ -348,7 +348,11 @@ forEachStore((kind) => {
     await worker.worker.stop();
     const [asleep, moved, , twice] = runs.sleeping.map(({ id }) => id) as [string, string, string, string];
     const [signaled, silenced] = runs.waiting.map(({ id }) => id) as [string, string];
-    const park = async (runId: string, change: Partial<Extract<Next, { kind: "park" }>>, events: NewEvent[] = []) => {
+    const park = async (
+      runId: string,
+      change: Partial<Extract<NextTaskState, { kind: "park" }>>,
+      events: NewEvent[] = [],
+    ) => {
       const run = (await w.store.run(runId)) as RunRecord;
       const [task] = await w.store.tasks([runId]);
       const after = (await w.store.logs([runId])).get(runId)?.length ?? 0;
@@ -358,9 +362,9 @@ forEachStore((kind) => {
         startedAt: null,
         wakeAt: task?.dueAt ?? null,
       };
-      const next: Next = { kind: "park", wakeIn: null, ...as, ...change };
-      const lists = { drained: none, starts: none, mail: none, release: none, cursors: none };
-      const transition = { runId, after, events, next, ...lists };
+      const next: NextTaskState = { kind: "park", wakeInMs: null, ...as, ...change };
+      const lists = { drainedInboxIds: none, newChildren: none, messages: none, releasedChildIds: none, cursors: none };
+      const transition = { runId, afterSeq: after, events, next, ...lists };
       expect(await w.store.commit({ fence: null, starts: [], transitions: [transition] })).toMatchObject({
         kind: "committed",
       });
@@ -368,7 +372,7 @@ forEachStore((kind) => {
     await park(asleep, { wakeAt: w.clock.read() + 1 });
     await park(moved, { status: "pending" });
     await park(twice, { route: "other" });
-    await park(signaled, {}, [event("signal.received", {}, { name: "other", key: "once" })]);
+    await park(signaled, {}, [newEvent("signal.received", {}, { name: "other", key: "once" })]);
     await park(silenced, { waiting: "{" });
     const fields = { workflow: "waiter", version: "", queue: "waiter", priority: 0, tags: [], startKey: null };
     const kin = { parentId: null, parentNode: null, parentIndex: null, parentAttempt: null };
@@ -377,7 +381,7 @@ forEachStore((kind) => {
     const starts: NewRun[] = [
       { ...born, id: nobody, due: { kind: "held" } },
       { ...born, id: nobody2, input: "{", heroKey: "other", due: { kind: "now" } },
-      { ...born, id: nobody4, due: { kind: "now" }, parentNode: successorNode(null, nobody3) },
+      { ...born, id: nobody4, due: { kind: "now" }, parentNode: retryParentNode(null, nobody3) },
       { ...born, id: childRunId(nobody3, "x", 0), due: { kind: "now" }, parentId: nobody3, parentNode: "x" },
     ];
     await w.store.commit({ fence: null, transitions: [], starts });
@@ -387,7 +391,7 @@ forEachStore((kind) => {
         `task.due ${asleep}`,
         `run.status ${moved}`,
         `task.route ${twice}`,
-        `log.doubled_signal_key ${signaled}`,
+        `log.duplicate_signal_key ${signaled}`,
         `log.short ${signaled}`,
         `row.unreadable ${silenced}`,
         `run.waiting ${silenced}`,

@@ -15,7 +15,7 @@ const size = 100;
 async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fence: Fence; readonly ids: string[] }> {
   const { store } = meter.observed;
   const workflow = meter.newName();
-  const fence = await store.enlist(build.workerInfo({ id: randomUUID(), routes: [{ workflow, version: "" }] }));
+  const fence = await store.registerWorker(build.workerInfo({ id: randomUUID(), routes: [{ workflow, version: "" }] }));
   const starts = births(workflow, { kind: "owned" });
   await store.commit(build.batch(fence, [], starts));
   return { store, fence, ids: starts.map(({ id }) => id) };
@@ -53,7 +53,7 @@ const claims: Thing = async (meter) => {
   const { store } = meter.observed;
   const workflow = meter.newName();
   const routes = [{ workflow, version: "" }];
-  const fence = await store.enlist(build.workerInfo({ id: randomUUID(), routes }));
+  const fence = await store.registerWorker(build.workerInfo({ id: randomUUID(), routes }));
   await store.commit(build.batch(null, [], births(workflow, { kind: "now" })));
   return meter.cost(async () => {
     const claim = await store.claim({ fence, routes, limit: size, limitPerRoute: size });
@@ -69,7 +69,7 @@ const checkpoints: Thing = (meter) =>
 const parks: Thing = (meter) =>
   commitOfAll(meter, () => ({
     events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
-    next: build.park("waiting", { waiting: '{"news":0}', startedAt: "now", wakeIn: 86_400_000 }),
+    next: build.park("waiting", { waiting: '{"news":0}', startedAt: "now", wakeInMs: 86_400_000 }),
   }));
 
 const finishes: Thing = (meter) =>
@@ -77,7 +77,7 @@ const finishes: Thing = (meter) =>
 
 const letters: Thing = async (meter) => {
   const { store, ids } = await owned(meter);
-  return meter.cost(() => store.send(ids.map((id) => build.letter(id, '{"name":"word"}'))));
+  return meter.cost(() => store.send(ids.map((id) => build.newMessage(id, '{"name":"word"}'))));
 };
 
 export const batches = {

@@ -29,7 +29,7 @@ const oneMoreStatement = committing(async (store, batch) => {
 
 /** Each run of a commit writes one more row. */
 const oneMoreRow = committing((store, batch) =>
-  store.commit(changed(batch, ({ after }) => ({ cursors: [{ node: `after ${after}`, progress: "1" }] }))),
+  store.commit(changed(batch, ({ afterSeq }) => ({ cursors: [{ node: `after ${afterSeq}`, progress: "1" }] }))),
 );
 
 /** Each event is a kilobyte longer. */

@@ -31,7 +31,7 @@ forEachStore(
       );
       const sql = await rawSql(database.url);
       const count = async (from: string) => Number((await sql.query(`SELECT count(*) AS n FROM ${from}`))[0]?.n);
-      const asleep = "pawl_tasks WHERE state = 0 AND owner IS NULL AND due_at IS NOT NULL AND mail = 0";
+      const asleep = "pawl_tasks WHERE state = 0 AND owner IS NULL AND due_at IS NOT NULL AND pending_messages = 0";
       await until(async () => (await count(asleep)) === runs);
       await until(() => worker.active === 0);
 

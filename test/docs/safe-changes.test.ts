@@ -26,7 +26,13 @@ async function changed(before: AnyWorkflow, after: AnyWorkflow) {
   await t.advance("1 hour");
   const { status, pauseReason } = await run.get();
   const shape = (await run.history()).findLast(({ type }) => type === "shape.changed")?.data ?? {};
-  return { ran: did, status, pauseReason, overtaken: shape.overtaken ?? [], vanished: shape.vanished ?? [] };
+  return {
+    ran: did,
+    status,
+    pauseReason,
+    passedSteps: shape.passedSteps ?? [],
+    removedSteps: shape.removedSteps ?? [],
+  };
 }
 
 const goesOn = (...ran: string[]) => ({ status: "completed", ran });
@@ -113,7 +119,7 @@ describe("a class", () => {
     );
     expect(await changed(before, chain(["a", "new", "b", "wait", "c", "d"]))).toMatchObject({
       ...goesOn("wait", "c", "d"),
-      overtaken: ["new"],
+      passedSteps: ["new"],
     });
   });
 
@@ -138,7 +144,7 @@ describe("a class", () => {
     expect(await changed(before, chain(["a", "b", "wait", "d", "c"]))).toMatchObject(goesOn("wait", "d", "c"));
     expect(await changed(before, chain(["c", "a", "b", "wait", "d"]))).toMatchObject({
       ...goesOn("wait", "d"),
-      overtaken: ["c"],
+      passedSteps: ["c"],
     });
   });
 
@@ -183,7 +189,7 @@ describe("a graph", () => {
   test("add: a new step runs when what it comes after is done, also late, and says so", async () => {
     expect(await changed(before, line([a, b, wait, fresh, c, d]))).toMatchObject(goesOn("new", "c", "d"));
     const late = await changed(before, line([a, fresh, b, wait, c, d]));
-    expect(late).toMatchObject({ status: "completed", overtaken: ["new"] });
+    expect(late).toMatchObject({ status: "completed", passedSteps: ["new"] });
     expect(late.ran.toSorted()).toEqual(["c", "d", "new"]);
   });
 
@@ -192,7 +198,7 @@ describe("a graph", () => {
     expect(await changed(before, line([a, wait, c, d]))).toMatchObject(isHeld('"b"'));
     expect(await changed(before, line([a, wait, c, d], { removedSteps: ["b"] }))).toMatchObject({
       ...goesOn("c", "d"),
-      vanished: ["b"],
+      removedSteps: ["b"],
     });
     expect(await changed(before, line([a, b, c, d]))).toMatchObject(isHeld('no step "wait"'));
     expect(await changed(before, line([a, b, c, d], { removedSteps: ["wait"] }))).toMatchObject(goesOn("c", "d"));

@@ -111,7 +111,7 @@ class MortalStore {
       const result = Reflect.apply(value, inner, args) as unknown;
       if (!(result instanceof Promise)) return result;
       return result.then((answer) => {
-        if (name === "enlist") this.#fence = answer as Fence;
+        if (name === "registerWorker") this.#fence = answer as Fence;
         return this.#dead ? new Promise(() => {}) : answer;
       });
     };
@@ -131,6 +131,6 @@ class MortalStore {
 
   /** What the reaper does once the lease has run out. */
   async bury(): Promise<void> {
-    if (this.#fence !== null) await this.#inner.retire(this.#fence);
+    if (this.#fence !== null) await this.#inner.deregisterWorker(this.#fence);
   }
 }

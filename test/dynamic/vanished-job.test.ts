@@ -55,12 +55,12 @@ forEachStore((kind) => {
     expect(await other.status()).toBe("completed");
     await last.kill();
     await w.pawl.resumeQueue("job:Gone");
-    await coordinator.worker.lookForVanishedJobs();
+    await coordinator.worker.checkVanishedJobs();
     await settle();
     await isPausedFor(graph, "first");
     await isPausedFor(classy, "first");
     const before = (await graph.history()).length;
-    await coordinator.worker.lookForVanishedJobs();
+    await coordinator.worker.checkVanishedJobs();
     await settle();
     expect((await graph.history()).length).toBe(before);
 

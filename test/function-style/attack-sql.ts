@@ -26,7 +26,7 @@ export interface AttackSql {
 const once =
   (execute: AttackSql["execute"]): AttackSql["once"] =>
   async (table, sql) => {
-    const own = await table.own();
+    const own = await table.beginCallerTransaction();
     await execute(own.tx, sql);
     await own.commit();
   };

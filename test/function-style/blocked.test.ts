@@ -16,21 +16,21 @@ async function block(store: Store, mortal: MortalWorker, frame: { runId: string;
   const [worker] = (await store.workers()).filter(({ live }) => live);
   if (worker === undefined) throw new Error("No worker is there.");
   const frames = new Frames();
-  const { owned, send, retire } = store;
+  const { ownedTasks, send, deregisterWorker } = store;
   const loop = new LoopWatch({
     frames,
-    open: async () => ({
-      owned: (fence) => owned.call(store, fence),
+    openStore: async () => ({
+      ownedTasks: (fence) => ownedTasks.call(store, fence),
       send: (mail) => send.call(store, mail),
-      retire: (fence) => retire.call(store, fence),
+      deregisterWorker: (fence) => deregisterWorker.call(store, fence),
       close: async () => {},
     }),
-    say: () => {},
+    print: () => {},
   });
   const fence = { workerId: worker.id, epoch: worker.epoch };
   loop.watch({ index: 0, name: worker.name, fence, leaseMs, renewedAt: 0 });
   if (frame !== null) frames.enter(0, frame.runId, frame.step);
-  for (let now = 100; now <= leaseMs; now += 100) await loop.look(now);
+  for (let now = 100; now <= leaseMs; now += 100) await loop.check(now);
   await mortal.kill();
 }
 

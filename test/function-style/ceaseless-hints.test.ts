@@ -57,7 +57,7 @@ async function executing() {
   const hintUntil = async (line: string) => {
     const isReached = async () => !(await isOwned(run.id)) && (await logOf(run)).includes(line);
     for (let hints = 0; hints < mostHints && !(await isReached()); hints += 1) {
-      tell({ kind: "mail", runIds: [run.id] });
+      tell({ kind: "messages", runIds: [run.id] });
       await macrotask();
     }
     expect(await logOf(run)).toContain(line);

@@ -48,7 +48,7 @@ forEachStore((kind) => {
 describe("housekeeping", () => {
   test("deletes nothing unless asked", async () => {
     const w = await world();
-    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers");
+    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
     await keeper(w, null);
     const run = await w.pawl.start(echo, 1);
     await run.result();
@@ -59,13 +59,13 @@ describe("housekeeping", () => {
 
   test("is not done by a worker that is told so, and ends with its worker", async () => {
     const [w, elsewhere] = [await world(), await world()];
-    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers");
+    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
     await keeper(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
     const often = await keeper(w, "1 day");
     await until(() => forget.mock.calls.length > 1);
     await often.stop();
     const calls = forget.mock.calls.length;
-    const others = vi.spyOn(elsewhere.store.upkeep, "forgetWorkers");
+    const others = vi.spyOn(elsewhere.store.maintenance, "deleteDeadWorkers");
     await keeper(elsewhere, null);
     await until(() => others.mock.calls.length > 3);
     expect(forget.mock.calls.length).toBe(calls);
@@ -80,13 +80,13 @@ describe("housekeeping", () => {
     );
     await settle();
     w.clock.moveTo(w.clock.read() + 2 * day);
-    const { upkeep } = w.store;
-    const { remove } = upkeep;
+    const { maintenance } = w.store;
+    const { deleteRuns } = maintenance;
     let stopping: Promise<void> | null = null;
     const worker = new Pawl(w.store, silent, { retention: "1 day" }).worker({ workflows: [echo], housekeeping: 5 });
-    upkeep.remove = (ids) => {
+    maintenance.deleteRuns = (ids) => {
       stopping ??= worker.stop();
-      return remove.call(upkeep, ids);
+      return deleteRuns.call(maintenance, ids);
     };
     await worker.start();
     await until(() => stopping !== null);
@@ -97,7 +97,7 @@ describe("housekeeping", () => {
   test("a failure is told, and it is tried again", async () => {
     const w = await world();
     const { log, warnings } = told();
-    const forget = vi.spyOn(w.store.upkeep, "forgetWorkers").mockRejectedValueOnce(new Error("down"));
+    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockRejectedValueOnce(new Error("down"));
     const worker = await new Pawl(w.store, log).worker({ workflows: [echo], housekeeping: 5 }).start();
     await until(() => forget.mock.calls.length > 2);
     await worker.stop();
@@ -107,8 +107,8 @@ describe("housekeeping", () => {
   test("forgets workers that died more than a day ago", async () => {
     const w = await world();
     const asked: number[] = [];
-    vi.spyOn(w.store.upkeep, "forgetWorkers").mockImplementation(async ({ silentSince }) => {
-      asked.push(silentSince);
+    vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockImplementation(async ({ lastHeartbeatBefore }) => {
+      asked.push(lastHeartbeatBefore);
       return [];
     });
     const before = Date.now() - day;
@@ -134,22 +134,22 @@ describe("what is stuck", () => {
     const stuck = new StuckRuns(w.store, log, systemRuntime);
     const since = new Date(w.clock.read()).toISOString();
     await w.pawl.startMany(echo, [1, 2]);
-    await stuck.look();
+    await stuck.check();
     w.clock.moveTo(w.clock.read() + 10 * minute);
-    await stuck.look();
+    await stuck.check();
     expect(warnings).toEqual([]);
     w.clock.moveTo(w.clock.read() + 1);
-    await stuck.look();
-    await stuck.look();
+    await stuck.check();
+    await stuck.check();
     const warning = `2 run(s) of workflow "echo" are due, the first since ${since}, and no live worker takes them.`;
     expect(warnings).toEqual([warning]);
     const { worker, settle } = await w.worker([echo]);
-    await stuck.look();
+    await stuck.check();
     await settle();
     await worker.stop();
     await w.pawl.start(echo, 3);
     w.clock.moveTo(w.clock.read() + 11 * minute);
-    await stuck.look();
+    await stuck.check();
     expect(warnings).toHaveLength(2);
   });
 
@@ -157,16 +157,16 @@ describe("what is stuck", () => {
     const w = await world();
     const { log, warnings } = told();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
-    const beatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
+    const heartbeatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;
     const info = workerInfo({ name: "w1", leaseMs: 1_000 });
-    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, beatAt, owned: 3 }];
-    vi.spyOn(w.store.upkeep, "silentWorkers").mockImplementation(async ({ silentSince }) =>
-      beatAt < silentSince ? ["w1"] : [],
+    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, heartbeatAt, ownedTaskCount: 3 }];
+    vi.spyOn(w.store.maintenance, "expiredWorkers").mockImplementation(async ({ lastHeartbeatBefore }) =>
+      heartbeatAt < lastHeartbeatBefore ? ["w1"] : [],
     );
-    await stuck.look();
-    await stuck.look();
-    const last = new Date(beatAt).toISOString();
+    await stuck.check();
+    await stuck.check();
+    const last = new Date(heartbeatAt).toISOString();
     expect(warnings).toEqual([
       `3 run(s) belong to worker "w1", which was last heard of at ${last}, and nobody has freed them.`,
     ]);

@@ -134,7 +134,7 @@ class MortalStore {
       const result = Reflect.apply(value, inner, args) as unknown;
       if (!(result instanceof Promise)) return result;
       return result.then((answer) => {
-        if (name === "enlist") this.#fence = answer as Fence;
+        if (name === "registerWorker") this.#fence = answer as Fence;
         if (this.#dead) return new Promise(() => {});
         return name === "begin" ? this.#mortal(answer as StoreTransaction) : answer;
       });
@@ -160,7 +160,7 @@ class MortalStore {
 
   async kill(): Promise<void> {
     this.freeze();
-    if (this.#fence !== null) await this.#inner.retire(this.#fence);
+    if (this.#fence !== null) await this.#inner.deregisterWorker(this.#fence);
   }
 }
 

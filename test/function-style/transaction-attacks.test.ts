@@ -39,7 +39,7 @@ forEachStore(
       const completed = (await run.history()).filter(({ type }) => type === "step.completed");
       expect(completed).toHaveLength(1);
       expect((await w.pawl.verify()).differences).toEqual([]);
-      return { written: await table.written(), failures: await failuresOf(run) };
+      return { written: await table.committedValues(), failures: await failuresOf(run) };
     }
 
     async function failuresOf(run: RunHandle<any, any>): Promise<unknown[]> {
@@ -92,7 +92,7 @@ forEachStore(
       }
       const other = workflow("other", () => {});
       expect(await errorOf(w.pawl.start(other, undefined, { tx: second }))).toBeInstanceOf(TransactionError);
-      expect(await table.written()).toEqual(["attempt 2"]);
+      expect(await table.committedValues()).toEqual(["attempt 2"]);
       expect((await w.pawl.runs({ workflow: other })).runs).toEqual([]);
     });
 
@@ -204,7 +204,10 @@ forEachStore(
       expect(await Promise.all(runs.map((run) => run.status()))).toEqual(["completed", "completed"]);
       const failures = (await Promise.all(runs.map(failuresOf))).flat();
       expect(failures).toEqual(["TRANSACTION_ERROR"]);
-      expect((await table.written()).filter((value) => value.startsWith("run")).sort()).toEqual(["run a", "run b"]);
+      expect((await table.committedValues()).filter((value) => value.startsWith("run")).sort()).toEqual([
+        "run a",
+        "run b",
+      ]);
     });
   },
   ["sqlite", "postgres", "mysql", "sqld"],

@@ -32,7 +32,7 @@ forEachStore(
       const run = await w.pawl.start(wf);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
       expect(await run.result({ timeout: "20s" })).toBe(1);
-      expect(await table.written()).toEqual([`${run.id}:write`]);
+      expect(await table.committedValues()).toEqual([`${run.id}:write`]);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
 
@@ -48,7 +48,7 @@ forEachStore(
       const run = await w.pawl.start(wf);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
       expect(await run.status()).toBe("completed");
-      expect(await table.written()).toEqual(["attempt 3"]);
+      expect(await table.committedValues()).toEqual(["attempt 3"]);
     });
 
     test("what fails for good leaves nothing behind", async () => {
@@ -70,7 +70,7 @@ forEachStore(
       await worker.settle();
       expect((await errorOf(failed.result({ timeout: "20s" }))).cause.message).toBe("no");
       expect((await errorOf(refused.result({ timeout: "20s" }))).cause.code).toBe("SERIALIZATION_ERROR");
-      expect(await table.written()).toEqual([]);
+      expect(await table.committedValues()).toEqual([]);
     });
 
     test("flow control in it rolls its writes back: skip, reattempt, finish, cancel", async () => {
@@ -93,7 +93,7 @@ forEachStore(
         "completed",
         "canceled",
       ]);
-      expect(await table.written()).toEqual(["reattempt 2"]);
+      expect(await table.committedValues()).toEqual(["reattempt 2"]);
     });
 
     test("a time limit rolls it back", async () => {
@@ -112,7 +112,7 @@ forEachStore(
       const run = await w.pawl.start(wf);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
       expect(await run.status()).toBe("completed");
-      expect(await table.written()).toEqual(["attempt 2"]);
+      expect(await table.committedValues()).toEqual(["attempt 2"]);
     });
 
     test("a worker that is declared dead in the middle: one of the two writes, once", async () => {
@@ -140,7 +140,7 @@ forEachStore(
       await second.settle();
       expect(await run.status()).toBe("completed");
       // Which one depends on who had the lock first; that there is one effect and one record does not.
-      const written = await table.written();
+      const written = await table.committedValues();
       expect([["execution 1"], ["execution 2"]]).toContainEqual(written);
       expect((await logOf(run)).filter((line) => line === "step.completed write")).toHaveLength(1);
     });
@@ -160,7 +160,7 @@ forEachStore(
       });
       const report = await crashTest(wf, undefined, { store: database.url, setup: () => void (trials += 1) });
       expect(report.points).toBeGreaterThanOrEqual(8);
-      const written = await table.written();
+      const written = await table.committedValues();
       expect(written).toHaveLength(2 * trials);
       expect(new Set(written).size).toBe(2 * trials);
     });
@@ -201,7 +201,7 @@ forEachStore(
       );
       await worker.settle();
       expect(new Set(await Promise.all(runs.map((run) => run.status())))).toEqual(new Set(["completed"]));
-      expect((await table.written()).map(Number).sort((a, b) => a - b)).toEqual(
+      expect((await table.committedValues()).map(Number).sort((a, b) => a - b)).toEqual(
         Array.from({ length: 20 }, (_, n) => n),
       );
     });

@@ -43,7 +43,7 @@ test("a completed step that was removed on purpose is reported, and the run goes
   const after = graph("g", [b, nap.after(b), c.after(nap)], { removedSteps: ["a"] });
   const { w, run, changes, warnings } = await deploy(before, after);
   expect(await run.result()).toBe("c");
-  expect(changes).toEqual([{ shape: after.signature, vanished: ["a"] }]);
+  expect(changes).toEqual([{ shape: after.signature, removedSteps: ["a"] }]);
   expect(warnings).toEqual([
     `Run ${run.id}: the steps of "g" have changed since it was last executed. It has a record of "a", which the code does not have any more.`,
   ]);
@@ -62,7 +62,7 @@ test("new steps before something that is done are run late, and that is told", a
   const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.status()).toBe("completed");
   expect(did).toEqual(["a", "b", "c"]);
-  expect(changes).toEqual([{ shape: after.signature, overtaken: ["b", "c"] }]);
+  expect(changes).toEqual([{ shape: after.signature, passedSteps: ["b", "c"] }]);
 });
 
 test("changed dependencies count from now on", async () => {
@@ -88,7 +88,7 @@ test("a change is told once, and again when the code changes back", async () => 
   }
   expect(await run.status()).toBe("completed");
   const told = (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
-  expect(told).toEqual([{ shape: two.signature }, { shape: one.signature, vanished: ["b"] }]);
+  expect(told).toEqual([{ shape: two.signature }, { shape: one.signature, removedSteps: ["b"] }]);
 });
 
 test("a step that had begun and vanished holds the run; it can be brought back", async () => {
@@ -99,7 +99,7 @@ test("a step that had begun and vanished holds the run; it can be brought back",
     pauseReason: expect.stringContaining('has no step "nap"'),
   });
   expect((await run.get()).pauseReason).toContain("skip()");
-  expect(changes).toMatchObject([{ vanished: ["nap"] }]);
+  expect(changes).toMatchObject([{ removedSteps: ["nap"] }]);
   expect(did).toEqual(["a"]);
   await worker.stop();
   const restored = await w.worker([before]);
@@ -160,5 +160,5 @@ test("what has changed can be read in the history of a class, too", async () => 
   // A chain is walked forwards: what was put in behind the run is left out, and that is told.
   expect(did).toEqual(["one", "rest", "three"]);
   const changes = (await run.history()).filter(({ type }) => type === "shape.changed");
-  expect(changes).toMatchObject([{ data: { overtaken: ["two"] } }]);
+  expect(changes).toMatchObject([{ data: { passedSteps: ["two"] } }]);
 });

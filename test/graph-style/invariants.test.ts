@@ -1,7 +1,7 @@
 /** What always holds of a run, each by its name. */
 import { branch, graph, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import { dataOf, event } from "../../src/core/run/event.js";
+import { dataOf, newEvent } from "../../src/core/run/event.js";
 import { fold } from "../../src/core/run/fold.js";
 import type { StepOp } from "../../src/core/run/state.js";
 import { start, world } from "../function-style/support.js";
@@ -68,15 +68,15 @@ forEachStore((kind) => {
         waiting: null,
         startedAt: "now",
         wakeAt: null,
-        wakeIn: null,
+        wakeInMs: null,
       } as const;
       const none: readonly never[] = [];
-      const rest = { drained: none, starts: none, mail: none, release: none, cursors: none };
-      const append = (after: number) =>
+      const rest = { drainedInboxIds: none, newChildren: none, messages: none, releasedChildIds: none, cursors: none };
+      const append = (afterSeq: number) =>
         w.store.commit({
           fence: null,
           starts: [],
-          transitions: [{ runId: run.id, after, events: [event("run.started", {})], next: park, ...rest }],
+          transitions: [{ runId: run.id, afterSeq, events: [newEvent("run.started", {})], next: park, ...rest }],
         });
       expect(await append(3)).toMatchObject({ kind: "conflict" });
       expect(await append(0)).toMatchObject({ kind: "committed" });
@@ -165,11 +165,11 @@ describe("output immutability", () => {
     const first = (await run.history()).find(({ type, node }) => type === "step.completed" && node === "count");
     expect(first?.data.output).toEqual({ n: 2, drawn: 1 });
     // What was open got the operator's; and of two results for one step, the first stands.
-    const outputOf = (name: string, events: readonly ReturnType<typeof event>[]) => {
+    const outputOf = (name: string, events: readonly ReturnType<typeof newEvent>[]) => {
       const state = fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));
       return dataOf(state.ops.get(name) as StepOp, "step.completed").output;
     };
-    const completed = (output: string) => event("step.completed", { node: "a", attempt: 1 }, {}, { output });
+    const completed = (output: string) => newEvent("step.completed", { node: "a", attempt: 1 }, {}, { output });
     expect(outputOf("a", [completed("1"), completed("2")])).toBe(1);
     expect((await run.nodes()).find(({ name }) => name === "nap")?.state).toBe("completed");
   });

@@ -8,7 +8,7 @@ test("places are given in order, passed on when somebody leaves, and not lost wh
   const places = new Semaphore(1);
   const entered: string[] = [];
   const [first, second, third, fourth] = ["first", "second", "third", "fourth"].map((name) =>
-    places.take(() => void entered.push(name)),
+    places.acquire(() => void entered.push(name)),
   ) as [() => void, () => void, () => void, () => void];
   expect(entered).toEqual(["first"]);
   second();
@@ -20,7 +20,7 @@ test("places are given in order, passed on when somebody leaves, and not lost wh
   await Promise.resolve();
   expect(entered).toEqual(["first", "fourth"]);
   fourth();
-  places.take(() => void entered.push("fifth"));
+  places.acquire(() => void entered.push("fifth"));
   expect(entered).toEqual(["first", "fourth", "fifth"]);
 });
 

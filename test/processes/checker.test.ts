@@ -96,7 +96,7 @@ describe("the checker of databases", () => {
     [
       "a task that is left over",
       () =>
-        sql.query(`INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, deliveries, mail, fresh)
+        sql.query(`INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, deliveries, pending_messages, fresh)
           VALUES ('${victim}', 'steps', '', 0, 1, 0, 0, 0)`),
       /1 rows are left in pawl_tasks/,
     ],

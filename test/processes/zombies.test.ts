@@ -36,8 +36,8 @@ forEachStore(
     });
 
     const workerRow = async (id: string) => {
-      const [row] = await sql.query(`SELECT epoch, live, beat_at FROM pawl_workers WHERE id = '${id}'`);
-      return { epoch: Number(row?.epoch), isLive: isTrue(row?.live), beatAt: Number(row?.beat_at) };
+      const [row] = await sql.query(`SELECT epoch, live, heartbeat_at FROM pawl_workers WHERE id = '${id}'`);
+      return { epoch: Number(row?.epoch), isLive: isTrue(row?.live), heartbeatAt: Number(row?.heartbeat_at) };
     };
 
     test("a worker that wakes up after its lease cannot write a byte, takes a new epoch and works on", {
@@ -65,8 +65,8 @@ forEachStore(
       await other.ready;
       const outputs = await Promise.all(held.map((run) => run.result()));
       expect(await workerRow(zombieId)).toMatchObject({ epoch: 1, isLive: false });
-      const { beatAt } = await workerRow(zombieId);
-      await until(() => Date.now() - beatAt > 3 * leaseMs);
+      const { heartbeatAt } = await workerRow(zombieId);
+      await until(() => Date.now() - heartbeatAt > 3 * leaseMs);
       const before = await sql.query("SELECT count(*) AS n FROM pawl_events");
 
       // It comes out of its step into the commit of it, before any timer of its own could tell it that it is late.

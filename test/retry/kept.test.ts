@@ -203,7 +203,7 @@ forEachStore(
       const again = await run.retry();
       await settle();
       expect(await again.status()).toBe("completed");
-      expect(await table.written()).toEqual([`${run.id}:first`, `${run.id}:second`]);
+      expect(await table.committedValues()).toEqual([`${run.id}:first`, `${run.id}:second`]);
     });
   },
   ["sqlite", "postgres", "mysql"],
@@ -459,9 +459,9 @@ describe("a retry", () => {
     await settle();
     // Such a run is paused when a node fails; that it has failed is said by hand here.
     const { id: node } = (await built.nodes())[0] as { id: string };
-    const after = (await w.store.log(built.id, { after: 0, limit: 100 })).length;
+    const afterSeq = (await w.store.log(built.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
-    await w.store.commit(batch(null, [transition(built.id, { after, next: failed })]));
+    await w.store.commit(batch(null, [transition(built.id, { afterSeq, next: failed })]));
     broken = false;
     const again = [await run.retry(), await built.retry()];
     await settle();
@@ -490,9 +490,9 @@ describe("a retry", () => {
     await w.settle();
     if (what !== "a child") await go();
     // That it has failed is said by hand, so that its children do not hear of it.
-    const after = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
+    const afterSeq = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
-    await w.store.commit(batch(null, [transition(run.id, { after, next: failed })]));
+    await w.store.commit(batch(null, [transition(run.id, { afterSeq, next: failed })]));
     if (when === "before") await go();
     const again = await run.retry();
     await w.settle();

@@ -90,7 +90,7 @@ forEachStore((kind) => {
     await w.settle();
     const again = await w.unattended(async () => {
       const retry = await run.retry();
-      await w.store.upkeep.remove([run.id]);
+      await w.store.maintenance.deleteRuns([run.id]);
       return retry;
     });
     await w.settle();
@@ -113,7 +113,7 @@ forEachStore((kind) => {
     const children = (await w.pawl.runs({ workflow: leaf })).runs.map(({ id }) => id);
     const again = await w.unattended(async () => {
       const retry = await run.retry();
-      await w.store.upkeep.remove(children.slice(0, 1));
+      await w.store.maintenance.deleteRuns(children.slice(0, 1));
       return retry;
     });
     await w.settle();

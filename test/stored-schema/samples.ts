@@ -2,15 +2,15 @@
  * One sample of everything that Pawl stores as JSON, with each field that it can have: a field that is added to a type of
  * the schema does not compile before it is given here. Each is written by the code that writes it for a run.
  */
-import { Shapes, shapeRegistration } from "../../src/client/operate/shapes.js";
+import { ShapeRegistry, shapeRegistration } from "../../src/client/operate/shape-registry.js";
 import { registrationOf } from "../../src/client/start/registration.js";
 import { decode } from "../../src/core/encoding/decode.js";
 import { encode } from "../../src/core/encoding/encode.js";
 import type { Failure } from "../../src/core/encoding/error-record.js";
 import { type FrozenDag, parseDag, signDag } from "../../src/core/graph/frozen-dag.js";
-import { dataOf, event, type StoredEvent } from "../../src/core/run/event.js";
+import { dataOf, newEvent, type StoredEvent } from "../../src/core/run/event.js";
 import { fold } from "../../src/core/run/fold.js";
-import { readMail, writeMail } from "../../src/core/run/message.js";
+import { decodeMessage, encodeMessage } from "../../src/core/run/message.js";
 import { parseParkingNote, writeParkingNote } from "../../src/core/run/parking-note.js";
 import { readProgress, writeProgress } from "../../src/core/run/progress.js";
 import { initialState } from "../../src/core/run/state.js";
@@ -60,16 +60,16 @@ const place = { run: "r0", node: "send" };
 const hash = "0123456789abcdef".repeat(4);
 
 const events: { readonly [T in EventType]: Full<EventData[T]> } = {
-  "run.started": { began: 1, timeoutMs: 2, steps: "chain", shape: "s", checked: true, input: { a: 1n } },
+  "run.started": { startedAt: 1, timeoutMs: 2, steps: "chain", shape: "s", checked: true, input: { a: 1n } },
   "input.checked": { input: new Map([[1, 2]]) },
   "run.forked": {
-    ...{ from: "r1", root: "r0", roots: { pay: "r1" }, redo: ["pay"] },
+    ...{ from: "r1", root: "r0", keyRunIds: { pay: "r1" }, redo: ["pay"] },
     ...{ children: { send: [place] }, hashes: { pay: [hash] } },
   },
   "run.recovered": { deliveries: 2 },
   "run.blocked": { worker: "w", session: "w 1", by: "r2", suspected: true },
-  "run.paused": { reason: "why", error, resumeOn: "go", recheckMs: 3, passable: true },
-  "run.resumed": { by: "signal", signal: 4, only: "pay", accept: ["pay"], renamed: { bill: "pay" } },
+  "run.paused": { reason: "why", error, resumeOn: "go", recheckMs: 3, continuesWhenResumed: true },
+  "run.resumed": { by: "signal", signal: 4, onlyStep: "pay", accept: ["pay"], renamed: { bill: "pay" } },
   "run.cancel_requested": { reason: "why", force: true },
   "run.expired": { error },
   "run.reattempted": { waitMs: 5, rewind: true, transient: true },
@@ -82,8 +82,8 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "step.scheduled": { waitMs: 6 },
   "step.started": { timeoutMs: 7, worker: "w" },
   "step.completed": { undo: true, hash, by: "operator", ms: 8, output: { hash: '"hash":"' }, input: [1] },
-  "step.failed": { error, ms: 9, retryMs: 10, transient: true, spent: true, moved: true, worker: "w" },
-  "step.reattempted": { waitMs: 11, ms: 12, rewind: true, still: true },
+  "step.failed": { error, ms: 9, retryMs: 10, transient: true, jobRunEnded: true, cursorMoved: true, worker: "w" },
+  "step.reattempted": { waitMs: 11, ms: 12, rewind: true, cursorUnmoved: true },
   "step.skipped": { by: "code", error, ms: 13, worker: "w" },
   "step.canceled": { ms: 14 },
   "node.dispatched": { job: "Resize" },
@@ -107,7 +107,7 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "map.spawned": { spawned: 9, released: 4 },
   "map.released": { released: 5 },
   "map.settled": { completed: [[2, 3]], failed: [[4, 4]] },
-  "shape.changed": { shape: "t", vanished: ["pay"], overtaken: ["ship"] },
+  "shape.changed": { shape: "t", removedSteps: ["pay"], passedSteps: ["ship"] },
   "branch.chosen": { choice: "left" },
   "patch.applied": {},
   "call.added": {},
@@ -149,20 +149,20 @@ const waits: { readonly [K in Waiting["kind"]]: Full<Extract<Waiting, { readonly
 
 /** The log of a run that waits for all of these. */
 const waiting: readonly StoredEvent[] = [
-  event("run.started", {}, { steps: "chain" }),
-  event("run.reattempted", {}, { waitMs: 1, rewind: false }),
-  event("timer.started", { node: "nap" }, { ms: 1 }),
-  event("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any" }),
-  event("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: 1 }),
-  event("step.failed", { node: "pay", attempt: 1 }, { error, retryMs: 1 }),
-  event("child.started", { node: "one" }, { runId: "r3", workflow: "child" }),
-  event(
+  newEvent("run.started", {}, { steps: "chain" }),
+  newEvent("run.reattempted", {}, { waitMs: 1, rewind: false }),
+  newEvent("timer.started", { node: "nap" }, { ms: 1 }),
+  newEvent("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any" }),
+  newEvent("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: 1 }),
+  newEvent("step.failed", { node: "pay", attempt: 1 }, { error, retryMs: 1 }),
+  newEvent("child.started", { node: "one" }, { runId: "r3", workflow: "child" }),
+  newEvent(
     "map.started",
     { node: "many" },
     { workflow: "child", count: 2, concurrency: 2, tolerate: 0, spawned: 2, released: 2 },
   ),
-  event("node.dispatched", { node: "n1", attempt: 1 }, { job: "Resize" }),
-  event("run.paused", {}, { reason: "why" }),
+  newEvent("node.dispatched", { node: "n1", attempt: 1 }, { job: "Resize" }),
+  newEvent("run.paused", {}, { reason: "why" }),
 ].map((one, index) => ({ ...one, seq: index + 1, at: 1_000 }));
 
 const note: Full<ParkingNote> = {
@@ -198,9 +198,9 @@ const row = { queue: "order", version: "", signature: null, createdAt: 0 };
 
 /** What was registered is read as which step comes after which. */
 function parentsIn(graph: string): unknown {
-  const shapes = new Shapes([{ ...row, name: "\tshape:1", graph }]);
-  const { inForce } = shapes.possibleParents("order", { ...initialState(), shape: "s" });
-  return inForce.map((parentsOf) => [parentsOf("pay"), parentsOf("way"), parentsOf("other")]);
+  const shapes = new ShapeRegistry([{ ...row, name: "\tshape:1", graph }]);
+  const { byRecordedShape } = shapes.possibleParents("order", { ...initialState(), stepSignature: "s" });
+  return byRecordedShape.map((parentsOf) => [parentsOf("pay"), parentsOf("way"), parentsOf("other")]);
 }
 
 function unpacked(data: string): unknown {
@@ -210,8 +210,8 @@ function unpacked(data: string): unknown {
 }
 
 const batch = [
-  event("step.completed", { node: "a", attempt: 1, outcome: "success" }, { ms: 1 }, { output: '"x"' }),
-  event("timer.fired", { node: "nap" }),
+  newEvent("step.completed", { node: "a", attempt: 1, outcome: "success" }, { ms: 1 }, { output: '"x"' }),
+  newEvent("timer.fired", { node: "nap" }),
 ];
 
 /** By name, in the order of the schema. */
@@ -219,7 +219,7 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
   ...(Object.keys(events) as EventType[]).map((type): [string, Stored] => [
     `event ${type}`,
     {
-      sample: { text: event(type, {}, events[type] as EventData[EventType]).data as string, value: events[type] },
+      sample: { text: newEvent(type, {}, events[type] as EventData[EventType]).data as string, value: events[type] },
       read: (data) => dataOf({ data }, type),
     },
   ]),
@@ -230,8 +230,8 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
   ...Object.values(commands).map((command): [string, Stored] => [
     `message ${command.type}`,
     {
-      sample: { text: writeMail("r0", command).data, value: command },
-      read: (data) => readMail({ kind: command.type, data }),
+      sample: { text: encodeMessage("r0", command).data, value: command },
+      read: (data) => decodeMessage({ kind: command.type, data }),
     },
   ]),
   ["parking note", { sample: { text: writeParkingNote(fold(waiting), 3), value: note }, read: parseParkingNote }],
@@ -239,11 +239,11 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
   [
     "frozen graph",
     {
-      sample: { text: encode(dag, { what: "graph" }), value: dag },
+      sample: { text: encode(dag, { label: "graph" }), value: dag },
       read: (text) => parseDag("order", text),
     },
   ],
-  ["job input", { sample: { text: encode(jobInput, { what: "input" }), value: jobInput }, read: decode }],
+  ["job input", { sample: { text: encode(jobInput, { label: "input" }), value: jobInput }, read: decode }],
   ["progress", { sample: { text: writeProgress(progress), value: progress }, read: readProgress }],
   [
     "registered workflow",

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { encode } from "../../src/core/encoding/encode.js";
-import { storedVersion } from "../../src/core/run/stored-schema.js";
+import { storedSchemaVersion } from "../../src/core/run/stored-schema.js";
 import { stored } from "./samples.js";
 
 const folder = import.meta.dirname;
@@ -23,17 +23,17 @@ interface Recorded {
 }
 
 const read = (file: string): Recorded => JSON.parse(readFileSync(file, "utf8"));
-const encoded = (value: unknown) => encode(value, { what: "sample" });
+const encoded = (value: unknown) => encode(value, { label: "sample" });
 
 const written: Recorded = Object.fromEntries(
   [...stored].map(([name, { sample }]) => [name, { text: sample.text, value: encoded(sample.value) }]),
 );
 
-if (process.env.PAWL_RECORD_STORED === "1" && !existsSync(fileOf(storedVersion)))
-  writeFileSync(fileOf(storedVersion), `${JSON.stringify(written, null, 2)}\n`);
+if (process.env.PAWL_RECORD_STORED === "1" && !existsSync(fileOf(storedSchemaVersion)))
+  writeFileSync(fileOf(storedSchemaVersion), `${JSON.stringify(written, null, 2)}\n`);
 
 test("this version writes what it wrote when it was recorded", () => {
-  expect(written).toEqual(read(fileOf(storedVersion)));
+  expect(written).toEqual(read(fileOf(storedSchemaVersion)));
 });
 
 describe.each(readdirSync(folder).filter((name) => name.endsWith(".json")))("%s is read as it was meant", (file) => {

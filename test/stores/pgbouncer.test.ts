@@ -48,7 +48,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   };
   const told: string[] = [];
   const open = async (url: string, options: StoreOptions = {}) => {
-    const store = await openPostgres(url, { onTrouble: (what) => told.push(what), ...options });
+    const store = await openPostgres(url, { onWarning: (what) => told.push(what), ...options });
     opened.push(store);
     await store.migrate();
     return store;
@@ -77,7 +77,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   test("it is noticed before anything is set or prepared in a session that others share, and said once", async () => {
     const sent = vi.spyOn(pg.Client.prototype, "query");
     const store = await open(plainUrl());
-    const worker = await store.enlist(workerInfo());
+    const worker = await store.registerWorker(workerInfo());
     await Promise.all(Array.from({ length: 20 }, () => store.commit(batch(worker, [], [newRun()]))));
     expect(told).toEqual([expect.stringMatching(/^a pooler is in between .*polling.*listenUrl.*pooled: true/)]);
     expect(names(sent)).toEqual([]);
@@ -111,7 +111,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const store = await open(plainUrl(faithful));
     await store.commit(batch(null, [], [newRun()]));
     expect(told).toEqual([]);
-    expect(store.hearsOthers).toBe(true);
+    expect(store.hasCrossProcessHints).toBe(true);
     expect(names(sent)).not.toEqual([]);
     await opened.pop()?.close();
   });
@@ -126,13 +126,13 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
       return query.apply(this, args) as never;
     });
     const store = await open(database.direct.listenUrl as string);
-    expect(store.hearsOthers).toBe(true);
+    expect(store.hasCrossProcessHints).toBe(true);
     expect(told).toEqual([]);
     const run = newRun();
     expect(await store.commit(batch(null, [], [run]))).toMatchObject({ kind: "committed" });
     expect(await store.run(run.id)).toMatchObject({ id: run.id });
     expect(told).toEqual([expect.stringMatching(/a pooler is in between \(prepared statement .* already exists\)/)]);
-    expect(store.hearsOthers).toBe(false);
+    expect(store.hasCrossProcessHints).toBe(false);
     sent.mockClear();
     await store.commit(batch(null, [], [newRun()]));
     expect(names(sent)).toEqual([]);
@@ -223,7 +223,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const proxy = await CuttingProxy.open(database.url);
     onTestFinished(() => proxy.close());
     const store = await open(proxy.url);
-    const worker = await store.enlist(workerInfo({ leaseMs: 3_000 }));
+    const worker = await store.registerWorker(workerInfo({ leaseMs: 3_000 }));
     const run = newRun();
     await store.commit(batch(null, [], [run]));
     proxy.cut({ marks: ["SKIP LOCKED"], lose: "time" });

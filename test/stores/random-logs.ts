@@ -1,8 +1,8 @@
 /** Logs as runs have them, and odder ones than any run will ever have; seeded, so that they are the same each time. */
 
 import type { Failure } from "../../src/core/encoding/error-record.js";
-import { event, type NewEvent, type Outcome } from "../../src/core/run/event.js";
-import { Random } from "../../src/testing/store-suite/random.js";
+import { type NewEvent, newEvent, type StepOutcome } from "../../src/core/run/event.js";
+import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 
 export interface RandomLog {
   /** The events of each commit. */
@@ -13,7 +13,7 @@ export interface RandomLog {
 /** Some differ only in case, or need more than ASCII. */
 const steps = ["charge", "Charge", "ship it", "send/inner", "load#2", "größe", "50%"];
 
-const outcomes: readonly Outcome[] = [
+const outcomes: readonly StepOutcome[] = [
   "success",
   "reattempted",
   "continued",
@@ -28,20 +28,20 @@ const outcomes: readonly Outcome[] = [
 ];
 
 export function randomLog(seed: number): RandomLog {
-  const random = new Random(seed);
-  const names = random.some(steps, 3);
+  const random = new SeededRandom(seed);
+  const names = random.sample(steps, 3);
   const oddness = random.pick([0, 0, 0.2, 1]) as number;
   const author = new Author(random, names.length === 0 ? ["only"] : names, oddness);
   const perCommit = random.pick([1, 3, 12]) as number;
-  const commits = Array.from({ length: random.below(18) }, () =>
-    Array.from({ length: 1 + random.below(perCommit) }, () => author.next()),
+  const commits = Array.from({ length: random.integerBelow(18) }, () =>
+    Array.from({ length: 1 + random.integerBelow(perCommit) }, () => author.next()),
   );
   return { commits, end: random.pick(["completed", "failed", "canceled", null, null, null]) as RandomLog["end"] };
 }
 
 /** Counts attempts as a run does; as often as `oddness` says, it names any attempt or none. */
 class Author {
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #steps: readonly string[];
   readonly #oddness: number;
   readonly #attempts = new Map<string, number>();
@@ -50,7 +50,7 @@ class Author {
   /** What comes next, if that is certain. */
   readonly #sequel: NewEvent[] = [];
 
-  constructor(random: Random, names: readonly string[], oddness: number) {
+  constructor(random: SeededRandom, names: readonly string[], oddness: number) {
     this.#random = random;
     this.#steps = names;
     this.#oddness = oddness;
@@ -63,20 +63,20 @@ class Author {
   #any(): NewEvent {
     const random = this.#random;
     const node = random.pick(this.#steps) as string;
-    const write = random.weighted<() => NewEvent>([
-      [2, () => event("step.scheduled", this.#place(node), { waitMs: random.below(1000) })],
-      [3, () => event("step.started", this.#place(node), random.chance(0.5) ? {} : undefined)],
+    const write = random.pickWeighted<() => NewEvent>([
+      [2, () => newEvent("step.scheduled", this.#place(node), { waitMs: random.integerBelow(1000) })],
+      [3, () => newEvent("step.started", this.#place(node), random.chance(0.5) ? {} : undefined)],
       [8, () => this.#end(node)],
-      [1.5, () => event("run.paused", random.chance(0.8) ? { node } : {}, { reason: "why not" })],
-      [1.5, () => event("run.resumed", {}, { by: "operator" })],
-      [0.7, () => event("run.recovered", {}, { deliveries: 2 })],
-      [0.4, () => event("run.moved", {}, { to: node })],
-      [0.6, () => event("run.reattempted", {}, { waitMs: 5, rewind: random.chance(0.5) })],
+      [1.5, () => newEvent("run.paused", random.chance(0.8) ? { node } : {}, { reason: "why not" })],
+      [1.5, () => newEvent("run.resumed", {}, { by: "operator" })],
+      [0.7, () => newEvent("run.recovered", {}, { deliveries: 2 })],
+      [0.4, () => newEvent("run.moved", {}, { to: node })],
+      [0.6, () => newEvent("run.reattempted", {}, { waitMs: 5, rewind: random.chance(0.5) })],
       // What the view must pass over, or take for what it does not know.
-      [0.5, () => event("run.cancel_requested", {}, {})],
-      [0.5, () => event("timer.started", { node }, { ms: 5 })],
-      [0.3, () => event("signal.received", {}, { name: "step.completed", payload: { retryMs: 7 } })],
-      [0.3, () => ({ ...event("run.woken", random.chance(0.5) ? { node } : {}), type: "step.of_tomorrow" })],
+      [0.5, () => newEvent("run.cancel_requested", {}, {})],
+      [0.5, () => newEvent("timer.started", { node }, { ms: 5 })],
+      [0.3, () => newEvent("signal.received", {}, { name: "step.completed", payload: { retryMs: 7 } })],
+      [0.3, () => ({ ...newEvent("run.woken", random.chance(0.5) ? { node } : {}), type: "step.of_tomorrow" })],
     ]);
     return write();
   }
@@ -97,26 +97,26 @@ class Author {
 
   #end(node: string): NewEvent {
     const random = this.#random;
-    const outcome = random.chance(0.95) ? { outcome: random.pick(outcomes) as Outcome } : {};
+    const outcome = random.chance(0.95) ? { outcome: random.pick(outcomes) as StepOutcome } : {};
     const place = { ...this.#place(node), ...outcome };
     // Now and then the step does not notice that it has ended.
     if (random.chance(0.9)) this.#open.delete(node);
-    const ms = random.chance(0.7) ? { ms: random.below(50) } : {};
-    const wait = random.below(500);
+    const ms = random.chance(0.7) ? { ms: random.integerBelow(50) } : {};
+    const wait = random.integerBelow(500);
     // A step that pauses its run; now and then, somebody resumes it at once.
-    if (random.chance(0.2)) this.#sequel.push(event("run.paused", { node }, { reason: "it said so" }));
-    if (random.chance(0.1)) this.#sequel.push(event("run.resumed", {}, { by: "operator" }));
-    const write = random.weighted<() => NewEvent>([
+    if (random.chance(0.2)) this.#sequel.push(newEvent("run.paused", { node }, { reason: "it said so" }));
+    if (random.chance(0.1)) this.#sequel.push(newEvent("run.resumed", {}, { by: "operator" }));
+    const write = random.pickWeighted<() => NewEvent>([
       // An output is not to be mistaken for what is around it.
-      [3, () => event("step.completed", place, ms, { output: '{"by":1,"retryMs":4,"error":{"message":"no"}}' })],
-      [1, () => event("step.completed", place, { by: "operator" }, { output: "7" })],
-      [3, () => event("step.failed", place, { error: this.#failure(), ...ms, retryMs: wait })],
-      [2, () => event("step.failed", place, { error: this.#failure(), ...ms })],
-      [2, () => event("step.reattempted", place, { waitMs: wait, ...ms })],
-      [1, () => event("step.skipped", place, random.chance(0.5) ? { error: this.#failure(), ...ms } : ms)],
-      [1, () => event("step.skipped", place, { by: random.chance(0.5) ? "operator" : "code" })],
-      [1, () => event("step.canceled", place, ms)],
-      [0.5, () => event("step.completed", place)],
+      [3, () => newEvent("step.completed", place, ms, { output: '{"by":1,"retryMs":4,"error":{"message":"no"}}' })],
+      [1, () => newEvent("step.completed", place, { by: "operator" }, { output: "7" })],
+      [3, () => newEvent("step.failed", place, { error: this.#failure(), ...ms, retryMs: wait })],
+      [2, () => newEvent("step.failed", place, { error: this.#failure(), ...ms })],
+      [2, () => newEvent("step.reattempted", place, { waitMs: wait, ...ms })],
+      [1, () => newEvent("step.skipped", place, random.chance(0.5) ? { error: this.#failure(), ...ms } : ms)],
+      [1, () => newEvent("step.skipped", place, { by: random.chance(0.5) ? "operator" : "code" })],
+      [1, () => newEvent("step.canceled", place, ms)],
+      [0.5, () => newEvent("step.completed", place)],
     ]);
     return write();
   }

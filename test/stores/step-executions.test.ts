@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { toFailure } from "../../src/core/encoding/error-record.js";
 import type { NewEvent } from "../../src/core/run/event.js";
-import { event } from "../../src/core/run/event.js";
-import { keep } from "../../src/core/run/transition.js";
-import type { Fence, Next, Store } from "../../src/store/contract/store.js";
+import { newEvent } from "../../src/core/run/event.js";
+import { keepOwner } from "../../src/core/run/transition.js";
+import type { Fence, NextTaskState, Store } from "../../src/store/contract/store.js";
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { Random } from "../../src/testing/store-suite/random.js";
+import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import { type RawSql, rawSql } from "../processes/raw-sql.js";
 import { forEachStore, isLeftOut, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";
 import { randomLog } from "./random-logs.js";
@@ -28,7 +28,7 @@ class Scribe {
     const scribe: { current?: Scribe } = {};
     const store = await openStore(kind, database.url, { clock: () => scribe.current?.now ?? 0 });
     await store.migrate();
-    scribe.current = new Scribe(database, store, sql, await store.enlist(workerInfo()));
+    scribe.current = new Scribe(database, store, sql, await store.registerWorker(workerInfo()));
     return scribe.current;
   }
 
@@ -46,11 +46,11 @@ class Scribe {
   }
 
   /** One commit. */
-  async append(entries: readonly { id: string; events: readonly NewEvent[]; next?: Next }[]): Promise<void> {
-    const transitions = entries.map(({ id, events, next = keep }) => {
-      const after = this.#lengths.get(id) ?? 0;
-      this.#lengths.set(id, after + events.length);
-      return transition(id, { after, events, next });
+  async append(entries: readonly { id: string; events: readonly NewEvent[]; next?: NextTaskState }[]): Promise<void> {
+    const transitions = entries.map(({ id, events, next = keepOwner }) => {
+      const afterSeq = this.#lengths.get(id) ?? 0;
+      this.#lengths.set(id, afterSeq + events.length);
+      return transition(id, { afterSeq, events, next });
     });
     expect(await this.store.commit(batch(this.#fence, transitions))).toMatchObject({ kind: "committed" });
   }
@@ -63,7 +63,7 @@ class Scribe {
 }
 
 const failed = (message: string) =>
-  event(
+  newEvent(
     "step.failed",
     { node: "work", attempt: 1, outcome: "failed_by_exception" },
     { error: toFailure(new Error(message)) },
@@ -82,7 +82,7 @@ forEachStore((kind) => {
     beforeAll(async () => {
       ids = await scribe.begin(250);
       const logs = ids.map((id, seed) => ({ id, ...randomLog(seed) }));
-      const random = new Random(1);
+      const random = new SeededRandom(1);
       for (let round = 0; ; round += 1) {
         const entries = logs.flatMap(({ id, commits, end }) => {
           if (round < commits.length) return { id, events: commits[round] as NewEvent[] };
@@ -120,7 +120,7 @@ forEachStore((kind) => {
   test("a step with thousands of executions is no trouble", async () => {
     const [id] = (await scribe.begin(1)) as [string];
     const again = (attempt: number) =>
-      event("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
+      newEvent("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
     for (let commit = 0; commit < 8; commit += 1) {
       await scribe.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
     }
@@ -141,7 +141,7 @@ forEachStore((kind) => {
   ])("the message of an error: %s", async (_what, message, shown) => {
     const ids = await scribe.begin(2);
     const [alone, among] = ids as [string, string];
-    const others = Array.from({ length: 3 }, (_, n) => event("step.completed", { node: `other ${n}`, attempt: 1 }));
+    const others = Array.from({ length: 3 }, (_, n) => newEvent("step.completed", { node: `other ${n}`, attempt: 1 }));
     await scribe.append([
       { id: alone, events: [failed(message)] },
       { id: among, events: [...others, failed(message)] },
@@ -156,7 +156,7 @@ forEachStore((kind) => {
   test("a damaged row hides the events it holds, and nothing else", async () => {
     const ids = await scribe.begin(4);
     const [damagedBatch, damagedData, noTuples, sound] = ids as [string, string, string, string];
-    const done = (node: string) => event("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
+    const done = (node: string) => newEvent("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
     await scribe.append(ids.map((id) => ({ id, events: [done("one")] })));
     await scribe.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
     await scribe.append(ids.map((id) => ({ id, events: [done("four")] })));
@@ -219,7 +219,7 @@ describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () =>
       await database.drop();
     });
     await Promise.all([there.migrate(), here.migrate()]);
-    const fence = await there.enlist(workerInfo());
+    const fence = await there.registerWorker(workerInfo());
     const [run] = newRuns(1, { due: { kind: "owned" } });
     if (run === undefined) throw new Error("There is no run.");
     await there.commit(batch(fence, [], [run]));

@@ -10,7 +10,7 @@ export interface UserTable extends TransactionHarness {
   create(): Promise<void>;
 }
 
-type OwnTransaction = Awaited<ReturnType<TransactionHarness["own"]>>;
+type OwnTransaction = Awaited<ReturnType<TransactionHarness["beginCallerTransaction"]>>;
 
 /** Of the database whose url `url` gives, each time it is asked. */
 export const sqliteTable = (url: () => string): UserTable =>
@@ -31,12 +31,12 @@ function fileTable(open: () => Database.Database): UserTable {
   };
   return {
     create: async () => once((database) => void database.exec("CREATE TABLE user_values (value TEXT)")),
-    written: async () =>
+    committedValues: async () =>
       once((database) => database.prepare<[], string>("SELECT value FROM user_values").pluck().all()),
     write: async (handle, value) => {
       (handle as Database.Database).prepare("INSERT INTO user_values VALUES (?)").run(value);
     },
-    own: async () => {
+    beginCallerTransaction: async () => {
       const database = open();
       database.exec("BEGIN IMMEDIATE");
       const end = (sql: string) => async () => {
@@ -64,11 +64,11 @@ export function postgresTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value text)")),
-    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as pg.ClientBase).query("INSERT INTO user_values VALUES ($1)", [value]);
     },
-    own: async () => {
+    beginCallerTransaction: async () => {
       const client = await open();
       return ownTransaction(client, (sql) => client.query(sql));
     },
@@ -87,11 +87,11 @@ export function mysqlTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value VARCHAR(200))")),
-    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as Connection).query("INSERT INTO user_values VALUES (?)", [value]);
     },
-    own: async () => {
+    beginCallerTransaction: async () => {
       const connection = await open();
       return ownTransaction(connection, (sql) => connection.query(sql));
     },
@@ -113,11 +113,11 @@ export function sqldTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value TEXT)")),
-    written: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
+    committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as Transaction).execute({ sql: "INSERT INTO user_values VALUES (?)", args: [value] });
     },
-    own: async () => {
+    beginCallerTransaction: async () => {
       const client = createClient({ url: url() });
       const tx = await client.transaction("write");
       const commit = ended(client, () => tx.commit());

@@ -28,7 +28,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   });
 
   const enlist = () =>
-    store.enlist({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs: 60_000 });
+    store.registerWorker({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs: 60_000 });
 
   const ownedRun = async (fence: Fence): Promise<string> => {
     const run: NewRun = {
@@ -41,9 +41,16 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   };
 
   const recording = (fence: Fence, runId: string): Batch => {
-    const rest = { next: { kind: "keep" }, drained: [], starts: [], mail: [], release: [], cursors: [] } as const;
+    const rest = {
+      next: { kind: "keep" },
+      drainedInboxIds: [],
+      newChildren: [],
+      messages: [],
+      releasedChildIds: [],
+      cursors: [],
+    } as const;
     const events = [{ type: "step.completed", node: "a", attempt: 1, outcome: "success", data: "1" }];
-    return { fence, transitions: [{ runId, after: 0, events, ...rest }], starts: [] };
+    return { fence, transitions: [{ runId, afterSeq: 0, events, ...rest }], starts: [] };
   };
 
   const effects = async (): Promise<string[]> =>
@@ -52,14 +59,14 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   test("that failed at its commit does not roll back the one that has its connection next", async () => {
     const fence = await enlist();
     const [failing, ...following] = await Promise.all(Array.from({ length: 11 }, () => ownedRun(fence)));
-    const first = await store.begin();
+    const first = await store.beginTransaction();
     await (first.handle as Connection).query("SET SESSION innodb_lock_wait_timeout = 1");
     await other.query("START TRANSACTION");
     await other.query("SELECT * FROM pawl_workers WHERE id = ? FOR UPDATE", [fence.workerId]);
     await expect(first.commit(recording(fence, failing as string))).rejects.toMatchObject({ transient: true });
     await other.query("ROLLBACK");
     // As many as there are connections: one of them has the connection of the first, if that was kept.
-    const next = await Promise.all(following.map(() => store.begin()));
+    const next = await Promise.all(following.map(() => store.beginTransaction()));
     const write = (handle: unknown, index: number) =>
       (handle as Connection).query("INSERT INTO effects VALUES (?)", [`next ${index}`]);
     await Promise.all(next.map(({ handle }, index) => write(handle, index)));
@@ -85,7 +92,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     const attempt = async (attack: (tx: Connection) => Promise<unknown>) => {
       const fence = await enlist();
       const runId = await ownedRun(fence);
-      const transaction = await store.begin();
+      const transaction = await store.beginTransaction();
       await other.query("DELETE FROM effects");
       const tx = transaction.handle as Connection;
       await tx.query("INSERT INTO effects VALUES ('before')");
@@ -185,7 +192,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await other.query("INSERT INTO counters VALUES (1)");
     const fence = await enlist();
     const runId = await ownedRun(fence);
-    const { handle, commit } = await store.begin();
+    const { handle, commit } = await store.beginTransaction();
     const tx = handle as Connection;
     await tx.query("SET SESSION innodb_lock_wait_timeout = 1");
     await tx.query("INSERT INTO effects VALUES ('kept')");
@@ -201,7 +208,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await other.query("DELETE FROM effects");
     const fence = await enlist();
     const runId = await ownedRun(fence);
-    const { handle, commit } = await store.begin();
+    const { handle, commit } = await store.beginTransaction();
     void (handle as Connection).query("INSERT INTO effects SELECT SLEEP(0.1)");
     void (handle as Connection).query("INSERT INTO no_such_table VALUES (1)");
     await expect(commit(recording(fence, runId))).rejects.toMatchObject({ code: "TRANSACTION_ERROR" });
@@ -210,7 +217,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
 
   test("sends nothing that was asked for behind the statement that ended it", async () => {
     await other.query("DELETE FROM effects");
-    const { handle, rollback } = await store.begin();
+    const { handle, rollback } = await store.beginTransaction();
     const tx = handle as Connection;
     const answers = await Promise.allSettled([
       tx.query("CALL rolls_back()"),
@@ -223,7 +230,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
 
   test("whose code was given up on has its session ended at once, with the locks that it held", async () => {
     await other.query("DELETE FROM effects");
-    const { handle, rollback } = await store.begin();
+    const { handle, rollback } = await store.beginTransaction();
     const tx = handle as Connection;
     await tx.query("INSERT INTO effects VALUES ('late')");
     const [[{ id }]] = (await tx.query("SELECT CONNECTION_ID() AS id")) as unknown as [[{ id: number }]];
@@ -242,9 +249,9 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   test("300 runs with a transaction each have their effect exactly once, although a lock is held for longer than they wait", async () => {
     await other.query("DELETE FROM effects");
     const inner = await openMysql(database.url);
-    const begin = inner.begin.bind(inner);
+    const begin = inner.beginTransaction.bind(inner);
     let failedCommits = 0;
-    inner.begin = async () => {
+    inner.beginTransaction = async () => {
       const { handle, commit, rollback } = await begin();
       const counted = (error: unknown) => {
         failedCommits += 1;

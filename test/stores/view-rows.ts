@@ -1,7 +1,7 @@
 /** The view pawl_step_executions as a test sees it, and what it should show. */
 import { expect } from "vitest";
 import { type ExecutionInfo, executionsOf } from "../../src/client/inspect/executions.js";
-import { readLog } from "../../src/client/inspect/log.js";
+import { readLog } from "../../src/client/inspect/run-log.js";
 import type { RunRecord, Store } from "../../src/store/contract/store.js";
 import type { RawSql, Row } from "../processes/raw-sql.js";
 import type { StoreKind } from "./harness.js";

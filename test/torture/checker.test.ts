@@ -43,7 +43,7 @@ async function found({ sql: statements = [], log, ledger }: Omit<Damage, "finds"
 
 const put = (workflow: string, set: string) => `UPDATE pawl_runs SET ${set} WHERE id = '{${workflow}}'`;
 const task = (id: string, due = "NULL") =>
-  `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, mail, fresh)
+  `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
     VALUES ('${id}', 'steps', '', 0, 0, ${due}, NULL, NULL, 0, 0, 0)`;
 /** A copy of rows of pawl_runs under another id. */
 const copyRun = (where: string, changes: string) =>

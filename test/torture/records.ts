@@ -34,7 +34,7 @@ export interface TaskRow {
   readonly state: number;
   readonly dueAt: number | null;
   readonly owner: string | null;
-  readonly mail: number;
+  readonly pendingMessages: number;
 }
 
 export interface InboxRow {
@@ -73,7 +73,7 @@ export async function readRecords(sql: RawSql): Promise<Records> {
   const events = await sql.query(
     "SELECT run_id, seq, span, type, node, attempt, outcome, data, at FROM pawl_events ORDER BY run_id, seq",
   );
-  const tasks = await sql.query("SELECT run_id, state, due_at, owner, mail FROM pawl_tasks");
+  const tasks = await sql.query("SELECT run_id, state, due_at, owner, pending_messages FROM pawl_tasks");
   const inbox = await sql.query("SELECT run_id, kind, data FROM pawl_inbox ORDER BY id");
   const rows = await sql.query("SELECT run_id, node, token FROM torture_rows");
   const counters = await sql.query("SELECT n FROM torture_counters ORDER BY id");
@@ -97,7 +97,7 @@ export async function readRecords(sql: RawSql): Promise<Records> {
       state: Number(row.state),
       dueAt: numberOf(row.due_at),
       owner: textOf(row.owner),
-      mail: Number(row.mail),
+      pendingMessages: Number(row.pending_messages),
     })),
     inbox: inbox.map((row) => ({ runId: String(row.run_id), kind: String(row.kind), data: String(row.data) })),
     userRows: rows.map((row) => ({ runId: String(row.run_id), node: String(row.node), token: String(row.token) })),

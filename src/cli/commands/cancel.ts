@@ -3,10 +3,10 @@ import { openCompensations } from "../../core/run/compensation.js";
 import { fold } from "../../core/run/fold.js";
 import type { Store } from "../../store/contract/store.js";
 import { command } from "../command.js";
-import { settingsOf } from "../config.js";
-import { count } from "../counting.js";
+import { readSettings } from "../config.js";
 import { openDatabase } from "../database.js";
-import { findRun } from "../find-run.js";
+import { formatCount } from "../format-count.js";
+import { findRunId } from "../run-lookup.js";
 
 export const cancel = command({
   name: "cancel",
@@ -20,10 +20,10 @@ export const cancel = command({
 
   run: async (call) => {
     const { reason, force = false } = call.options;
-    const { pawl, store } = await openDatabase(await settingsOf(call), call.out);
+    const { pawl, store } = await openDatabase(await readSettings(call), call.out);
     try {
-      const run = pawl.run(await findRun(pawl, call.args[0] as string));
-      const before = await consequencesOf(run, store);
+      const run = pawl.run(await findRunId(pawl, call.args[0] as string));
+      const before = await readConsequences(run, store);
       await run.cancel(reason, { force });
       const info = await run.get();
       call.out.print(info, () => {
@@ -39,53 +39,53 @@ export const cancel = command({
 interface Consequences {
   readonly wasCanceled: boolean;
   /** The steps that can be undone, the last one first. */
-  readonly undo: readonly string[];
+  readonly stepsToUndo: readonly string[];
   /** Runs that it has started and that have not ended. */
   readonly children: number;
 }
 
-const mostCounted = 1_000;
+const maxCountedChildren = 1_000;
 
 /** A log that is damaged is no reason not to cancel the run. */
-async function consequencesOf(run: RunHandle, store: Store): Promise<Consequences> {
+async function readConsequences(run: RunHandle, store: Store): Promise<Consequences> {
   const wasCanceled = (await run.status()) === "canceled";
   const log = (await store.logs([run.id])).get(run.id) ?? [];
-  const children = await store.runs({ parentId: run.id, active: true, limit: mostCounted });
-  let undo: readonly string[] = [];
+  const children = await store.runs({ parentId: run.id, active: true, limit: maxCountedChildren });
+  let stepsToUndo: readonly string[] = [];
   try {
-    undo = openCompensations(fold(log));
+    stepsToUndo = openCompensations(fold(log));
   } catch {
     // The command that cancels it tells of it.
   }
-  return { wasCanceled, undo, children: children.length };
+  return { wasCanceled, stepsToUndo, children: children.length };
 }
 
-function ended({ wasCanceled, undo, children }: Consequences, force: boolean): string {
+function ended({ wasCanceled, stepsToUndo, children }: Consequences, force: boolean): string {
   if (wasCanceled) return " already; nothing was changed";
   const parts = [
-    ...(children > 0 ? [`${childrenOf(children)} ${children === 1 ? "is" : "are"} canceled, too`] : []),
-    ...(force && undo.length > 0 ? [`${stepsOf(undo)} not undone, as it was canceled by force`] : []),
+    ...(children > 0 ? [`${formatChildren(children)} ${children === 1 ? "is" : "are"} canceled, too`] : []),
+    ...(force && stepsToUndo.length > 0 ? [`${formatSteps(stepsToUndo)} not undone, as it was canceled by force`] : []),
   ];
   return parts.length === 0 ? "" : `; ${parts.join("; ")}`;
 }
 
-function planned({ undo, children }: Consequences, status: string): string {
+function planned({ stepsToUndo, children }: Consequences, status: string): string {
   const when =
     status === "running" ? "it is canceled when the step at hand is done" : "it is canceled when a worker takes it up";
   const then = [
-    ...(undo.length > 0 ? [`${stepsOf(undo)} undone first`] : []),
-    ...(children > 0 ? [`${childrenOf(children)} ${children === 1 ? "is" : "are"} canceled, too`] : []),
+    ...(stepsToUndo.length > 0 ? [`${formatSteps(stepsToUndo)} undone first`] : []),
+    ...(children > 0 ? [`${formatChildren(children)} ${children === 1 ? "is" : "are"} canceled, too`] : []),
   ];
   return `; ${[when, ...then].join("; ")}`;
 }
 
-const stepsOf = (steps: readonly string[]) =>
-  `${count(steps.length, "step")} (${shown(steps)}) ${steps.length === 1 ? "is" : "are"}`;
+const formatSteps = (steps: readonly string[]) =>
+  `${formatCount(steps.length, "step")} (${listSteps(steps)}) ${steps.length === 1 ? "is" : "are"}`;
 
-const shown = (steps: readonly string[]) =>
+const listSteps = (steps: readonly string[]) =>
   steps.length <= 5 ? steps.join(", ") : `${steps.slice(0, 5).join(", ")}, …`;
 
-const childrenOf = (children: number) =>
-  children === mostCounted
-    ? `more than ${mostCounted - 1} runs that it started`
-    : `${count(children, "run")} that it started`;
+const formatChildren = (children: number) =>
+  children === maxCountedChildren
+    ? `more than ${maxCountedChildren - 1} runs that it started`
+    : `${formatCount(children, "run")} that it started`;

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { type Call, command } from "../command.js";
 import { withPawl } from "../database.js";
-import { findRun } from "../find-run.js";
-import { whereJsonBreaks } from "../json-break.js";
+import { findJsonErrorPosition } from "../json-error-position.js";
+import { findRunId } from "../run-lookup.js";
 
-const actions: Readonly<Record<string, (call: Call) => Promise<void>>> = { export: exportTo, import: importFrom };
+const actions: Readonly<Record<string, (call: Call) => Promise<void>>> = { export: exportDag, import: importDag };
 
 export const dag = command({
   name: "dag",
@@ -25,11 +25,11 @@ export const dag = command({
 });
 
 /** Without a file, to standard output. */
-function exportTo(call: Call): Promise<void> {
+function exportDag(call: Call): Promise<void> {
   const [, text, file] = call.args as [string, string, string | undefined];
   const { out } = call;
   return withPawl(call, async (pawl) => {
-    const run = pawl.run(await findRun(pawl, text));
+    const run = pawl.run(await findRunId(pawl, text));
     const json = await run.exportDag();
     if (file === undefined) return out.print(JSON.parse(json), () => json);
     writeFileSync(file, `${json}\n`);
@@ -38,14 +38,14 @@ function exportTo(call: Call): Promise<void> {
 }
 
 /** Without a file, or with "-", from standard input. */
-function importFrom(call: Call): Promise<void> {
+function importDag(call: Call): Promise<void> {
   const [, text, file = "-"] = call.args as [string, string, string | undefined];
   const json = read(file);
-  const breaksAt = whereJsonBreaks(json);
-  if (breaksAt !== null)
-    throw new CliError(`${file === "-" ? "Standard input" : file} is not valid JSON: it breaks at ${breaksAt}.`);
+  const errorPosition = findJsonErrorPosition(json);
+  if (errorPosition !== null)
+    throw new CliError(`${file === "-" ? "Standard input" : file} is not valid JSON: it breaks at ${errorPosition}.`);
   return withPawl(call, async (pawl) => {
-    const run = pawl.run(await findRun(pawl, text));
+    const run = pawl.run(await findRunId(pawl, text));
     await run.importDag(json);
     call.out.print(await run.get(), () => `Run ${run.id} goes by this graph from now on; pawl resume lets it go on.`);
   });

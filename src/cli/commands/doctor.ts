@@ -1,7 +1,7 @@
-import { type Check, examine } from "../checks.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { settingsOf } from "../config.js";
+import { readSettings } from "../config.js";
+import { type Check, runChecks } from "../doctor-checks.js";
 import { colourOf, type Paint } from "../paint.js";
 import { printable } from "../table.js";
 
@@ -14,7 +14,7 @@ export const doctor = command({
 
   run: async (call) => {
     const { out } = call;
-    const checks = await examine(await settingsOf(call));
+    const checks = await runChecks(await readSettings(call));
     out.print({ checks }, () => checks.map((check) => line(check, out.paint)));
     const problems = checks.filter(({ verdict }) => verdict === "problem");
     if (problems.length > 0) throw new CliError(`Not in order: ${problems.map(({ name }) => name).join(", ")}.`);

@@ -1,7 +1,7 @@
 import { command } from "../command.js";
-import { withRun } from "../find-run.js";
+import { withRun } from "../run-lookup.js";
 import { printable } from "../table.js";
-import { withShortTimes } from "../times.js";
+import { shortenTimestamps } from "../times.js";
 
 export const explain = command({
   name: "explain",
@@ -14,6 +14,6 @@ export const explain = command({
     withRun(call, async (run) => {
       const { out } = call;
       const explanation = await run.explain();
-      out.print(explanation, () => withShortTimes(printable(explanation.text), out.now()));
+      out.print(explanation, () => shortenTimestamps(printable(explanation.text), out.now()));
     }),
 });

@@ -1,11 +1,11 @@
-import { didYouMean } from "../../core/naming/nearest.js";
+import { didYouMean } from "../../core/naming/nearest-word.js";
 import type { DeclaredNode } from "../../core/run/stored-schema.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { mermaidText } from "../../define/graph/drawing.js";
 import type { GraphDefinition } from "../../define/graph/graph.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { loadDefinitions } from "../load.js";
+import { loadDefinitions } from "../module-loader.js";
 
 export const graph = command({
   name: "graph",
@@ -17,21 +17,21 @@ export const graph = command({
 
   run: async ({ args, options, out }) => {
     const [file] = args as [string];
-    const workflows = chosen((await loadDefinitions([file])).workflows, options.workflow, file);
-    const drawn = workflows.filter(({ declared }) => declared !== null);
+    const workflows = selectWorkflows((await loadDefinitions([file])).workflows, options.workflow, file);
+    const drawable = workflows.filter(({ declared }) => declared !== null);
     if (workflows.length === 0)
       throw new CliError(`${file} exports jobs only; the graphs that use them are drawn by pawl dag export.`);
-    if (drawn.length === 0) {
+    if (drawable.length === 0) {
       const names = workflows.map(({ name }) => `"${name}"`).join(", ");
       throw new CliError(`${names} cannot be drawn: the steps of a function are known only as it runs.`);
     }
-    out.print(drawn.map(dataOf), () =>
-      drawn.map((one) => (drawn.length === 1 ? pictureOf(one) : `%% ${one.name}\n${pictureOf(one)}`).trimEnd()),
+    out.print(drawable.map(graphJsonOf), () =>
+      drawable.map((one) => (drawable.length === 1 ? mermaidOf(one) : `%% ${one.name}\n${mermaidOf(one)}`).trimEnd()),
     );
   },
 });
 
-function chosen(
+function selectWorkflows(
   all: readonly WorkflowDefinition[],
   name: string | undefined,
   file: string,
@@ -46,10 +46,11 @@ function chosen(
 const isGraph = (one: WorkflowDefinition): one is GraphDefinition => "toMermaid" in one;
 const nodesOf = ({ declared }: WorkflowDefinition): readonly DeclaredNode[] => declared?.nodes ?? [];
 
-const dataOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toJSON() : { name: one.name, nodes: nodesOf(one) });
-const pictureOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toMermaid() : chain(nodesOf(one)));
+const graphJsonOf = (one: WorkflowDefinition) =>
+  isGraph(one) ? one.toJSON() : { name: one.name, nodes: nodesOf(one) };
+const mermaidOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toMermaid() : renderFlowchart(nodesOf(one)));
 
-function chain(nodes: readonly DeclaredNode[]): string {
+function renderFlowchart(nodes: readonly DeclaredNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const boxes = nodes.map(({ name }) => `  ${ids.get(name)}["${mermaidText(name)}"]`);
   const arrows = nodes.flatMap(({ name, after }) => after.map((before) => `  ${ids.get(before)} --> ${ids.get(name)}`));

@@ -1,6 +1,6 @@
 import { command } from "../command.js";
+import { findCommand } from "../command-line.js";
 import { helpFor, overview } from "../help-text.js";
-import { findCommand } from "../parse.js";
 
 export const help = command({
   name: "help",

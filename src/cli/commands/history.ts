@@ -1,8 +1,8 @@
 import type { HistoryEvent } from "../../client/inspect/history.js";
-import { wholeNumber } from "../arguments.js";
+import { integerArgument } from "../arguments.js";
 import { command } from "../command.js";
-import { withRun } from "../find-run.js";
 import { jsonOf } from "../json.js";
+import { withRun } from "../run-lookup.js";
 import { table } from "../table.js";
 import { clock } from "../times.js";
 
@@ -18,8 +18,8 @@ export const history = command({
 
   run: async (call) => {
     const { options, out } = call;
-    const after = wholeNumber("after", options.after) ?? 0;
-    const limit = wholeNumber("limit", options.limit) ?? 1_000;
+    const after = integerArgument("after", options.after) ?? 0;
+    const limit = integerArgument("limit", options.limit) ?? 1_000;
     const events = await withRun(call, (run) => run.history({ after, limit }));
     out.print(events, () => {
       if (events.length === 0) return "No events.";

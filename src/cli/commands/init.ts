@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { withoutSecrets } from "../../store/shared/secrets.js";
+import { redactUrl } from "../../store/shared/secrets.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { count } from "../counting.js";
-import { type InitPlan, planInit } from "../init/plan.js";
-import type { PlannedFile } from "../init/write-migrations.js";
+import { formatCount } from "../format-count.js";
+import { type InitPlan, planInit } from "../init/init-plan.js";
+import type { PlannedFile } from "../init/migration-files.js";
 import { colourOf, type Paint } from "../paint.js";
 import { printable } from "../table.js";
 
@@ -30,27 +30,27 @@ export const init = command({
       if (!dryRun && action === "written") write(folder, file);
       return { path: file.path, action: dryRun && action === "written" ? ("would be written" as const) : action };
     });
-    const { found, keyType, keys, trouble, hero, next } = plan;
+    const { database: found, keyType, keys, tablesError, hero, nextCommands } = plan;
     const database = {
       kind: found.kind,
-      url: found.url === null ? null : withoutSecrets(found.url),
+      url: found.url === null ? null : redactUrl(found.url),
       from: found.from,
     };
     const value = {
       folder,
       database,
       keys: keys === null ? null : { type: keyType, tables: keys.length },
-      trouble,
+      trouble: tablesError,
       hero: hero === null ? null : { table: hero.table, column: hero.column, type: hero.type },
       files,
-      next,
+      next: nextCommands,
     };
     out.print(value, () => [
-      ...discovery(plan, database.url),
+      ...databaseLines(plan, database.url),
       "",
       ...files.map(({ path, action }) => fileLine(path, action, out.paint)),
       "",
-      ...nextLines(args[0], next, out.paint),
+      ...nextLines(args[0], nextCommands, out.paint),
     ]);
   },
 });
@@ -71,12 +71,15 @@ function write(folder: string, { path, text }: PlannedFile): void {
   writeFileSync(file, text);
 }
 
-function discovery({ found, keys, keyType, trouble, hero }: InitPlan, url: string | null): string[] {
-  const lines = [`Database: ${printable(url ?? found.kind)} (${found.from}).`];
-  if (keys === null) return [...lines, `Its tables were not looked at: ${printable(trouble ?? "")}`];
+function databaseLines({ database, keys, keyType, tablesError, hero }: InitPlan, url: string | null): string[] {
+  const lines = [`Database: ${printable(url ?? database.kind)} (${database.from}).`];
+  if (keys === null) return [...lines, `Its tables were not looked at: ${printable(tablesError ?? "")}`];
   if (hero === null) return [...lines, "It has no tables that a workflow could be about yet."];
-  const most = `${count(keys.length, "table")}, keys mostly ${keyType}`;
-  return [...lines, `Tables: ${most}; the first workflow is about ${printable(hero.table)} (${printable(hero.type)}).`];
+  const tablesText = `${formatCount(keys.length, "table")}, keys mostly ${keyType}`;
+  return [
+    ...lines,
+    `Tables: ${tablesText}; the first workflow is about ${printable(hero.table)} (${printable(hero.type)}).`,
+  ];
 }
 
 const remarks: Readonly<Record<Action, string>> = {

@@ -2,10 +2,10 @@ import type { Distribution, WorkflowMetrics } from "../../client/operate/metrics
 import type { Pawl } from "../../connect.js";
 import { timeArgument } from "../arguments.js";
 import { command } from "../command.js";
-import { count } from "../counting.js";
 import { withPawl } from "../database.js";
+import { formatCount } from "../format-count.js";
 import { table } from "../table.js";
-import { lasting, relative } from "../times.js";
+import { durationText, relativeTime } from "../times.js";
 
 export const metrics = command({
   name: "metrics",
@@ -21,22 +21,26 @@ export const metrics = command({
     const since = timeArgument("since", options.since, out.now());
     const window = since === undefined ? {} : { since };
     const [name] = args;
-    const found = await withPawl(call, async (pawl) => {
-      const names = name === undefined ? await workflowsOf(pawl) : [name];
+    const workflowMetrics = await withPawl(call, async (pawl) => {
+      const names = name === undefined ? await readWorkflowNames(pawl) : [name];
       return Promise.all(names.map((one) => pawl.metrics(one, window)));
     });
     if (name !== undefined) {
-      const [only] = found as [WorkflowMetrics];
+      const [only] = workflowMetrics as [WorkflowMetrics];
       return out.print(only, () => details(only, out.now()));
     }
-    out.print(found, () => {
-      if (found.length === 0) return "No workflows: no worker has ever been here.";
-      return table(columns, found.map(row), { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
+    out.print(workflowMetrics, () => {
+      if (workflowMetrics.length === 0) return "No workflows: no worker has ever been here.";
+      return table(columns, workflowMetrics.map(row), {
+        columns: out.columns,
+        paint: out.paint,
+        cutWhole: out.isTerminal,
+      });
     });
   },
 });
 
-async function workflowsOf(pawl: Pawl): Promise<string[]> {
+async function readWorkflowNames(pawl: Pawl): Promise<string[]> {
   return [...new Set((await pawl.queues()).flatMap(({ workflows }) => workflows))].sort();
 }
 
@@ -59,10 +63,10 @@ function row({ workflow, runs, successRate, durations, queue }: WorkflowMetrics)
     runs.failed.toLocaleString("en"),
     runs.paused.toLocaleString("en"),
     percent(successRate),
-    milliseconds(durations.p50),
-    milliseconds(durations.p95),
+    formatMs(durations.p50),
+    formatMs(durations.p95),
     queue.depth.toLocaleString("en"),
-    milliseconds(queue.oldestAgeMs),
+    formatMs(queue.oldestAgeMs),
   ];
 }
 
@@ -78,9 +82,10 @@ function details(
   const facts: [string, string][] = [
     [
       "runs",
-      [`${count(total, "run")} since ${relative(since, now)}${truncated ? ", the newest" : ""}`, ...statuses].join(
-        ", ",
-      ),
+      [
+        `${formatCount(total, "run")} since ${relativeTime(since, now)}${truncated ? ", the newest" : ""}`,
+        ...statuses,
+      ].join(", "),
     ],
     ["success", percent(successRate) || "nothing has ended"],
     ["took", distribution(durations)],
@@ -95,16 +100,18 @@ function details(
 }
 
 function queueLine({ name, depth, oldestAgeMs, executing, paused }: WorkflowMetrics["queue"], now: number): string {
-  const oldest = oldestAgeMs === null ? "" : `, the oldest for ${lasting(oldestAgeMs)}`;
+  const oldest = oldestAgeMs === null ? "" : `, the oldest for ${durationText(oldestAgeMs)}`;
   const why =
-    paused === null ? "" : `; paused ${relative(paused.at, now)}${paused.reason === null ? "" : `: ${paused.reason}`}`;
+    paused === null
+      ? ""
+      : `; paused ${relativeTime(paused.at, now)}${paused.reason === null ? "" : `: ${paused.reason}`}`;
   return `${name}: ${depth} due${oldest}, ${executing} running${why}`;
 }
 
 const percent = (share: number | null) => (share === null ? "" : `${Math.floor(share * 1_000) / 10}%`);
-const milliseconds = (ms: number | null) => (ms === null ? "" : lasting(Math.round(ms)));
+const formatMs = (ms: number | null) => (ms === null ? "" : durationText(Math.round(ms)));
 
 function distribution({ mean, p50, p95, p99 }: Distribution): string {
   if (mean === null) return "nothing to measure";
-  return `mean ${milliseconds(mean)}, p50 ${milliseconds(p50)}, p95 ${milliseconds(p95)}, p99 ${milliseconds(p99)}`;
+  return `mean ${formatMs(mean)}, p50 ${formatMs(p50)}, p95 ${formatMs(p95)}, p99 ${formatMs(p99)}`;
 }

@@ -1,7 +1,7 @@
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { settingsOf } from "../config.js";
-import { checkExists, loggerFor, migrations, openBareStore } from "../database.js";
+import { readSettings } from "../config.js";
+import { checkExists, createLogger, formatMigrations, openBareStore } from "../database.js";
 import { migrationSql } from "../migration-sql.js";
 
 export const migrate = command({
@@ -16,25 +16,25 @@ export const migrate = command({
 
   run: async (call) => {
     const { out, options } = call;
-    const settings = await settingsOf(call);
+    const settings = await readSettings(call);
     if (options.sql === true) {
       if (options.status === true) throw new CliError("Give --sql or --status, not both.");
       const files = migrationSql(settings.url, settings.schema);
       return out.print(files, () => files.map(({ sql }) => sql.trimEnd()));
     }
     if (options.status === true) checkExists(settings.url);
-    const store = await openBareStore(settings, loggerFor(out).debug);
+    const store = await openBareStore(settings, createLogger(out).debug);
     try {
       const database = store.description;
       const pending = await store.pendingMigrations();
       if (options.status === true) {
         return out.print({ database, pending }, () =>
-          pending.length === 0 ? `${database} is up to date.` : `${database} lacks ${migrations(pending)}.`,
+          pending.length === 0 ? `${database} is up to date.` : `${database} lacks ${formatMigrations(pending)}.`,
         );
       }
       await store.migrate();
       out.print({ database, applied: pending }, () =>
-        pending.length === 0 ? `${database} was up to date.` : `${database}: applied ${migrations(pending)}.`,
+        pending.length === 0 ? `${database} was up to date.` : `${database}: applied ${formatMigrations(pending)}.`,
       );
     } finally {
       await store.close();

@@ -1,5 +1,5 @@
 import { command } from "../command.js";
-import { tell } from "../run-command.js";
+import { sendCommand } from "../run-command.js";
 
 export const pause = command({
   name: "pause",
@@ -8,5 +8,5 @@ export const pause = command({
   options: { reason: { type: "string", value: "<text>", about: "Why, for whoever looks at it" } },
   example: 'pawl pause f09ab42c --reason "the bank is down"',
 
-  run: (call) => tell(call, (run) => run.pause(call.options.reason), "it pauses when the step at hand is done"),
+  run: (call) => sendCommand(call, (run) => run.pause(call.options.reason), "it pauses when the step at hand is done"),
 });

@@ -1,10 +1,10 @@
 import type { Pawl } from "../../connect.js";
-import { didYouMean } from "../../core/naming/nearest.js";
-import { durationArgument, wholeNumber } from "../arguments.js";
+import { didYouMean } from "../../core/naming/nearest-word.js";
+import { durationArgument, integerArgument } from "../arguments.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { count } from "../counting.js";
 import { withPawl } from "../database.js";
+import { formatCount } from "../format-count.js";
 
 export const prune = command({
   name: "prune",
@@ -22,10 +22,10 @@ export const prune = command({
     const { options, out } = call;
     const olderThan = durationArgument("older-than", options["older-than"]);
     if (olderThan === undefined) throw new CliError("How old? Nothing is deleted without: pawl prune --older-than 30d");
-    const limit = wholeNumber("limit", options.limit);
+    const limit = integerArgument("limit", options.limit);
     const { workflow, "dry-run": dryRun = false } = options;
     const pruned = await withPawl(call, async (pawl) => {
-      if (workflow !== undefined) await checkKnown(pawl, workflow);
+      if (workflow !== undefined) await checkWorkflowExists(pawl, workflow);
       return pawl.prune({
         olderThan,
         dryRun,
@@ -35,18 +35,18 @@ export const prune = command({
     });
     const did = dryRun ? "Would delete" : "Deleted";
     out.print({ ...pruned, ...(dryRun ? { dryRun } : {}) }, () =>
-      pruned.runs === 0 ? "Nothing to delete." : `${did} ${count(pruned.runs, "run")}.`,
+      pruned.runs === 0 ? "Nothing to delete." : `${did} ${formatCount(pruned.runs, "run")}.`,
     );
   },
 });
 
 /** A slip of the pen would delete nothing, and look as if there were nothing to delete. */
-async function checkKnown(pawl: Pawl, workflow: string): Promise<void> {
-  const served = new Set((await pawl.queues()).flatMap(({ workflows }) => workflows));
-  if (served.has(workflow)) return;
+async function checkWorkflowExists(pawl: Pawl, workflow: string): Promise<void> {
+  const workflowNames = new Set((await pawl.queues()).flatMap(({ workflows }) => workflows));
+  if (workflowNames.has(workflow)) return;
   // Graphs that are built at run time are known by their runs alone.
   const { runs } = await pawl.runs({ workflow, limit: 1 });
   if (runs.length > 0) return;
-  const meant = didYouMean(workflow, [...served]);
-  throw new CliError(`There is no workflow "${workflow}" here, and no run of it${meant || "."}`);
+  const suggestion = didYouMean(workflow, [...workflowNames]);
+  throw new CliError(`There is no workflow "${workflow}" here, and no run of it${suggestion || "."}`);
 }

@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
 import { table } from "../table.js";
-import { lasting, relative } from "../times.js";
+import { durationText, relativeTime } from "../times.js";
 
 export const queues = command({
   name: "queues",
@@ -21,14 +21,14 @@ export const queues = command({
     const { pause, resume, reason } = options;
     if (pause !== undefined && resume !== undefined) throw new CliError("Give --pause or --resume, not both.");
     if (reason !== undefined && pause === undefined) throw new CliError("--reason goes with --pause <queue>.");
-    const found = await withPawl(call, async (pawl) => {
+    const queueInfos = await withPawl(call, async (pawl) => {
       if (pause !== undefined) await pawl.pauseQueue(pause, reason);
       if (resume !== undefined) await pawl.resumeQueue(resume);
       return pawl.queues();
     });
-    out.print(found, () => {
-      if (found.length === 0) return "No queues: no worker has ever been here.";
-      const rows = found.map((queue) => row(queue, out.now()));
+    out.print(queueInfos, () => {
+      if (queueInfos.length === 0) return "No queues: no worker has ever been here.";
+      const rows = queueInfos.map((queue) => row(queue, out.now()));
       return table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
     });
   },
@@ -45,11 +45,11 @@ const columns = [
 ] as const;
 
 function row({ name, depth, oldestAgeMs, executing, workers, workflows, paused }: QueueInfo, now: number) {
-  const why = paused === null ? "" : ["paused", relative(paused.at, now), paused.reason].filter(Boolean).join(" ");
+  const why = paused === null ? "" : ["paused", relativeTime(paused.at, now), paused.reason].filter(Boolean).join(" ");
   return [
     name,
     String(depth),
-    oldestAgeMs === null ? "" : lasting(oldestAgeMs),
+    oldestAgeMs === null ? "" : durationText(oldestAgeMs),
     String(executing),
     String(workers.length),
     workflows.join(", "),

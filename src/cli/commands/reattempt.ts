@@ -1,5 +1,5 @@
 import { command } from "../command.js";
-import { tell } from "../run-command.js";
+import { sendCommand } from "../run-command.js";
 
 export const reattempt = command({
   name: "reattempt",
@@ -9,5 +9,5 @@ export const reattempt = command({
   example: "pawl reattempt f09ab42c aggregate",
 
   run: (call) =>
-    tell(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),
+    sendCommand(call, (run) => run.reattempt(call.args[1] as string), "the node is tried again as soon as possible"),
 });

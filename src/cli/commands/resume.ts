@@ -1,7 +1,7 @@
 import { jsonArgument } from "../arguments.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { tell } from "../run-command.js";
+import { sendCommand } from "../run-command.js";
 
 export const resume = command({
   name: "resume",
@@ -23,16 +23,16 @@ export const resume = command({
     const { at, output, accept, renamed } = call.options;
     if (at !== undefined && (output ?? accept ?? renamed) !== undefined)
       throw new CliError("Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.");
-    const given = {
+    const resumeOptions = {
       ...(output === undefined ? {} : { output: jsonArgument("output", output) }),
       ...(accept === undefined ? {} : { accept: accept.split(",") }),
-      ...(renamed === undefined ? {} : { renamed: Object.fromEntries(renamed.split(",").map(pairOf)) }),
+      ...(renamed === undefined ? {} : { renamed: Object.fromEntries(renamed.split(",").map(parseRename)) }),
     };
-    return tell(call, (run) => (at === undefined ? run.resume(given) : run.resumeAt(at)), "it goes on");
+    return sendCommand(call, (run) => (at === undefined ? run.resume(resumeOptions) : run.resumeAt(at)), "it goes on");
   },
 });
 
-function pairOf(text: string): [older: string, name: string] {
+function parseRename(text: string): [older: string, name: string] {
   const [older, name, ...more] = text.split("=");
   if (!older || !name || more.length > 0)
     throw new CliError(`--renamed takes old=new, with a comma between several, not "${text}".`);

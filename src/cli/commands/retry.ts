@@ -1,5 +1,5 @@
 import { command } from "../command.js";
-import { withRun } from "../find-run.js";
+import { withRun } from "../run-lookup.js";
 
 export const retry = command({
   name: "retry",

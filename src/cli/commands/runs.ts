@@ -1,12 +1,12 @@
 import type { RunsFilter } from "../../client/inspect/list-runs.js";
 import type { RunInfo } from "../../client/inspect/run-info.js";
-import { heroArgument, timeArgument, wholeNumber } from "../arguments.js";
+import { heroArgument, integerArgument, timeArgument } from "../arguments.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
 import { colourOf } from "../paint.js";
 import { runStatuses } from "../statuses.js";
 import { type Cell, type Column, table } from "../table.js";
-import { lasting, relative } from "../times.js";
+import { durationText, relativeTime } from "../times.js";
 
 export const runs = command({
   name: "runs",
@@ -31,8 +31,8 @@ export const runs = command({
     const { options, out } = call;
     const now = out.now();
     const filter: RunsFilter = {
-      limit: wholeNumber("limit", options.limit) ?? 20,
-      ...defined({
+      limit: integerArgument("limit", options.limit) ?? 20,
+      ...withoutUndefined({
         workflow: options.workflow,
         status: options.status as RunInfo["status"] | undefined,
         active: options.active,
@@ -74,14 +74,15 @@ const columnsWith = (versions: boolean): readonly Column[] => [
 
 function row(run: RunInfo, now: number, versions: boolean): Cell[] {
   const { id, workflow, version, status, createdAt, startedAt, finishedAt } = run;
-  const took = startedAt === null || finishedAt === null ? "" : lasting(finishedAt.getTime() - startedAt.getTime());
+  const took =
+    startedAt === null || finishedAt === null ? "" : durationText(finishedAt.getTime() - startedAt.getTime());
   return [
     id,
     workflow,
     ...(versions ? [version] : []),
     // In the status, which is always shown: the note has to go where there is little room.
     run.damaged.length > 0 ? { text: "damaged", colour: "red" } : { text: status, colour: colourOf(status) },
-    relative(createdAt, now),
+    relativeTime(createdAt, now),
     took,
     noteOf(run),
   ];
@@ -91,15 +92,17 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
 function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunInfo): string {
   if (damaged.length > 0) return `damaged: ${damaged.map(({ field }) => field).join(", ")}; see: pawl verify`;
   const [waiting] = status === "waiting" ? waitingFor : [];
-  const what = waiting === undefined ? null : "names" in waiting ? waiting.names.join(", ") : null;
-  const why =
-    error?.message ?? pauseReason ?? (waiting === undefined ? null : [waiting.kind, what].filter(Boolean).join(" "));
-  return [hero === null ? null : `${hero.type} ${hero.id}`, why].filter((part) => part !== null).join(" · ");
+  const signalNames = waiting === undefined ? null : "names" in waiting ? waiting.names.join(", ") : null;
+  const reason =
+    error?.message ??
+    pauseReason ??
+    (waiting === undefined ? null : [waiting.kind, signalNames].filter(Boolean).join(" "));
+  return [hero === null ? null : `${hero.type} ${hero.id}`, reason].filter((part) => part !== null).join(" · ");
 }
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
 /** Without what was not given. */
-function defined<T extends object>(values: T): Defined<T> {
+function withoutUndefined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

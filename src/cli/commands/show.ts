@@ -1,7 +1,7 @@
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { command } from "../command.js";
-import { drawRun } from "../draw-run.js";
-import { withRun } from "../find-run.js";
+import { withRun } from "../run-lookup.js";
+import { drawRun } from "../run-view.js";
 
 export const show = command({
   name: "show",

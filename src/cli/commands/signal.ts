@@ -1,7 +1,7 @@
 import type { RunInfo } from "../../client/inspect/run-info.js";
 import { jsonArgument } from "../arguments.js";
 import { command } from "../command.js";
-import { withRun } from "../find-run.js";
+import { withRun } from "../run-lookup.js";
 import { printable } from "../table.js";
 
 export const signal = command({
@@ -19,18 +19,18 @@ export const signal = command({
       const before = await run.get();
       await run.signal(name, payload, options.key === undefined ? {} : { key: options.key });
       out.print(await run.get(), () => `Sent "${name}" to run ${run.id}.`);
-      const others = otherSignals(before, name);
-      if (others.length > 0)
-        out.note(printable(`It waits for ${listed(others)}; "${name}" is kept until it asks for it.`));
+      const otherNames = otherAwaitedSignals(before, name);
+      if (otherNames.length > 0)
+        out.note(printable(`It waits for ${quoteNames(otherNames)}; "${name}" is kept until it asks for it.`));
     });
   },
 });
 
 /** The signals that it waits for, if this one is not among them. Before it was sent: by now it may wait for the next. */
-function otherSignals({ status, waitingFor }: RunInfo, name: string): string[] {
+function otherAwaitedSignals({ status, waitingFor }: RunInfo, name: string): string[] {
   if (status !== "waiting") return [];
   const names = new Set(waitingFor.flatMap((one) => (one.kind === "signal" ? one.names : [])));
   return names.has(name) ? [] : [...names];
 }
 
-const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+const quoteNames = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");

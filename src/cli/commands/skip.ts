@@ -1,5 +1,5 @@
 import { command } from "../command.js";
-import { tell } from "../run-command.js";
+import { sendCommand } from "../run-command.js";
 
 export const skip = command({
   name: "skip",
@@ -8,5 +8,5 @@ export const skip = command({
   options: {},
   example: "pawl skip f09ab42c",
 
-  run: (call) => tell(call, (run) => run.skip(), "the step is passed over as soon as possible"),
+  run: (call) => sendCommand(call, (run) => run.skip(), "the step is passed over as soon as possible"),
 });

@@ -1,7 +1,7 @@
 import type { RunHandle } from "../../client/run-handle.js";
 import type { StartOptions } from "../../client/start/new-run.js";
 import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
-import { durationArgument, heroArgument, jsonArgument, wholeNumber } from "../arguments.js";
+import { durationArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
@@ -27,42 +27,42 @@ export const start = command({
     const { options, out } = call;
     const [workflow, json] = call.args as [string, string | undefined];
     const input = jsonArgument("input", json);
-    const given = startOptions(options);
+    const triggerOptions = parseStartOptions(options);
     const timeoutMs = durationArgument("timeout", options.timeout);
     await withPawl(call, async (pawl) => {
-      const run = await pawl.workflow(workflow).trigger(input, given).catch(inOtherWords);
-      if (options.wait === true) return waitFor(run, timeoutMs, out);
-      out.print({ ...(await run.get()), created: run.created }, () => startedOr(run, `${workflow}`));
+      const run = await pawl.workflow(workflow).trigger(input, triggerOptions).catch(rethrowForCli);
+      if (options.wait === true) return waitForResult(run, timeoutMs, out);
+      out.print({ ...(await run.get()), created: run.created }, () => startedText(run, `${workflow}`));
     });
   },
 });
 
 /** A run that existed is not started again, and who started it now should know. */
-function startedOr({ id, created }: RunHandle, workflow: string | null): string {
-  const of = workflow === null ? "" : ` ${workflow}`;
-  return created === false ? `Started before, with this key:${of} ${id}` : `Started${of}: ${id}`;
+function startedText({ id, created }: RunHandle, workflow: string | null): string {
+  const workflowText = workflow === null ? "" : ` ${workflow}`;
+  return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
 }
 
 /** For people the output alone is on stdout, for programs the whole run. */
-async function waitFor(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
-  if (!out.json) out.note(startedOr(run, null));
+async function waitForResult(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
+  if (!out.json) out.note(startedText(run, null));
   try {
     const output = await run.result(timeoutMs === undefined ? {} : { timeout: timeoutMs });
     out.print(await run.get(), () => jsonOf(output, 2));
   } catch (cause) {
-    const end = endOf(cause);
+    const end = describeEnd(cause);
     if (end === null) throw cause;
     if (out.json) out.print(await run.get(), () => []);
     throw new CliError(`Run ${run.id} ${end}`, { cause });
   }
 }
 
-function endOf(error: unknown): string | null {
+function describeEnd(error: unknown): string | null {
   if (error instanceof RunCanceledError) return `was canceled${error.reason === undefined ? "." : `: ${error.reason}`}`;
   return error instanceof RunFailedError ? `failed: ${sentenceOf(error.cause)}` : null;
 }
 
-interface Given {
+interface StartFlags {
   readonly key?: string;
   readonly hero?: string;
   readonly delay?: string;
@@ -70,21 +70,21 @@ interface Given {
   readonly tag?: readonly string[];
 }
 
-function startOptions({ key, hero, delay, priority, tag }: Given): StartOptions {
-  const about = heroArgument(hero);
+function parseStartOptions({ key, hero, delay, priority, tag }: StartFlags): StartOptions {
+  const heroRef = heroArgument(hero);
   const delayMs = durationArgument("delay", delay);
-  const number = wholeNumber("priority", priority);
+  const priorityNumber = integerArgument("priority", priority);
   return {
     ...(key === undefined ? {} : { idempotencyKey: key }),
-    ...(about === undefined ? {} : { hero: about }),
+    ...(heroRef === undefined ? {} : { hero: heroRef }),
     ...(delayMs === undefined ? {} : { delay: delayMs }),
-    ...(number === undefined ? {} : { priority: number }),
+    ...(priorityNumber === undefined ? {} : { priority: priorityNumber }),
     ...(tag === undefined ? {} : { tags: tag }),
   };
 }
 
 /** The library says what to call; here there is something to run. */
-function inOtherWords(error: unknown): never {
+function rethrowForCli(error: unknown): never {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
   throw new CliError(`No worker has ever had a workflow "${error.workflow}" here; run: pawl worker <file>`);
 }

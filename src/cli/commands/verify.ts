@@ -1,8 +1,8 @@
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
-import { count } from "../counting.js";
 import { withPawl } from "../database.js";
-import { findRun } from "../find-run.js";
+import { formatCount } from "../format-count.js";
+import { findRunId } from "../run-lookup.js";
 import { table } from "../table.js";
 
 export const verify = command({
@@ -16,29 +16,30 @@ export const verify = command({
     withPawl(call, async (pawl) => {
       const { out } = call;
       const [text] = call.args;
-      const id = text === undefined ? undefined : await findRun(pawl, text);
+      const id = text === undefined ? undefined : await findRunId(pawl, text);
       // A run that does not exist would differ in nothing.
       if (id !== undefined) await pawl.run(id).status();
-      const found = await pawl.verify(id);
-      const { runs, events, differences, found: many, unchecked } = found;
-      const looked = `${count(runs, "run")}, ${count(events, "event")}`;
-      out.print(found, () => {
-        if (differences.length === 0) return [`${looked}: the tables say what the logs say.`, ...unknown(unchecked)];
+      const verification = await pawl.verify(id);
+      const { runs, events, differences, found: differenceCount, unchecked } = verification;
+      const checkedText = `${formatCount(runs, "run")}, ${formatCount(events, "event")}`;
+      out.print(verification, () => {
+        if (differences.length === 0)
+          return [`${checkedText}: the tables say what the logs say.`, ...uncheckedLines(unchecked)];
         const rows = differences.map(({ kind, text }) => [kind, text]);
         const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: false });
-        const more = many - differences.length;
+        const more = differenceCount - differences.length;
         return more === 0 ? lines : [...lines, `… and ${more.toLocaleString("en")} more.`];
       });
-      if (many > 0) throw new CliError(`${looked}: ${count(many, "difference")}.`);
+      if (differenceCount > 0) throw new CliError(`${checkedText}: ${formatCount(differenceCount, "difference")}.`);
     }),
 });
 
 /** Of runs that were executed before the steps of their workflow were written down, say. */
-const unknown = (unchecked: number) =>
+const uncheckedLines = (unchecked: number) =>
   unchecked === 0
     ? []
     : [
-        `${count(unchecked, "step")} could not be checked against what came before: the graph of that time is not known.`,
+        `${formatCount(unchecked, "step")} could not be checked against what came before: the graph of that time is not known.`,
       ];
 
 const columns = [

@@ -1,12 +1,12 @@
-import { healthOf, servedInWords, type WorkerHealth } from "../../client/operate/workers.js";
+import { describeCapabilities, healthOf, type WorkerHealth } from "../../client/operate/workers.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type { WorkerRecord } from "../../store/contract/store.js";
 import { command } from "../command.js";
-import { settingsOf } from "../config.js";
-import { checkExists, loggerFor, openBareStore } from "../database.js";
+import { readSettings } from "../config.js";
+import { checkExists, createLogger, openBareStore } from "../database.js";
 import { colourOf } from "../paint.js";
 import { table } from "../table.js";
-import { relative } from "../times.js";
+import { relativeTime } from "../times.js";
 
 export const workers = command({
   name: "workers",
@@ -17,20 +17,20 @@ export const workers = command({
 
   run: async (call) => {
     const { out, options } = call;
-    const settings = await settingsOf(call);
+    const settings = await readSettings(call);
     checkExists(settings.url);
-    const store = await openBareStore(settings, loggerFor(out).debug);
+    const store = await openBareStore(settings, createLogger(out).debug);
     try {
-      const [found, now] = await Promise.all([store.workers(), store.now()]);
-      const shown = found
-        .map((worker) => shownAs(worker, now))
+      const [records, now] = await Promise.all([store.workers(), store.now()]);
+      const workerViews = records
+        .map((worker) => toWorkerView(worker, now))
         .filter(({ state }) => options.all === true || state !== "gone");
-      out.print(shown, () => {
-        if (shown.length === 0)
-          return found.length === 0 ? "No workers." : "No live workers; --all shows those that are gone.";
+      out.print(workerViews, () => {
+        if (workerViews.length === 0)
+          return records.length === 0 ? "No workers." : "No live workers; --all shows those that are gone.";
         return table(
           columns,
-          shown.map((worker) => row(worker, now)),
+          workerViews.map((worker) => row(worker, now)),
           {
             columns: out.columns,
             paint: out.paint,
@@ -44,10 +44,10 @@ export const workers = command({
   },
 });
 
-type Shown = WorkerHealth & { readonly state: "live" | "silent" | "gone" };
+type WorkerView = WorkerHealth & { readonly state: "live" | "silent" | "gone" };
 
 /** One that was killed is marked as live until another worker finds out. */
-function shownAs(worker: WorkerRecord, now: number): Shown {
+function toWorkerView(worker: WorkerRecord, now: number): WorkerView {
   const health = healthOf(worker, now, systemRuntime);
   return { ...health, state: !worker.live ? "gone" : health.live ? "live" : "silent" };
 }
@@ -62,15 +62,15 @@ const columns = [
   { title: "serves" },
 ] as const;
 
-function row(worker: Shown, now: number) {
-  const { name, state, host, port, pid, executing, beatAt } = worker;
+function row(worker: WorkerView, now: number) {
+  const { name, state, host, port, pid, executing, heartbeatAt } = worker;
   return [
     name,
     { text: state, colour: colourOf(state) },
     port === null ? host : `${host}:${port}`,
     String(pid),
     String(executing),
-    relative(beatAt, now),
-    servedInWords(worker),
+    relativeTime(heartbeatAt, now),
+    describeCapabilities(worker),
   ];
 }

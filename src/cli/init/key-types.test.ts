@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { heroTable, keyTypeOf, typedKeys, usualKeyType } from "./key-types.js";
+import { chooseHeroTable, keyTypeOf, mostCommonKeyType, typedKeys } from "./key-types.js";
 import { snakeCase, typeNameOf } from "./names.js";
 
 test.each([
@@ -23,17 +23,17 @@ const keys = (tables: Readonly<Record<string, string>>) =>
   typedKeys(Object.entries(tables).map(([table, type]) => ({ table, column: "id", type })));
 
 test("most tables decide, tables of tools do not count", () => {
-  expect(usualKeyType(keys({ a: "uuid", b: "uuid", c: "bigint" }))).toBe("uuid");
-  expect(usualKeyType(keys({ a: "uuid", pawl_runs: "bigint", _prisma_migrations: "bigint", knex_x: "bigint" }))).toBe(
-    "uuid",
-  );
-  expect(usualKeyType([])).toBeNull();
+  expect(mostCommonKeyType(keys({ a: "uuid", b: "uuid", c: "bigint" }))).toBe("uuid");
+  expect(
+    mostCommonKeyType(keys({ a: "uuid", pawl_runs: "bigint", _prisma_migrations: "bigint", knex_x: "bigint" })),
+  ).toBe("uuid");
+  expect(mostCommonKeyType([])).toBeNull();
 });
 
 test("the first workflow is about users, if there are any", () => {
-  expect(heroTable(keys({ accounts: "uuid", zebras: "bigint", users: "text" }))?.table).toBe("users");
-  expect(heroTable(keys({ apples: "text", zebras: "bigint", yaks: "bigint" }))?.table).toBe("zebras");
-  expect(heroTable(keys({ blobs: "binary(16)" }))).toBeNull();
+  expect(chooseHeroTable(keys({ accounts: "uuid", zebras: "bigint", users: "text" }))?.table).toBe("users");
+  expect(chooseHeroTable(keys({ apples: "text", zebras: "bigint", yaks: "bigint" }))?.table).toBe("zebras");
+  expect(chooseHeroTable(keys({ blobs: "binary(16)" }))).toBeNull();
 });
 
 test.each([

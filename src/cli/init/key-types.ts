@@ -1,5 +1,5 @@
 /** What the keys of an application are: that decides how the ids of heroes, which are text, become ids of rows. */
-import type { KeyColumn } from "./read-tables.js";
+import type { KeyColumn } from "./table-reader.js";
 
 export type KeyType = "uuid" | "bigint" | "integer" | "text";
 
@@ -18,34 +18,34 @@ export function keyTypeOf(type: string): KeyType | null {
 }
 
 /** Tables of libraries: nobody's heroes. */
-const isTool = (table: string) =>
+const isLibraryTable = (table: string) =>
   /^(pawl_|_|knex_|pg_|sqlite_|schema_|drizzle|ar_internal|flyway|goose|migrations?$|sessions?$)/i.test(table);
 
 export const typedKeys = (keys: readonly KeyColumn[]): TypedKey[] =>
   keys.flatMap((one) => {
-    const key = isTool(one.table) ? null : keyTypeOf(one.type);
+    const key = isLibraryTable(one.table) ? null : keyTypeOf(one.type);
     return key === null ? [] : [{ ...one, key }];
   });
 
 /** What most tables have; of a tie, whichever comes first here. null: there are no tables. */
-export function usualKeyType(keys: readonly TypedKey[]): KeyType | null {
+export function mostCommonKeyType(keys: readonly TypedKey[]): KeyType | null {
   const counts = (["bigint", "uuid", "integer", "text"] as const).map((key) => ({
     key,
     tables: keys.filter((one) => one.key === key).length,
   }));
-  const most = counts.reduce((best, one) => (one.tables > best.tables ? one : best));
-  return most.tables === 0 ? null : most.key;
+  const mostCommon = counts.reduce((best, one) => (one.tables > best.tables ? one : best));
+  return mostCommon.tables === 0 ? null : mostCommon.key;
 }
 
 /** Those that workflows are most often about, then any with the usual kind of key. */
-const likelyHeroes =
+const likelyHeroTables =
   /^(app_?)?(users?|accounts?|customers?|members?|people|orders?|subscriptions?|invoices?|projects?)$/i;
 
-export function heroTable(keys: readonly TypedKey[]): TypedKey | null {
-  const usual = usualKeyType(keys);
-  const likely = keys.filter(({ table }) => likelyHeroes.test(table));
+export function chooseHeroTable(keys: readonly TypedKey[]): TypedKey | null {
+  const commonKeyType = mostCommonKeyType(keys);
+  const likely = keys.filter(({ table }) => likelyHeroTables.test(table));
   const first = likely.sort((a, b) => rank(a.table) - rank(b.table))[0];
-  return first ?? keys.find(({ key }) => key === usual) ?? null;
+  return first ?? keys.find(({ key }) => key === commonKeyType) ?? null;
 }
 
 /** users before accounts before orders. */

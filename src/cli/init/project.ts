@@ -1,7 +1,7 @@
 /** What the files of an application tell about it: what it is written in, what it depends on, what its .env says. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseEnv } from "./parse-env.js";
+import { parseEnv } from "./env-file.js";
 
 export interface Project {
   readonly folder: string;
@@ -25,13 +25,13 @@ interface PackageJson {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-export function projectIn(folder: string): Project {
+export function readProject(folder: string): Project {
   const read = (name: string) => {
     const file = join(folder, name);
     return existsSync(file) ? readFileSync(file, "utf8") : null;
   };
   const json = read("package.json");
-  const { dependencies, devDependencies } = (json === null ? {} : parsed(json)) as PackageJson;
+  const { dependencies, devDependencies } = (json === null ? {} : parseJson(json)) as PackageJson;
   const names = new Set([...Object.keys(dependencies ?? {}), ...Object.keys(devDependencies ?? {})]);
   return {
     folder,
@@ -50,7 +50,7 @@ export function projectIn(folder: string): Project {
 }
 
 /** One that cannot be read tells nothing. */
-function parsed(json: string): unknown {
+function parseJson(json: string): unknown {
   try {
     return JSON.parse(json) ?? {};
   } catch {

@@ -33,7 +33,7 @@ export interface ExecutionInfo {
   readonly successor: string | null;
 }
 
-type Draft = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
+type MutableExecution = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
 
 /** @param next the step that the run comes to next, of which the log has nothing yet */
 export function executionsOf(
@@ -41,60 +41,60 @@ export function executionsOf(
   log: readonly StoredEvent[],
   next: NextStep | null = null,
 ): ExecutionInfo[] {
-  const found = new Executions(runId);
-  for (const event of log) found.take(event);
-  return found.all(next);
+  const builder = new ExecutionsBuilder(runId);
+  for (const event of log) builder.addEvent(event);
+  return builder.build(next);
 }
 
 /** An attempt that is certain to come, but for which the log has no event yet. */
-interface Planned {
+interface PlannedAttempt {
   readonly step: string;
   readonly attempt: number;
   scheduledFor: number;
   /** The run is paused because of the attempt before it: it is planned when an operator resumes. */
-  held: boolean;
+  isBlockedByPause: boolean;
   /** It was at some time: then a cancel of the run does not cancel this. */
-  wasHeld: boolean;
+  wasBlockedByPause: boolean;
 }
 
-class Executions {
+class ExecutionsBuilder {
   readonly #runId: string;
-  readonly #drafts: Draft[] = [];
+  readonly #executions: MutableExecution[] = [];
   /** The latest of each step. */
-  readonly #latest = new Map<string, Draft>();
-  readonly #planned = new Map<string, Planned>();
+  readonly #latestByStep = new Map<string, MutableExecution>();
+  readonly #planned = new Map<string, PlannedAttempt>();
   /** Those whose end is in the log. One that counts as abandoned has none, and may still get it. */
-  readonly #ended = new Set<Draft>();
-  readonly #elsewhere = new Set<Draft>();
+  readonly #endedInLog = new Set<MutableExecution>();
+  readonly #dispatchedElsewhere = new Set<MutableExecution>();
 
   constructor(runId: string) {
     this.#runId = runId;
   }
 
-  all(next: NextStep | null): ExecutionInfo[] {
-    this.#showPlanned();
+  build(next: NextStep | null): ExecutionInfo[] {
+    this.#addPlanned();
     if (next !== null) {
-      const draft = this.#begin(next.name, next.attempt);
-      draft.scheduledFor = next.dueAt === null ? null : new Date(next.dueAt);
+      const execution = this.#addExecution(next.name, next.attempt);
+      execution.scheduledFor = next.dueAt === null ? null : new Date(next.dueAt);
     }
-    return this.#drafts;
+    return this.#executions;
   }
 
-  #showPlanned(): void {
-    for (const { step, attempt, scheduledFor, held } of this.#planned.values()) {
-      if (!held) this.#begin(step, attempt).scheduledFor = new Date(scheduledFor);
+  #addPlanned(): void {
+    for (const { step, attempt, scheduledFor, isBlockedByPause } of this.#planned.values()) {
+      if (!isBlockedByPause) this.#addExecution(step, attempt).scheduledFor = new Date(scheduledFor);
     }
     this.#planned.clear();
   }
 
-  take(event: StoredEvent): void {
+  addEvent(event: StoredEvent): void {
     switch (event.type) {
       case "run.recovered":
-        return this.#abandon(event.at, (draft) => !this.#elsewhere.has(draft));
+        return this.#abandon(event.at, (draft) => !this.#dispatchedElsewhere.has(draft));
       case "run.paused":
-        return this.#hold(event.node);
+        return this.#blockPlanned(event.node);
       case "run.resumed":
-        return this.#release(event.at);
+        return this.#unblockPlanned(event.at);
       case "run.moved":
         return this.#startOver(event.at);
       case "run.reattempted":
@@ -104,38 +104,44 @@ class Executions {
       case "run.canceled":
         return this.#end(event);
     }
-    if (event.type === "node.dispatched" && event.node !== null) this.#dispatched(event, event.node);
-    if (event.type === "node.reopened" && event.node !== null) this.#reopened(event, event.node);
-    if (event.type.startsWith("step.") && event.node !== null) this.#step(event, event.node, event.attempt ?? 1);
+    if (event.type === "node.dispatched" && event.node !== null) this.#onDispatched(event, event.node);
+    if (event.type === "node.reopened" && event.node !== null) this.#onReopened(event, event.node);
+    if (event.type.startsWith("step.") && event.node !== null) this.#onStepEvent(event, event.node, event.attempt ?? 1);
   }
 
   /** Others execute it: the death of the run's own worker is not its death. */
-  #dispatched(event: StoredEvent, step: string): void {
-    const draft = this.#draftOf(step, event.attempt ?? 1);
-    draft.state = "executing";
-    draft.startedAt = new Date(event.at);
-    this.#elsewhere.add(draft);
+  #onDispatched(event: StoredEvent, step: string): void {
+    const execution = this.#executionOf(step, event.attempt ?? 1);
+    execution.state = "executing";
+    execution.startedAt = new Date(event.at);
+    this.#dispatchedElsewhere.add(execution);
   }
 
-  #reopened(event: StoredEvent, step: string): void {
+  #onReopened(event: StoredEvent, step: string): void {
     const attempt = (event.attempt ?? 0) + 1;
     // Another operator had it reopened at the same moment, and it has begun.
-    if ((this.#latest.get(step)?.attempt ?? 0) >= attempt) return;
-    this.#planned.set(step, { step, attempt, scheduledFor: event.at, held: false, wasHeld: false });
+    if ((this.#latestByStep.get(step)?.attempt ?? 0) >= attempt) return;
+    this.#planned.set(step, {
+      step,
+      attempt,
+      scheduledFor: event.at,
+      isBlockedByPause: false,
+      wasBlockedByPause: false,
+    });
   }
 
-  #step(event: StoredEvent, step: string, attempt: number): void {
-    const draft = this.#draftOf(step, attempt);
+  #onStepEvent(event: StoredEvent, step: string, attempt: number): void {
+    const execution = this.#executionOf(step, attempt);
     // The first end stands: a body may still come to its own when its step was passed over.
-    if (this.#ended.has(draft)) return;
+    if (this.#endedInLog.has(execution)) return;
     if (event.type === "step.scheduled") {
-      draft.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
+      execution.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
       return;
     }
     if (event.type === "step.started") {
-      draft.state = "executing";
-      draft.startedAt = earlier(draft.startedAt, event.at);
-      draft.worker = dataOf(event, "step.started").worker ?? null;
+      execution.state = "executing";
+      execution.startedAt = earliest(execution.startedAt, event.at);
+      execution.worker = dataOf(event, "step.started").worker ?? null;
       return;
     }
     const data = dataOf(event, "step.failed") as {
@@ -147,39 +153,39 @@ class Executions {
       hash?: string;
       worker?: string;
     };
-    this.#ended.add(draft);
-    draft.state = stateOf(event);
-    draft.outcome = event.outcome;
+    this.#endedInLog.add(execution);
+    execution.state = stateOf(event);
+    execution.outcome = event.outcome;
     // What an operator or the code passed over never ran.
-    if (data.by === undefined) draft.startedAt = earlier(draft.startedAt, event.at - (data.ms ?? 0));
-    draft.finishedAt = new Date(event.at);
-    draft.worker = data.worker ?? draft.worker;
-    if (event.type === "step.completed") draft.ancestryHash = data.hash ?? null;
-    draft.error = data.error === undefined ? null : reviveFailure(data.error);
+    if (data.by === undefined) execution.startedAt = earliest(execution.startedAt, event.at - (data.ms ?? 0));
+    execution.finishedAt = new Date(event.at);
+    execution.worker = data.worker ?? execution.worker;
+    if (event.type === "step.completed") execution.ancestryHash = data.hash ?? null;
+    execution.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)
       this.#planned.set(step, {
         step,
         attempt: attempt + 1,
         scheduledFor: event.at + waitMs,
-        held: false,
-        wasHeld: false,
+        isBlockedByPause: false,
+        wasBlockedByPause: false,
       });
   }
 
-  #draftOf(step: string, attempt: number): Draft {
-    const latest = this.#latest.get(step);
+  #executionOf(step: string, attempt: number): MutableExecution {
+    const latest = this.#latestByStep.get(step);
     if (latest?.attempt === attempt) return latest;
     const planned = this.#planned.get(step);
-    const draft = this.#begin(step, attempt);
-    if (planned?.attempt === attempt) draft.scheduledFor = new Date(planned.scheduledFor);
+    const execution = this.#addExecution(step, attempt);
+    if (planned?.attempt === attempt) execution.scheduledFor = new Date(planned.scheduledFor);
     this.#planned.delete(step);
-    return draft;
+    return execution;
   }
 
-  #begin(step: string, attempt: number): Draft {
-    const before = this.#latest.get(step);
-    const draft: Draft = {
+  #addExecution(step: string, attempt: number): MutableExecution {
+    const previous = this.#latestByStep.get(step);
+    const execution: MutableExecution = {
       id: executionId(this.#runId, step, attempt),
       step,
       node: step,
@@ -192,29 +198,29 @@ class Executions {
       finishedAt: null,
       error: null,
       ancestryHash: null,
-      continuesFrom: before?.id ?? null,
+      continuesFrom: previous?.id ?? null,
       successor: null,
     };
-    if (before !== undefined) before.successor = draft.id;
-    this.#latest.set(step, draft);
-    this.#drafts.push(draft);
-    return draft;
+    if (previous !== undefined) previous.successor = execution.id;
+    this.#latestByStep.set(step, execution);
+    this.#executions.push(execution);
+    return execution;
   }
 
-  #abandon(at: number, isLost: (draft: Draft) => boolean = () => true): void {
-    for (const draft of this.#drafts)
-      if (draft.state === "executing" && isLost(draft)) finish(draft, "failed", "abandoned", at);
+  #abandon(at: number, isLost: (execution: MutableExecution) => boolean = () => true): void {
+    for (const execution of this.#executions)
+      if (execution.state === "executing" && isLost(execution)) finish(execution, "failed", "abandoned", at);
   }
 
-  #hold(step: string | null): void {
+  #blockPlanned(step: string | null): void {
     const planned = step === null ? undefined : this.#planned.get(step);
-    if (planned !== undefined) planned.held = planned.wasHeld = true;
+    if (planned !== undefined) planned.isBlockedByPause = planned.wasBlockedByPause = true;
   }
 
-  #release(at: number): void {
+  #unblockPlanned(at: number): void {
     for (const planned of this.#planned.values()) {
-      if (!planned.held) continue;
-      planned.held = false;
+      if (!planned.isBlockedByPause) continue;
+      planned.isBlockedByPause = false;
       planned.scheduledFor = at;
     }
   }
@@ -222,43 +228,43 @@ class Executions {
   /** What was to come does not come any more, and what comes now continues nothing. */
   #startOver(at: number): void {
     this.#cancelScheduled(at);
-    this.#latest.clear();
+    this.#latestByStep.clear();
   }
 
   #cancelScheduled(at: number): void {
-    for (const [step, planned] of this.#planned) if (planned.wasHeld) this.#planned.delete(step);
-    this.#showPlanned();
-    for (const draft of this.#drafts)
-      if (draft.state === "scheduled") finish(draft, "canceled", "canceled_by_flow_control", at);
+    for (const [step, planned] of this.#planned) if (planned.wasBlockedByPause) this.#planned.delete(step);
+    this.#addPlanned();
+    for (const execution of this.#executions)
+      if (execution.state === "scheduled") finish(execution, "canceled", "canceled_by_flow_control", at);
   }
 
   #end(event: StoredEvent): void {
     this.#cancelScheduled(event.at);
     // However the run ended: its worker has not died, it does not wait for them any more.
-    for (const draft of this.#drafts)
-      if (draft.state === "executing") finish(draft, "canceled", "canceled_by_flow_control", event.at);
+    for (const execution of this.#executions)
+      if (execution.state === "executing") finish(execution, "canceled", "canceled_by_flow_control", event.at);
   }
 }
 
 /** The start of a step that takes long is recorded late; its end knows how long it took, but for one that has rested. */
-function earlier(recorded: Date | null, begun: number): Date {
-  return recorded !== null && recorded.getTime() <= begun ? recorded : new Date(begun);
+function earliest(recorded: Date | null, computedStartAt: number): Date {
+  return recorded !== null && recorded.getTime() <= computedStartAt ? recorded : new Date(computedStartAt);
 }
 
-function finish(draft: Draft, state: ExecutionInfo["state"], outcome: string, at: number): void {
-  draft.state = state;
-  draft.outcome = outcome;
-  draft.finishedAt = new Date(at);
+function finish(execution: MutableExecution, state: ExecutionInfo["state"], outcome: string, at: number): void {
+  execution.state = state;
+  execution.outcome = outcome;
+  execution.finishedAt = new Date(at);
 }
 
 /** How an execution ended is mostly the event's type; where an outcome says more, the outcome counts. */
 function stateOf({ type, outcome }: StoredEvent): ExecutionInfo["state"] {
   if (outcome === "workflow_paused") return "canceled";
   if (outcome === "skipped_by_exception" || outcome === "timed_out") return "failed";
-  return states[type] ?? "completed";
+  return stateByEventType[type] ?? "completed";
 }
 
-const states: Record<string, ExecutionInfo["state"]> = {
+const stateByEventType: Record<string, ExecutionInfo["state"]> = {
   "step.completed": "completed",
   "step.failed": "failed",
   "step.skipped": "skipped",

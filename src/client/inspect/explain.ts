@@ -5,25 +5,25 @@ import { graphRoute } from "../../core/naming/route.js";
 import { isCompensation } from "../../core/run/compensation.js";
 import type { StoredEvent } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
-import { readMail } from "../../core/run/message.js";
+import { decodeMessage } from "../../core/run/message.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Op, RunState } from "../../core/run/state.js";
 import type { Waiting } from "../../core/run/stored-schema.js";
 import { waitingFor } from "../../core/run/waiting.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import { heardOf, isHeardOf, serves } from "../../store/contract/live-workers.js";
+import { canExecute, findLiveWorkers, isWorkerLive } from "../../store/contract/live-workers.js";
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
-import { readLog } from "./log.js";
 import { nodeName } from "./run-graph.js";
 import { errorOf } from "./run-info.js";
+import { readLog } from "./run-log.js";
 
 export interface Explanation {
   readonly because:
     | "ended"
     | "paused"
     | "executing"
-    | "worker_silent"
+    | "worker_lease_expired"
     | "planned"
     | "waiting"
     | "queue_paused"
@@ -37,28 +37,30 @@ export interface Explanation {
 }
 
 export async function explainRun(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
-  if (run.finishedAt !== null) return ended(run, run.finishedAt);
+  if (run.finishedAt !== null) return explainEnded(run, run.finishedAt);
   const [task] = await store.tasks([run.id]);
   // It ended between the two looks.
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
   const due = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
-  if (state === null) return damaged(run);
+  if (state === null) return explainDamaged(run);
   // A paused run that has not begun stays due: what keeps it is the pause.
-  if (state.startedAt === null && state.paused !== null && task.state !== "owned") return paused(state.paused, null);
-  if (due !== null) return state.cancel === null ? due : { ...due, text: `${beingCanceled} ${due.text}` };
+  if (state.startedAt === null && state.paused !== null && task.state !== "owned")
+    return explainPaused(state.paused, null);
+  if (due !== null) return state.cancelRequest === null ? due : { ...due, text: `${beingCanceledText} ${due.text}` };
   const dag = dagOf(run, state);
   if (task.state === "owned") {
-    const asked = request(log, state) ?? (task.mail > 0 ? await unreadRequest(store, run.id) : null);
+    const pendingRequest =
+      acceptedRequest(log, state) ?? (task.pendingMessages > 0 ? await unreadRequest(store, run.id) : null);
     const worker = (await store.workers()).find(({ id }) => id === task.owner);
     const now = await store.now();
-    const isSilent = worker !== undefined && !isHeardOf(worker, now, runtime);
-    return owned(worker, isSilent, { log, state, dag, asked });
+    const hasExpiredLease = worker !== undefined && !isWorkerLive(worker, now, runtime);
+    return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
   }
-  if (state.paused !== null) return paused(state.paused, dag);
-  if (state.startedAt === null) return planned(run, task);
-  return { ...(await waits(store, { log, state, dag })), until: instant(task.dueAt) };
+  if (state.paused !== null) return explainPaused(state.paused, dag);
+  if (state.startedAt === null) return explainPlanned(run, task);
+  return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 
 /** null: it is paused because it cannot be folded, and its row says why. */
@@ -71,50 +73,50 @@ function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | nul
   }
 }
 
-function damaged(run: RunRecord): Explanation {
+function explainDamaged(run: RunRecord): Explanation {
   const { paused: reason, pausedAt = null } = readParkingNote(run.waiting);
-  const since = instant(pausedAt);
+  const since = toDate(pausedAt);
   const sinceWhen = since === null ? "" : ` since ${since.toISOString()}`;
   const text = `It has been paused${sinceWhen} until its log is repaired and somebody resumes it: ${reason}`;
   return { because: "paused", text, since, until: null };
 }
 
-const beingCanceled = "It is being canceled: a worker is to undo what it has done.";
+const beingCanceledText = "It is being canceled: a worker is to undo what it has done.";
 
 /** What is known of a run that has begun. */
-interface Known {
+interface RunFacts {
   readonly log: readonly StoredEvent[];
   readonly state: RunState;
   readonly dag: FrozenDag | null;
 }
 
 /** A cancel or a pause that is acknowledged, and that the code of the run has not heeded yet. */
-interface Request {
-  readonly what: "cancel" | "pause";
+interface PendingRequest {
+  readonly kind: "cancel" | "pause";
   readonly reason: string | null;
   readonly at: number | null;
 }
 
 /** What the worker has taken from the inbox. */
-function request(log: readonly StoredEvent[], { cancel, paused }: RunState): Request | null {
-  if (cancel === null) return paused === null ? null : { what: "pause", reason: paused.reason, at: paused.at };
+function acceptedRequest(log: readonly StoredEvent[], { cancelRequest, paused }: RunState): PendingRequest | null {
+  if (cancelRequest === null) return paused === null ? null : { kind: "pause", reason: paused.reason, at: paused.at };
   const at = log.findLast(({ type }) => type === "run.cancel_requested")?.at ?? null;
-  return { what: "cancel", reason: cancel.reason, at };
+  return { kind: "cancel", reason: cancelRequest.reason, at };
 }
 
 /** What the worker has still to take from the inbox; a cancel counts more than a pause. */
-async function unreadRequest(store: Store, runId: string): Promise<Request | null> {
+async function unreadRequest(store: Store, runId: string): Promise<PendingRequest | null> {
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
   const row = inbox.findLast(({ kind }) => kind === "cancel") ?? inbox.findLast(({ kind }) => kind === "pause");
   if (row === undefined) return null;
-  const what = row.kind as Request["what"];
-  return { what, reason: reasonIn(row), at: row.at };
+  const kind = row.kind as PendingRequest["kind"];
+  return { kind, reason: reasonIn(row), at: row.at };
 }
 
 /** null, too, when the message is damaged: the worker drops it then, and says so. */
 function reasonIn(row: InboxRow): string | null {
   try {
-    const command = readMail(row);
+    const command = decodeMessage(row);
     return command?.type === "cancel" || command?.type === "pause" ? command.reason : null;
   } catch {
     return null;
@@ -130,43 +132,45 @@ export async function explainDue(
 ): Promise<Explanation | null> {
   if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
     return null;
-  const since = instant(task.dueAt);
+  const since = toDate(task.dueAt);
   const paused = await pausedQueueOf(store, run.workflow, task.route);
-  if (paused !== null) return queuePaused(paused, since);
+  if (paused !== null) return explainPausedQueue(paused, since);
   const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
-  const heard = await heardOf(store, runtime);
-  const able = heard.filter((worker) => serves(worker, task, run));
-  if (able.length > 0) {
-    const names = able.map(({ name, owned }) => `"${name}" (executing ${owned})`).join(", ");
+  const liveWorkers = await findLiveWorkers(store, runtime);
+  const capableWorkers = liveWorkers.filter((worker) => canExecute(worker, task, run));
+  if (capableWorkers.length > 0) {
+    const names = capableWorkers
+      .map(({ name, ownedTaskCount }) => `"${name}" (executing ${ownedTaskCount})`)
+      .join(", ");
     return { because: "about_to_run", text: `${sinceWhen}, and waits for a place at ${names}.`, since, until: null };
   }
-  const text = `${sinceWhen}, but no live worker has ${what(run, task)}.${otherVersions(run, heard)}`;
+  const text = `${sinceWhen}, but no live worker has ${describeRequirement(run, task)}.${describeOtherVersions(run, liveWorkers)}`;
   return { because: "no_worker", text, since, until: null };
 }
 
-function queuePaused({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
+function explainPausedQueue({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
   const why = reason === null ? "" : `: ${reason}`;
   const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
   const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until somebody resumes the queue${why}`;
   return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
-function what({ workflow, version }: RunRecord, { route }: TaskRecord): string {
+function describeRequirement({ workflow, version }: RunRecord, { route }: TaskRecord): string {
   if (route === graphRoute) return "jobs, which the runs of graphs built at run time need: worker({ jobs })";
   const [, queue] = route.split("\t");
   const ofVersion = version === "" ? "" : ` version "${version}"`;
   return `workflow "${workflow}"${ofVersion}${queue === undefined ? "" : `, queue "${queue}"`}`;
 }
 
-function otherVersions({ workflow, version }: RunRecord, heard: readonly WorkerRecord[]): string {
-  const routes = heard.flatMap((worker) => worker.routes.filter((route) => route.workflow === workflow));
+function describeOtherVersions({ workflow, version }: RunRecord, liveWorkers: readonly WorkerRecord[]): string {
+  const routes = liveWorkers.flatMap((worker) => worker.routes.filter((route) => route.workflow === workflow));
   const versions = [...new Set(routes.map((route) => route.version))].filter((other) => other !== version);
-  if (versions.length === 0) return heard.length === 0 ? " There is no live worker at all." : "";
+  if (versions.length === 0) return liveWorkers.length === 0 ? " There is no live worker at all." : "";
   const list = versions.map((other) => (other === "" ? "one without a version" : `"${other}"`)).join(", ");
   return ` Live workers have other versions of it: ${list}; a run stays with the version that it was started with.`;
 }
 
-function ended(run: RunRecord, finishedAt: number): Explanation {
+function explainEnded(run: RunRecord, finishedAt: number): Explanation {
   const error = errorOf(run);
   const why = error === null ? "" : `: ${error.message}`;
   const since = new Date(finishedAt);
@@ -174,55 +178,57 @@ function ended(run: RunRecord, finishedAt: number): Explanation {
   return { because: "ended", text: `It ${how} at ${since.toISOString()}${why}`, since, until: null };
 }
 
-function paused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | null): Explanation {
+function explainPaused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | null): Explanation {
   const { reason, at, node, resumeOn, recheckAt } = pause;
   const since = new Date(at);
-  const where = node === null ? "" : ` at ${place(dag, node)}`;
+  const where = node === null ? "" : ` at ${describeNode(dag, node)}`;
   const ways = [
     "somebody resumes it",
     ...(resumeOn === null ? [] : [`the signal "${resumeOn}" comes`]),
     ...(recheckAt === null ? [] : [`it is tried again at ${new Date(recheckAt).toISOString()}`]),
   ];
   const text = `It has been paused${where} since ${since.toISOString()} until ${ways.join(", or ")}: ${reason}`;
-  return { because: "paused", text, since, until: instant(recheckAt) };
+  return { because: "paused", text, since, until: toDate(recheckAt) };
 }
 
-function owned(
+function explainOwned(
   worker: WorkerRecord | undefined,
-  isSilent: boolean,
-  { log, state, dag, asked }: Known & { readonly asked: Request | null },
+  hasExpiredLease: boolean,
+  { log, state, dag, pendingRequest }: RunFacts & { readonly pendingRequest: PendingRequest | null },
 ): Explanation {
   const last = log.at(-1);
-  const since = instant(last?.at ?? null);
+  const since = toDate(last?.at ?? null);
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
-  if (worker !== undefined && isSilent) {
-    const heardAt = new Date(worker.beatAt).toISOString();
-    const text = `It belongs to ${name}, which was last heard of at ${heardAt}. Any live worker takes it over.${inAnswerTo(asked)}`;
-    return { because: "worker_silent", text, since: new Date(worker.beatAt), until: null };
+  if (worker !== undefined && hasExpiredLease) {
+    const heartbeatText = new Date(worker.heartbeatAt).toISOString();
+    const text = `It belongs to ${name}, which was last heard of at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
+    return { because: "worker_lease_expired", text, since: new Date(worker.heartbeatAt), until: null };
   }
   const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
-  const steps = executing.map(([step]) => `${place(dag, step)}${sinceOf(log, step, "step.started")}`).join(", ");
-  const text = `It is being executed by ${name}${steps === "" ? `. ${betweenSteps}` : `: ${steps}.`}`;
+  const steps = executing
+    .map(([step]) => `${describeNode(dag, step)}${sinceText(log, step, "step.started")}`)
+    .join(", ");
+  const text = `It is being executed by ${name}${steps === "" ? `. ${betweenStepsText}` : `: ${steps}.`}`;
   const isUndoing = executing.length > 0 && executing.every(([step]) => isCompensation(step));
-  const heeded = asked === null || isUndoing ? "" : takesEffect;
-  return { because: "executing", text: text + inAnswerTo(asked) + heeded, since, until: null };
+  const effectText = pendingRequest === null || isUndoing ? "" : takesEffectText;
+  return { because: "executing", text: text + requestText(pendingRequest) + effectText, since, until: null };
 }
 
-function inAnswerTo(asked: Request | null): string {
-  if (asked === null) return "";
-  const { what, reason, at } = asked;
+function requestText(pendingRequest: PendingRequest | null): string {
+  if (pendingRequest === null) return "";
+  const { kind, reason, at } = pendingRequest;
   const when = at === null ? "" : ` at ${iso(at)}`;
-  return ` A ${what} was asked for${when}${reason === null ? "." : `: ${reason.replace(/[.]$/, "")}.`}`;
+  return ` A ${kind} was asked for${when}${reason === null ? "." : `: ${reason.replace(/[.]$/, "")}.`}`;
 }
 
-const takesEffect = " It acts as soon as the steps that are running have ended, or come to a checkpoint.";
+const takesEffectText = " It acts as soon as the steps that are running have ended, or come to a checkpoint.";
 
-const betweenSteps =
+const betweenStepsText =
   "No step of it is recorded as running: its code is between steps, or awaits something that is not under ctx, or a schema.";
 
-function planned(run: RunRecord, task: TaskRecord): Explanation {
+function explainPlanned(run: RunRecord, task: TaskRecord): Explanation {
   const since = new Date(run.createdAt);
-  const until = instant(task.dueAt);
+  const until = toDate(task.dueAt);
   if (until === null && run.parentId === null)
     return { because: "planned", text: "It has not begun: start() lets it.", since, until };
   const text =
@@ -232,55 +238,57 @@ function planned(run: RunRecord, task: TaskRecord): Explanation {
   return { because: "planned", text, since, until };
 }
 
-async function waits(store: Store, known: Known): Promise<Explanation> {
-  const parts = await Promise.all(waitingFor(known.state).map((one) => inWords(store, one, known)));
-  const since = instant(known.log.at(-1)?.at ?? null);
+async function explainWaiting(store: Store, facts: RunFacts): Promise<Explanation> {
+  const parts = await Promise.all(waitingFor(facts.state).map((one) => describeWaiting(store, one, facts)));
+  const since = toDate(facts.log.at(-1)?.at ?? null);
   const text = parts.length === 0 ? "It waits for nothing that is known." : `It waits for ${parts.join("; and for ")}.`;
-  return { because: "waiting", text: text + unasked(known.state), since, until: null };
+  return { because: "waiting", text: text + unconsumedSignalsText(facts.state), since, until: null };
 }
 
-async function inWords(store: Store, one: Waiting, { log, state, dag }: Known): Promise<string> {
-  switch (one.kind) {
+async function describeWaiting(store: Store, waiting: Waiting, { log, state, dag }: RunFacts): Promise<string> {
+  switch (waiting.kind) {
     case "sleep":
-      return `the end of its sleep "${one.name}"${untilOf(state.ops.get(one.name))}`;
+      return `the end of its sleep "${waiting.name}"${untilText(state.ops.get(waiting.name))}`;
     case "signal": {
-      const wait = [...state.ops].find(([, op]) => op.kind === "wait" && op.phase === "open" && op.names === one.names);
-      const names = one.names.map((name) => `"${name}"`).join(", ");
-      return `the signal ${names}${wait === undefined ? "" : sinceOf(log, wait[0], "wait.started")}${untilOf(wait?.[1])}`;
+      const wait = [...state.ops].find(
+        ([, op]) => op.kind === "wait" && op.phase === "open" && op.names === waiting.names,
+      );
+      const names = waiting.names.map((name) => `"${name}"`).join(", ");
+      return `the signal ${names}${wait === undefined ? "" : sinceText(log, wait[0], "wait.started")}${untilText(wait?.[1])}`;
     }
     case "step":
-      return `the time of ${place(dag, one.step)}${untilOf(state.ops.get(one.step))}`;
+      return `the time of ${describeNode(dag, waiting.step)}${untilText(state.ops.get(waiting.step))}`;
     case "retry":
-      return `attempt ${one.attempt} at ${place(dag, one.step)}${untilOf(state.ops.get(one.step))}${lastError(log, one.step)}`;
+      return `attempt ${waiting.attempt} at ${describeNode(dag, waiting.step)}${untilText(state.ops.get(waiting.step))}${lastErrorText(log, waiting.step)}`;
     case "child": {
-      const child = await store.run(one.runId);
-      return `its child ${one.runId} (workflow "${one.workflow}"${child === null ? "" : `, ${child.status}`})`;
+      const child = await store.run(waiting.runId);
+      return `its child ${waiting.runId} (workflow "${waiting.workflow}"${child === null ? "" : `, ${child.status}`})`;
     }
     case "map":
-      return `the children of "${one.name}" (workflow "${one.workflow}"): ${one.settled} of ${one.count} have ended`;
+      return `the children of "${waiting.name}" (workflow "${waiting.workflow}"): ${waiting.settled} of ${waiting.count} have ended`;
     case "jobs":
-      return `${one.open} of its nodes, whose jobs others execute: ${one.jobs.join(", ")}`;
+      return `${waiting.open} of its nodes, whose jobs others execute: ${waiting.jobs.join(", ")}`;
     case "reattempt":
       return `its next attempt${state.reattemptAt === null ? "" : ` at ${new Date(state.reattemptAt).toISOString()}`}`;
   }
 }
 
-function place(dag: FrozenDag | null, id: string): string {
+function describeNode(dag: FrozenDag | null, id: string): string {
   const name = nodeName(dag, id);
   return name === id ? `step "${id}"` : `node "${name}"`;
 }
 
-function untilOf(op: Op | undefined): string {
+function untilText(op: Op | undefined): string {
   if (op === undefined || !("dueAt" in op) || op.dueAt === null) return "";
   return op.kind === "wait" ? `, until ${iso(op.dueAt)} at the latest` : ` at ${iso(op.dueAt)}`;
 }
 
-function sinceOf(log: readonly StoredEvent[], node: string, type: string): string {
+function sinceText(log: readonly StoredEvent[], node: string, type: string): string {
   const event = log.findLast((one) => one.node === node && one.type === type);
   return event === undefined ? "" : `, since ${iso(event.at)}`;
 }
 
-function lastError(log: readonly StoredEvent[], step: string): string {
+function lastErrorText(log: readonly StoredEvent[], step: string): string {
   const failed = log.findLast((one) => one.node === step && one.type === "step.failed");
   if (failed?.data == null) return "";
   const { error } = JSON.parse(failed.data) as { readonly error?: { readonly message?: string } };
@@ -288,10 +296,10 @@ function lastError(log: readonly StoredEvent[], step: string): string {
 }
 
 const iso = (at: number) => new Date(at).toISOString();
-const instant = (at: number | null) => (at === null ? null : new Date(at));
+const toDate = (at: number | null) => (at === null ? null : new Date(at));
 
 /** A signal with a slip of the pen in its name looks like one that comes too early: both are kept. */
-function unasked({ signals }: RunState): string {
-  const names = [...new Set(signals.map(({ name }) => `"${name}"`))];
+function unconsumedSignalsText({ pendingSignals }: RunState): string {
+  const names = [...new Set(pendingSignals.map(({ name }) => `"${name}"`))];
   return names.length === 0 ? "" : ` It has got ${names.join(", ")}, which it has not asked for.`;
 }

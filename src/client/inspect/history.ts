@@ -2,8 +2,8 @@ import { decode } from "../../core/encoding/decode.js";
 import { DamagedDataError, InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
-import { messageOf } from "./damage.js";
-import { readPage } from "./log.js";
+import { messageOf } from "./damaged-data.js";
+import { readLogPage } from "./run-log.js";
 
 /** One event of a run's log, for people and programs that read it. */
 export interface HistoryEvent {
@@ -17,7 +17,7 @@ export interface HistoryEvent {
   readonly data: Record<string, unknown>;
 }
 
-const pageLimit = 1_000;
+const maxPageSize = 1_000;
 const pageOptions = new Set(["after", "limit"]);
 
 export async function readHistory(
@@ -26,20 +26,20 @@ export async function readHistory(
   page: { readonly after?: number; readonly limit?: number },
 ): Promise<HistoryEvent[]> {
   checkOptions("history()", page, pageOptions);
-  const { after = 0, limit = pageLimit } = page;
+  const { after = 0, limit = maxPageSize } = page;
   if (!Number.isInteger(after) || after < 0)
     throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > pageLimit)
-    throw new InvalidInputError(`history({ limit }) is between 1 and ${pageLimit}, not ${limit}.`);
-  const events = await readPage(store, run, { after, limit });
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
+    throw new InvalidInputError(`history({ limit }) is between 1 and ${maxPageSize}, not ${limit}.`);
+  const events = await readLogPage(store, run, { after, limit });
   return events.map((event) => {
     const { at, data: _, ...rest } = event;
-    return { ...rest, at: new Date(at), data: dataOf(run.id, event) };
+    return { ...rest, at: new Date(at), data: decodeData(run.id, event) };
   });
 }
 
 /** The error names the event, so that the reader can go on behind it: `history({ after: error.event })`. */
-function dataOf(runId: string, { seq, type, data }: StoredEvent): Record<string, unknown> {
+function decodeData(runId: string, { seq, type, data }: StoredEvent): Record<string, unknown> {
   try {
     if (type === "batch") throw new TypeError("its row cannot be read");
     return data === null ? {} : (decode(data) as Record<string, unknown>);

@@ -7,8 +7,8 @@ import type { HeroRef } from "../../define/hero.js";
 import { heroId } from "../../define/hero.js";
 import { type AnyWorkflow, nameOf } from "../../define/resolve.js";
 import type { RunStatus, Store } from "../../store/contract/store.js";
-import { instant } from "../start/new-run.js";
-import { type RunInfo, runInfo } from "./run-info.js";
+import { parseInstant } from "../start/new-run.js";
+import { type RunInfo, toRunInfo } from "./run-info.js";
 
 export interface RunsFilter {
   readonly workflow?: AnyWorkflow | string;
@@ -28,7 +28,7 @@ export interface RunsFilter {
   readonly cursor?: string;
 }
 
-const runsFilter = new Set<string>([
+const runsFilterKeys = new Set<string>([
   "workflow",
   "status",
   "active",
@@ -42,18 +42,18 @@ const runsFilter = new Set<string>([
   "cursor",
 ] satisfies (keyof RunsFilter)[]);
 
-const maxPage = 1_000;
+const maxPageSize = 1_000;
 
 export async function listRuns(
   store: Store,
   filter: RunsFilter,
 ): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
-  checkOptions("runs()", filter, runsFilter, "filter");
+  checkOptions("runs()", filter, runsFilterKeys, "filter");
   const limit = filter.limit ?? 50;
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
-    throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPage}, not ${limit}.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
+    throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPageSize}, not ${limit}.`);
   const { workflow, hero, idempotencyKey: key, cursor } = filter;
-  const found = await store.runs({
+  const rows = await store.runs({
     limit: limit + 1,
     ...(workflow === undefined ? {} : { workflow: nameOf(workflow) }),
     ...(filter.status === undefined ? {} : { status: checkStatus(filter.status) }),
@@ -62,15 +62,17 @@ export async function listRuns(
     ...(key === undefined ? {} : { startKey: checkName("idempotency key", key) }),
     ...(filter.tag === undefined ? {} : { tag: filter.tag }),
     ...(filter.parentId === undefined ? {} : { parentId: filter.parentId }),
-    ...(filter.createdAfter === undefined ? {} : { createdAfter: instant("createdAfter", filter.createdAfter) }),
-    ...(filter.createdBefore === undefined ? {} : { createdBefore: instant("createdBefore", filter.createdBefore) }),
+    ...(filter.createdAfter === undefined ? {} : { createdAfter: parseInstant("createdAfter", filter.createdAfter) }),
+    ...(filter.createdBefore === undefined
+      ? {}
+      : { createdBefore: parseInstant("createdBefore", filter.createdBefore) }),
     ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
   });
-  const page = found.slice(0, limit);
+  const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    runs: page.map((run) => runInfo(run)),
-    next: found.length > limit && last !== undefined ? writeCursor(last) : null,
+    runs: page.map((run) => toRunInfo(run)),
+    next: rows.length > limit && last !== undefined ? writeCursor(last) : null,
   };
 }
 

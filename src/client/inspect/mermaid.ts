@@ -2,10 +2,10 @@
 import { mermaidText } from "../../define/graph/drawing.js";
 import type { NodeInfo } from "./nodes.js";
 
-type Drawn = Pick<NodeInfo, "name" | "kind" | "state" | "after">;
+type DrawnNode = Pick<NodeInfo, "name" | "kind" | "state" | "after">;
 
 /** Dashed: it has not begun. Colours that can be read on light and on dark ground. */
-const looks: Readonly<Record<NodeInfo["state"], string>> = {
+const stateStyles: Readonly<Record<NodeInfo["state"], string>> = {
   pending: "stroke-dasharray:4 4",
   scheduled: "stroke-dasharray:4 4,stroke:#2563eb",
   executing: "stroke:#2563eb,stroke-width:3px",
@@ -17,15 +17,16 @@ const looks: Readonly<Record<NodeInfo["state"], string>> = {
 };
 
 /** Mermaid's flowchart. The class of each node is its state. */
-export function nodesAsMermaid(nodes: readonly Drawn[]): string {
+export function nodesAsMermaid(nodes: readonly DrawnNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const boxes = nodes.map((node) => `  ${ids.get(node.name)}${boxOf(node)}:::${node.state}`);
   const arrows = nodes.flatMap(({ name, after }) =>
     after.filter((before) => ids.has(before)).map((before) => `  ${ids.get(before)} --> ${ids.get(name)}`),
   );
   const states = [...new Set(nodes.map(({ state }) => state))].sort();
-  const classes = states.map((state) => `  classDef ${state} ${looks[state]}`);
+  const classes = states.map((state) => `  classDef ${state} ${stateStyles[state]}`);
   return `${["flowchart TD", ...boxes, ...arrows, ...classes].join("\n")}\n`;
 }
 
-const boxOf = ({ name, kind }: Drawn) => (kind === "branch" ? `{"${mermaidText(name)}"}` : `["${mermaidText(name)}"]`);
+const boxOf = ({ name, kind }: DrawnNode) =>
+  kind === "branch" ? `{"${mermaidText(name)}"}` : `["${mermaidText(name)}"]`;

@@ -33,20 +33,28 @@ export function nodesOf(declared: readonly PlannedNode[], executions: readonly E
   const latest = new Map(executions.map((execution) => [execution.node, execution]));
   const nodes = declared.map(({ id, name, kind, job = null, after }) => {
     const execution = latest.get(id ?? name);
-    return { id: id ?? name, name, kind, job, after, state: execution?.state ?? "pending", ...factsOf(execution) };
+    return {
+      id: id ?? name,
+      name,
+      kind,
+      job,
+      after,
+      state: execution?.state ?? "pending",
+      ...executionFields(execution),
+    };
   });
-  const known = new Set(nodes.map(({ id }) => id));
+  const declaredIds = new Set(nodes.map(({ id }) => id));
   for (const execution of latest.values()) {
     const { node } = execution;
     // Parts of a step, and what undoes it, are not nodes.
-    if (known.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
+    if (declaredIds.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
     const removed = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
-    nodes.push({ ...removed, ...factsOf(execution) } as never);
+    nodes.push({ ...removed, ...executionFields(execution) } as never);
   }
   return nodes as NodeInfo[];
 }
 
-function factsOf(execution: ExecutionInfo | undefined) {
+function executionFields(execution: ExecutionInfo | undefined) {
   const {
     attempt = 0,
     outcome = null,
@@ -59,7 +67,7 @@ function factsOf(execution: ExecutionInfo | undefined) {
 }
 
 /** The steps of a function are those that its runs have come to. */
-export function seenIn(executions: readonly ExecutionInfo[]): PlannedNode[] {
+export function nodesFromExecutions(executions: readonly ExecutionInfo[]): PlannedNode[] {
   const names = new Set(executions.map(({ node }) => node));
   return [...names].map((name) => ({ name, kind: "step", after: [] }));
 }

@@ -3,26 +3,26 @@
  * a wake-up costs one read.
  */
 
-import { nextLookIn } from "../../concurrency/poll-interval.js";
+import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Hint, RunRecord, Store } from "../../store/contract/store.js";
 
 type Listener = (run: RunRecord | Error) => void;
 
-const pollMs = 1_000;
+const pollIntervalMs = 1_000;
 const pageSize = 500;
 
 export class ResultWaiter {
   readonly #store: Store;
   readonly #runtime: Runtime;
-  readonly #waiting = new Map<string, Set<Listener>>();
-  readonly #due = new Set<string>();
-  #unwatch: (() => void) | null = null;
-  #stopLooking: (() => void) | null = null;
+  readonly #listenersByRun = new Map<string, Set<Listener>>();
+  readonly #idsToRead = new Set<string>();
+  #stopWatching: (() => void) | null = null;
+  #cancelPollTimer: (() => void) | null = null;
   /** Since when no caller has begun to wait and nothing was found. */
-  #quietSince = Number.NEGATIVE_INFINITY;
-  #looking = false;
+  #lastActivityAt = Number.NEGATIVE_INFINITY;
+  #isReading = false;
 
   constructor(store: Store, runtime: Runtime) {
     this.#store = store;
@@ -31,90 +31,90 @@ export class ResultWaiter {
 
   /** Calls the listener once the run has ended, or with an error when it does not exist. Returns how to stop waiting. */
   wait(runId: string, listener: Listener): () => void {
-    this.#listen();
-    let listeners = this.#waiting.get(runId);
-    if (listeners === undefined) this.#waiting.set(runId, (listeners = new Set()));
+    this.#startWatching();
+    let listeners = this.#listenersByRun.get(runId);
+    if (listeners === undefined) this.#listenersByRun.set(runId, (listeners = new Set()));
     listeners.add(listener);
-    this.#look([runId]);
+    this.#requestRead([runId]);
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0 && this.#waiting.get(runId) === listeners) this.#waiting.delete(runId);
-      if (this.#waiting.size === 0) this.#rest();
+      if (listeners.size === 0 && this.#listenersByRun.get(runId) === listeners) this.#listenersByRun.delete(runId);
+      if (this.#listenersByRun.size === 0) this.#stopPolling();
     };
   }
 
   close(): void {
     const error = new InvalidStateError("Pawl was closed while a result was waited for.");
-    for (const listeners of this.#waiting.values()) for (const listener of listeners) listener(error);
-    this.#waiting.clear();
-    this.#rest();
-    this.#unwatch?.();
-    this.#unwatch = null;
+    for (const listeners of this.#listenersByRun.values()) for (const listener of listeners) listener(error);
+    this.#listenersByRun.clear();
+    this.#stopPolling();
+    this.#stopWatching?.();
+    this.#stopWatching = null;
   }
 
-  #listen(): void {
-    this.#unwatch ??= this.#store.watch((hint) => this.#onHint(hint));
-    const wasQuiet = this.#runtime.monotonic() - this.#quietSince > 1_000;
-    this.#quietSince = this.#runtime.monotonic();
-    if (this.#stopLooking === null || (wasQuiet && !this.#store.hearsOthers)) this.#keepLooking();
+  #startWatching(): void {
+    this.#stopWatching ??= this.#store.watch((hint) => this.#onHint(hint));
+    const wasIdle = this.#runtime.monotonic() - this.#lastActivityAt > 1_000;
+    this.#lastActivityAt = this.#runtime.monotonic();
+    if (this.#cancelPollTimer === null || (wasIdle && !this.#store.hasCrossProcessHints)) this.#schedulePoll();
   }
 
-  #keepLooking(): void {
-    this.#rest();
-    if (this.#store.hearsOthers) {
-      const timer = this.#runtime.setInterval(() => this.#look(this.#waiting.keys()), pollMs);
-      this.#stopLooking = () => this.#runtime.clearInterval(timer);
+  #schedulePoll(): void {
+    this.#stopPolling();
+    if (this.#store.hasCrossProcessHints) {
+      const timer = this.#runtime.setInterval(() => this.#requestRead(this.#listenersByRun.keys()), pollIntervalMs);
+      this.#cancelPollTimer = () => this.#runtime.clearInterval(timer);
       return;
     }
-    const delay = nextLookIn(this.#runtime.monotonic() - this.#quietSince, pollMs);
+    const delay = adaptivePollInterval(this.#runtime.monotonic() - this.#lastActivityAt, pollIntervalMs);
     const timer = this.#runtime.setTimeout(() => {
-      this.#look(this.#waiting.keys());
-      this.#keepLooking();
+      this.#requestRead(this.#listenersByRun.keys());
+      this.#schedulePoll();
     }, delay);
-    this.#stopLooking = () => this.#runtime.clearTimeout(timer);
+    this.#cancelPollTimer = () => this.#runtime.clearTimeout(timer);
   }
 
-  #rest(): void {
-    this.#stopLooking?.();
-    this.#stopLooking = null;
+  #stopPolling(): void {
+    this.#cancelPollTimer?.();
+    this.#cancelPollTimer = null;
   }
 
   #onHint(hint: Hint): void {
-    if (hint.kind === "done") this.#look(hint.runIds.filter((id) => this.#waiting.has(id)));
-    if (hint.kind === "anything") this.#look(this.#waiting.keys());
+    if (hint.kind === "done") this.#requestRead(hint.runIds.filter((id) => this.#listenersByRun.has(id)));
+    if (hint.kind === "anything") this.#requestRead(this.#listenersByRun.keys());
   }
 
-  #look(runIds: Iterable<string>): void {
-    for (const id of runIds) this.#due.add(id);
-    if (this.#looking || this.#due.size === 0) return;
-    this.#looking = true;
+  #requestRead(runIds: Iterable<string>): void {
+    for (const id of runIds) this.#idsToRead.add(id);
+    if (this.#isReading || this.#idsToRead.size === 0) return;
+    this.#isReading = true;
     queueMicrotask(() => void this.#read());
   }
 
   async #read(): Promise<void> {
     try {
-      while (this.#due.size > 0) {
-        const ids = [...this.#due].slice(0, pageSize);
-        for (const id of ids) this.#due.delete(id);
-        this.#tell(ids, await this.#store.runsById(ids));
+      while (this.#idsToRead.size > 0) {
+        const ids = [...this.#idsToRead].slice(0, pageSize);
+        for (const id of ids) this.#idsToRead.delete(id);
+        this.#notifyListeners(ids, await this.#store.runsById(ids));
       }
     } catch {
       // The database is away; the poll looks again.
     } finally {
-      this.#looking = false;
+      this.#isReading = false;
     }
   }
 
-  #tell(ids: readonly string[], runs: readonly RunRecord[]): void {
-    const found = new Map(runs.map((run) => [run.id, run]));
+  #notifyListeners(ids: readonly string[], runs: readonly RunRecord[]): void {
+    const runsById = new Map(runs.map((run) => [run.id, run]));
     for (const id of ids) {
-      const run = found.get(id) ?? new Error("unknown");
+      const run = runsById.get(id) ?? new Error("unknown");
       if (!(run instanceof Error) && run.finishedAt === null) continue;
-      this.#quietSince = this.#runtime.monotonic();
-      const listeners = this.#waiting.get(id);
-      this.#waiting.delete(id);
+      this.#lastActivityAt = this.#runtime.monotonic();
+      const listeners = this.#listenersByRun.get(id);
+      this.#listenersByRun.delete(id);
       for (const listener of listeners ?? []) listener(run);
     }
-    if (this.#waiting.size === 0) this.#rest();
+    if (this.#listenersByRun.size === 0) this.#stopPolling();
   }
 }

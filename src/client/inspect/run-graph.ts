@@ -7,28 +7,28 @@ import {
   edgesOf,
   type FrozenDag,
   type FrozenNode,
-  parentsInDag,
   parseDag,
+  predecessorsInDag,
   signDag,
 } from "../../core/graph/frozen-dag.js";
-import type { ParentsOf } from "../../core/graph/predecessors.js";
+import type { PredecessorsOf } from "../../core/graph/predecessors.js";
 import { descendantsIn } from "../../core/graph/topological-sort.js";
-import { frozenVersion, jobWorkflow } from "../../core/naming/route.js";
+import { frozenDagVersion, jobWorkflow } from "../../core/naming/route.js";
 import { fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
 import type { DeclaredNode } from "../../core/run/stored-schema.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
-import { Shapes } from "../operate/shapes.js";
+import { ShapeRegistry } from "../operate/shape-registry.js";
 import { registrationOf } from "../start/registration.js";
 import type { ExecutionInfo } from "./executions.js";
-import { type NodeInfo, nodesOf, type PlannedNode, seenIn } from "./nodes.js";
+import { type NodeInfo, nodesFromExecutions, nodesOf, type PlannedNode } from "./nodes.js";
 
 /** A graph that is built at run time may have thousands of nodes. */
-const namesShown = 20;
+const maxNamesShown = 20;
 
 /** The frozen graph that a run goes by, if it has one: most have none, and then their logs need not be folded to know. */
 export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
-  const isFrozen = run.version === frozenVersion || log.some(({ type }) => type === "dag.imported");
+  const isFrozen = run.version === frozenDagVersion || log.some(({ type }) => type === "dag.imported");
   return isFrozen ? dagOf(run, fold(log)) : null;
 }
 
@@ -40,16 +40,16 @@ export function nodeName(dag: FrozenDag | null, id: string): string {
 /** Reads what a run goes by: its own frozen graph, or what its code has declared. */
 export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
-  const known = await store.workflow(run.workflow);
-  return new RunGraph(run, state, dagOf(run, state), known === null ? null : registrationOf(known).nodes);
+  const record = await store.workflow(run.workflow);
+  return new RunGraph(run, state, dagOf(run, state), record === null ? null : registrationOf(record).nodes);
 }
 
 /** What each node of a run comes after, by the graph or the steps that it was last executed with. */
-export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<ParentsOf> {
+export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<PredecessorsOf> {
   const dag = dagOf(run, state);
-  if (dag !== null) return parentsInDag(dag);
-  const [inForce] = (await Shapes.read(store)).possibleParents(run.workflow, state).inForce;
-  return inForce ?? (() => null);
+  if (dag !== null) return predecessorsInDag(dag);
+  const [parentsOf] = (await ShapeRegistry.read(store)).possibleParents(run.workflow, state).byRecordedShape;
+  return parentsOf ?? (() => null);
 }
 
 export class RunGraph {
@@ -67,7 +67,8 @@ export class RunGraph {
 
   /** All that is planned, and how far the run is with each. Of a function, which has no plan: what it has come to. */
   nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
-    if (this.#dag === null) return nodesOf(this.#declared?.map(planned) ?? seenIn(executions), executions);
+    if (this.#dag === null)
+      return nodesOf(this.#declared?.map(toPlannedNode) ?? nodesFromExecutions(executions), executions);
     const { nodes } = this.#dag;
     const frozen = Object.entries(nodes).map(
       ([id, { name, job, depends_on }]): PlannedNode => ({
@@ -81,12 +82,12 @@ export class RunGraph {
     return nodesOf(frozen, executions);
   }
 
-  exported(): string {
-    return dagAsJson(this.#dag ?? this.#frozenNow());
+  exportJson(): string {
+    return dagAsJson(this.#dag ?? this.#freezeDeclared());
   }
 
   /** As if what the code declares now had been frozen when the run was born. */
-  #frozenNow(): FrozenDag {
+  #freezeDeclared(): FrozenDag {
     if (this.#declared === null)
       throw new InvalidStateError(`Run ${this.#run.id} has no graph: its steps are found out as its code runs.`);
     const nodes = Object.fromEntries(
@@ -104,14 +105,14 @@ export class RunGraph {
     if (Object.hasOwn(this.#dag.nodes, node)) return node;
     const found = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
     if (found !== undefined) return found[0];
-    throw this.#noNode(
+    throw this.#unknownNodeError(
       node,
       Object.values(this.#dag.nodes).map(({ name }) => name),
     );
   }
 
   /** A refusal in the words of the caller: nodes by their names. */
-  byNames(error: unknown): unknown {
+  withNodeNames(error: unknown): unknown {
     if (!(error instanceof InvalidStateError) || this.#dag === null) return error;
     const message = error.message.replace(/"(n_[0-9a-f]+)"/g, (quoted, id: string) => {
       const name = this.#dag?.nodes[id]?.name;
@@ -130,32 +131,33 @@ export class RunGraph {
         { runId: this.#run.id, status: this.#run.status },
       );
     const names = declared.map(({ name }) => name);
-    if (!names.includes(node)) throw this.#noNode(node, names);
+    if (!names.includes(node)) throw this.#unknownNodeError(node, names);
     return descendantsIn(
       declared.map(({ name, after }) => [name, after]),
       node,
     );
   }
 
-  #noNode(node: string, names: readonly string[]): InvalidInputError {
-    const shown = names.slice(0, namesShown).map((name) => `"${name}"`);
-    const more = names.length > namesShown ? ` and ${names.length - namesShown} more` : "";
+  #unknownNodeError(node: string, names: readonly string[]): InvalidInputError {
+    const shown = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
+    const more = names.length > maxNamesShown ? ` and ${names.length - maxNamesShown} more` : "";
     return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shown.join(", ")}${more}.`);
   }
 
   /** What may be put in the place of its graph: what is done stays as it was done. */
-  async imported(store: Store, json: unknown): Promise<FrozenDag> {
+  async checkImport(store: Store, json: unknown): Promise<FrozenDag> {
     const dag = parseDag(this.#run.workflow, json);
-    const old = this.#dag ?? this.#frozenNow();
+    const old = this.#dag ?? this.#freezeDeclared();
     const declared = new Map(this.#declared?.map(({ name, job }) => [name, job]));
     for (const [id, node] of Object.entries(old.nodes)) {
       const op = this.#state.ops.get(id);
       if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
-      const kept = dag.nodes[id];
-      const what = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "begun"}`;
-      if (kept === undefined) throw new GraphError(`${what}; it must stay in the graph.`, { nodes: [node.name] });
-      if (String([...kept.depends_on].sort()) !== String([...node.depends_on].sort()))
-        throw new GraphError(`${what}; what it depends on must stay as it was.`, { nodes: [node.name] });
+      const importedNode = dag.nodes[id];
+      const nodeText = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "begun"}`;
+      if (importedNode === undefined)
+        throw new GraphError(`${nodeText}; it must stay in the graph.`, { nodes: [node.name] });
+      if (String([...importedNode.depends_on].sort()) !== String([...node.depends_on].sort()))
+        throw new GraphError(`${nodeText}; what it depends on must stay as it was.`, { nodes: [node.name] });
     }
     const jobs = new Set<string>();
     for (const [id, { name, job }] of Object.entries(dag.nodes)) {
@@ -170,15 +172,15 @@ export class RunGraph {
     }
     for (const job of jobs) {
       if ((await store.workflow(jobWorkflow(job))) === null)
-        throw new GraphError(`No worker has ever had the job "${job}".`, { nodes: nodesWith(dag, job) });
+        throw new GraphError(`No worker has ever had the job "${job}".`, { nodes: nodeNamesOfJob(dag, job) });
     }
     return dag;
   }
 }
 
-function planned({ job, ...node }: DeclaredNode): PlannedNode {
+function toPlannedNode({ job, ...node }: DeclaredNode): PlannedNode {
   return job === undefined ? node : { ...node, kind: "job", job };
 }
 
-const nodesWith = (dag: FrozenDag, job: string) =>
+const nodeNamesOfJob = (dag: FrozenDag, job: string) =>
   Object.values(dag.nodes).flatMap((node) => (node.job === job ? [node.name] : []));

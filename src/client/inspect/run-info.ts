@@ -4,11 +4,11 @@ import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";
-import { frozenVersion } from "../../core/naming/route.js";
+import { frozenDagVersion } from "../../core/naming/route.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
 import type { ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
-import { type DamagedField, damagedColumn, decodeColumn } from "./damage.js";
+import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
 export interface RunInfo<Input = unknown, Output = unknown> {
   readonly id: string;
@@ -49,27 +49,27 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly damaged: readonly DamagedField[];
 }
 
-type Position = { readonly name: string; readonly attempt: number } | null;
+type StepPosition = { readonly name: string; readonly attempt: number } | null;
 
-/** @param at the step that the run is at, if its row does not know */
-export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> {
+/** @param position the step that the run is at, if its row does not know */
+export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInfo<any, any> {
   const damaged: DamagedField[] = [];
-  const read = <T>(field: string, work: () => T, instead: T): T => {
+  const read = <T>(field: string, work: () => T, fallback: T): T => {
     try {
       return work();
     } catch (error) {
       damaged.push({ field, error: error as DamagedDataError });
-      return instead;
+      return fallback;
     }
   };
-  read("status", () => checkRow(run), undefined);
-  const note = read("waitingFor", () => noteOf(run), readParkingNote(null));
+  read("status", () => checkRowReadable(run), undefined);
+  const note = read("waitingFor", () => parkingNoteOf(run), readParkingNote(null));
   const isParked = run.status === "waiting" || run.status === "paused";
-  const step = (isParked ? note.step : undefined) ?? at;
+  const step = (isParked ? note.step : undefined) ?? position;
   return {
     id: run.id,
     workflow: run.workflow,
-    version: run.version === frozenVersion ? "" : run.version,
+    version: run.version === frozenDagVersion ? "" : run.version,
     queue: run.queue,
     priority: run.priority,
     status: run.status,
@@ -90,21 +90,21 @@ export function runInfo(run: RunRecord, at: Position = null): RunInfo<any, any> 
     waitingFor: note.for,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
-    damaged: damaged.length === 0 ? undamaged : damaged.map((one) => ({ ...one, field: fieldOf(one) })),
+    damaged: damaged.length === 0 ? noDamage : damaged.map((one) => ({ ...one, field: fieldOf(one) })),
   };
 }
 
-const undamaged: readonly DamagedField[] = [];
+const noDamage: readonly DamagedField[] = [];
 
 /** The row says which column the store could not read. */
 const fieldOf = ({ field, error }: DamagedField): string => (field === "status" ? error.column : field);
 
-function checkRow({ id, damage }: RunRecord): void {
+function checkRowReadable({ id, damage }: RunRecord): void {
   if (damage !== undefined) throw new DamagedDataError({ runId: id, ...damage });
 }
 
 /** @throws DamagedDataError when something of the run's row could not be read */
-export function soundInfo<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
+export function checkUndamaged<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
   const [first] = info.damaged;
   if (first !== undefined) throw first.error;
   return info;
@@ -115,15 +115,15 @@ export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
   try {
     return reviveFailure(decode(run.error) as Failure);
   } catch (error) {
-    throw damagedColumn(run.id, "error", error);
+    throw damagedColumnError(run.id, "error", error);
   }
 }
 
 /** @throws DamagedDataError when it cannot be read */
-export function noteOf(run: Pick<RunRecord, "id" | "waiting">): ParkingNote {
+export function parkingNoteOf(run: Pick<RunRecord, "id" | "waiting">): ParkingNote {
   try {
     return parseParkingNote(run.waiting);
   } catch (error) {
-    throw damagedColumn(run.id, "waiting", error);
+    throw damagedColumnError(run.id, "waiting", error);
   }
 }

@@ -35,15 +35,15 @@ export function snapshotAt(log: readonly StoredEvent[], seq: number): RunSnapsho
     status: statusOf(state),
     steps: stepsOf(state),
     waitingFor: waitingFor(state),
-    signals: state.signals.map(({ name }) => name),
-    paused: state.paused === null ? null : { reason: state.paused.reason, error: revived(state.paused.error) },
+    signals: state.pendingSignals.map(({ name }) => name),
+    paused: state.paused === null ? null : { reason: state.paused.reason, error: toError(state.paused.error) },
   };
 }
 
-const revived = (failure: Failure | null) => (failure === null ? null : reviveFailure(failure));
+const toError = (failure: Failure | null) => (failure === null ? null : reviveFailure(failure));
 
-const states = {
-  again: "scheduled",
+const stateByPhase = {
+  awaiting_attempt: "scheduled",
   started: "executing",
   completed: "completed",
   failed: "failed",
@@ -54,7 +54,11 @@ function stepsOf(state: RunState): StepSnapshot[] {
   const steps: StepSnapshot[] = [];
   for (const [name, op] of state.ops) {
     if (op.kind !== "step") continue;
-    steps.push({ name, state: states[op.phase], attempt: op.phase === "again" ? op.attempt + 1 : op.attempt });
+    steps.push({
+      name,
+      state: stateByPhase[op.phase],
+      attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt,
+    });
   }
   return steps;
 }

@@ -16,10 +16,10 @@ export interface TimelineInterval {
 
 /** In the order in which they began; what is yet to come is last. */
 export function timelineOf(executions: readonly ExecutionInfo[]): TimelineInterval[] {
-  const beginning = ({ startedAt, scheduledFor, finishedAt }: ExecutionInfo) =>
+  const startTimeOf = ({ startedAt, scheduledFor, finishedAt }: ExecutionInfo) =>
     (startedAt ?? finishedAt ?? scheduledFor)?.getTime() ?? Number.POSITIVE_INFINITY;
   return [...executions]
-    .sort((a, b) => beginning(a) - beginning(b))
+    .sort((a, b) => startTimeOf(a) - startTimeOf(b))
     .map(({ id, step, attempt, state, outcome, scheduledFor, startedAt, finishedAt }) => ({
       id,
       step,

@@ -10,7 +10,7 @@ export type DifferenceKind =
   /** Events at the end of the log are missing. */
   | "log.short"
   | "log.without_run"
-  | "log.doubled_signal_key"
+  | "log.duplicate_signal_key"
   | "log.ancestry"
   | "run.status"
   | "run.started_at"
@@ -37,13 +37,13 @@ export type DifferenceKind =
   | "task.due"
   /** It is not due, not owned, and waits for nothing that could come. */
   | "task.stuck"
-  | "task.mail"
+  | "task.message_count"
   | "inbox.without_task"
   | "cursor.without_run"
   | "child.missing"
   | "child.status"
   /** It has ended, and its parent waits without having been told. */
-  | "child.untold";
+  | "child.parent_not_notified";
 
 export interface Difference {
   /** Stable, for programs: `kinds` of the documentation. */
@@ -59,25 +59,25 @@ export interface Difference {
 /** Collects what is wrong with one run. */
 export class Findings {
   readonly runId: string;
-  readonly found: Difference[] = [];
+  readonly differences: Difference[] = [];
 
   constructor(runId: string) {
     this.runId = runId;
   }
 
-  add(kind: DifferenceKind, text: string, says: { readonly log?: unknown; readonly table?: unknown } = {}): void {
-    const { log = null, table = null } = says;
-    this.found.push({ kind, runId: this.runId, log, table, text: `Run ${this.runId} ${text}` });
+  add(kind: DifferenceKind, text: string, values: { readonly log?: unknown; readonly table?: unknown } = {}): void {
+    const { log = null, table = null } = values;
+    this.differences.push({ kind, runId: this.runId, log, table, text: `Run ${this.runId} ${text}` });
   }
 
   /** Adds a finding unless the log and the table say the same. */
-  compare(kind: DifferenceKind, what: string, log: unknown, table: unknown): void {
-    if (stable(log) === stable(table)) return;
-    this.add(kind, `has another ${what} in its row (${stable(table)}) than its log says (${stable(log)}).`, {
+  compare(kind: DifferenceKind, field: string, log: unknown, table: unknown): void {
+    if (stableText(log) === stableText(table)) return;
+    this.add(kind, `has another ${field} in its row (${stableText(table)}) than its log says (${stableText(log)}).`, {
       log,
       table,
     });
   }
 }
 
-const stable = (value: unknown) => encode(value ?? null, { what: "value", limit: Number.POSITIVE_INFINITY });
+const stableText = (value: unknown) => encode(value ?? null, { label: "value", limitBytes: Number.POSITIVE_INFINITY });

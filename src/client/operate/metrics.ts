@@ -5,9 +5,9 @@ import { checkOptions } from "../../core/naming/check-options.js";
 import { graphRoute } from "../../core/naming/route.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { RunSample, RunStatus, Store } from "../../store/contract/store.js";
-import { instant } from "../start/new-run.js";
+import { parseInstant } from "../start/new-run.js";
 import { routesOf } from "../start/registration.js";
-import { type Load, loadOf, pauseOf, type QueueInfo, workersOf } from "./queues.js";
+import { loadOf, pauseInfoOf, type QueueInfo, type QueueLoad, workersForRoutes } from "./queues.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
 
 export interface MetricsOptions {
@@ -38,15 +38,15 @@ export interface WorkflowMetrics {
   /** From start to beginning. Of a run that was planned for later, that includes the time until then. */
   readonly waits: Distribution;
   /** Its own runs in its queue and in those of its steps. */
-  readonly queue: Load & Pick<QueueInfo, "name" | "paused">;
+  readonly queue: QueueLoad & Pick<QueueInfo, "name" | "paused">;
   /** The workers that have it, also those that are gone. */
   readonly workers: readonly WorkerHealth[];
 }
 
-const mostSamples = 10_000;
+const maxSamples = 10_000;
 const dayMs = 86_400_000;
 
-export async function metricsOf(
+export async function readMetrics(
   store: Store,
   workflow: string,
   options: MetricsOptions,
@@ -54,26 +54,28 @@ export async function metricsOf(
 ): Promise<WorkflowMetrics> {
   checkOptions("metrics()", options, metricsOptions);
   const now = await store.now();
-  const since = options.since === undefined ? now - dayMs : instant("since", options.since);
-  const [record, found] = await Promise.all([
+  const since = options.since === undefined ? now - dayMs : parseInstant("since", options.since);
+  const [record, rows] = await Promise.all([
     store.workflow(workflow),
-    store.upkeep.samples(workflow, { since, limit: mostSamples + 1 }),
+    store.maintenance.runSamples(workflow, { since, limit: maxSamples + 1 }),
   ]);
   // Graphs that are built at run time have runs, but are not registered. All of them wait in one line.
-  if (record === null && found.length === 0) throw new WorkflowNotFoundError(workflow);
+  if (record === null && rows.length === 0) throw new WorkflowNotFoundError(workflow);
   const routes = record === null ? [{ route: graphRoute, queue: workflow }] : routesOf(record);
-  const samples = found.slice(0, mostSamples);
-  const truncated = found.length > mostSamples;
+  const samples = rows.slice(0, maxSamples);
+  const truncated = rows.length > maxSamples;
   return {
     workflow,
     since: new Date(truncated ? (samples.at(-1)?.createdAt ?? since) : since),
     truncated,
-    ...summary(samples),
-    ...(await surroundings(store, routes, now, runtime)),
+    ...summarize(samples),
+    ...(await readQueueAndWorkers(store, routes, now, runtime)),
   };
 }
 
-function summary(samples: readonly RunSample[]): Pick<WorkflowMetrics, "runs" | "successRate" | "durations" | "waits"> {
+function summarize(
+  samples: readonly RunSample[],
+): Pick<WorkflowMetrics, "runs" | "successRate" | "durations" | "waits"> {
   const runs = { total: samples.length, active: 0, pending: 0, running: 0, waiting: 0, paused: 0 };
   const counts: Record<RunStatus | "total" | "active", number> = { ...runs, completed: 0, failed: 0, canceled: 0 };
   const durations: number[] = [];
@@ -85,10 +87,10 @@ function summary(samples: readonly RunSample[]): Pick<WorkflowMetrics, "runs" | 
     if (startedAt !== null) waits.push(startedAt - createdAt);
     if (status === "completed" && finishedAt !== null) durations.push(finishedAt - (startedAt ?? createdAt));
   }
-  const decided = counts.completed + counts.failed;
+  const completedOrFailed = counts.completed + counts.failed;
   return {
     runs: counts,
-    successRate: decided === 0 ? null : counts.completed / decided,
+    successRate: completedOrFailed === 0 ? null : counts.completed / completedOrFailed,
     durations: distributionOf(durations),
     waits: distributionOf(waits),
   };
@@ -102,26 +104,26 @@ function distributionOf(values: number[]): Distribution {
   return { mean: sum / sorted.length, p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) };
 }
 
-async function surroundings(
+async function readQueueAndWorkers(
   store: Store,
   routes: readonly { readonly route: string; readonly queue: string }[],
   now: number,
   runtime: Runtime,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
   const [backlog, executing, paused, workers] = await Promise.all([
-    store.upkeep.backlog(),
-    store.upkeep.executing(),
-    store.upkeep.pausedQueues(),
+    store.maintenance.backlog(),
+    store.maintenance.ownedTaskCounts(),
+    store.maintenance.pausedQueues(),
     store.workers(),
   ]);
-  const own = new Set(routes.map(({ route }) => route));
+  const routeNames = new Set(routes.map(({ route }) => route));
   const name = routes[0]?.queue as string;
   return {
     queue: {
       name,
-      ...loadOf(own, { backlog, executing, now }),
-      paused: pauseOf(paused.find((one) => one.name === name)),
+      ...loadOf(routeNames, { backlog, executing, now }),
+      paused: pauseInfoOf(paused.find((one) => one.name === name)),
     },
-    workers: workersOf(own, workers).map((worker) => healthOf(worker, now, runtime)),
+    workers: workersForRoutes(routeNames, workers).map((worker) => healthOf(worker, now, runtime)),
   };
 }

@@ -9,11 +9,11 @@
 
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
-import { mayBeRetry, predecessorOf, retryIdOf } from "../../core/run/lineage.js";
+import { mayBeRetry, retriedRunIdOf, retryIdOf } from "../../core/run/lineage.js";
 import { type AnyWorkflow, nameOf } from "../../define/resolve.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleepUnlessAborted } from "../../runtime/wait.js";
-import type { Age, Child, ChildKey, Root, Store } from "../../store/contract/store.js";
+import type { AgePosition, ChildKey, ChildRun, RootRun, Store } from "../../store/contract/store.js";
 
 export interface PruneOptions {
   /** How long ago a run and all its descendants must have ended. */
@@ -37,7 +37,7 @@ const pruneOptions = new Set<string>([
 ] satisfies (keyof PruneOptions)[]);
 
 /** What was deleted; with `dryRun`, what would have been. */
-export interface Pruned {
+export interface PruneResult {
   readonly runs: number;
   readonly trees: number;
 }
@@ -46,33 +46,42 @@ const rootsPerPage = 200;
 const runsPerBatch = 200;
 const childrenPerPage = 1_000;
 /** Trees are gathered together as long as they are small. */
-const runsInMemory = 20_000;
-const longestRestMs = 1_000;
+const maxRunsInMemory = 20_000;
+const maxPauseMs = 1_000;
 
-export async function prune(store: Store, options: PruneOptions, runtime: Runtime): Promise<Pruned> {
+export async function prune(store: Store, options: PruneOptions, runtime: Runtime): Promise<PruneResult> {
   checkOptions("prune()", options, pruneOptions);
   const olderThanMs = parseDuration(options.olderThan, "olderThan");
   const limit = checkLimit(options.limit);
   const endedBefore = (await store.now()) - olderThanMs;
-  const pruning = new Pruning(
+  const pruner = new Pruner(
     store,
-    { endedBefore, limit, signal: options.signal, isDry: options.dryRun === true },
+    { endedBefore, limit, signal: options.signal, isDryRun: options.dryRun === true },
     runtime,
   );
   const workflow = options.workflow === undefined ? null : nameOf(options.workflow);
   for await (const roots of oldRoots(store, endedBefore, workflow)) {
     const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
-    await pruning.removeTreesOf(await withoutRetries(store, old));
-    if (pruning.isOver) break;
+    await pruner.removeTreesOf(await withoutRetries(store, old));
+    if (pruner.isOver) break;
   }
-  return { runs: pruning.runs, trees: pruning.trees };
+  return { runs: pruner.runs, trees: pruner.trees };
 }
 
 /** What ended before that instant began before it. */
-async function* oldRoots(store: Store, bornBefore: number, workflow: string | null): AsyncGenerator<readonly Root[]> {
-  let after: Age | null = null;
+async function* oldRoots(
+  store: Store,
+  createdBefore: number,
+  workflow: string | null,
+): AsyncGenerator<readonly RootRun[]> {
+  let after: AgePosition | null = null;
   for (;;) {
-    const page: readonly Root[] = await store.upkeep.roots({ bornBefore, workflow, after, limit: rootsPerPage });
+    const page: readonly RootRun[] = await store.maintenance.rootRuns({
+      createdBefore,
+      workflow,
+      after,
+      limit: rootsPerPage,
+    });
     if (page.length > 0) yield page;
     const last = page.at(-1);
     if (last === undefined || page.length < rootsPerPage) return;
@@ -81,23 +90,23 @@ async function* oldRoots(store: Store, bornBefore: number, workflow: string | nu
 }
 
 /** A retry goes when the run goes that it was made of; unless that one was removed by hand. */
-async function withoutRetries(store: Store, roots: readonly Root[]): Promise<readonly Root[]> {
+async function withoutRetries(store: Store, roots: readonly RootRun[]): Promise<readonly RootRun[]> {
   const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
   if (retries.length === 0) return roots;
-  const origins = new Map(retries.map((run) => [run.id, predecessorOf(run)]));
-  const known = [...origins.values()].filter((id) => id !== null);
-  const existing = new Set((await store.runsById(known)).map(({ id }) => id));
-  return roots.filter(({ id }) => !existing.has(origins.get(id) ?? ""));
+  const predecessors = new Map(retries.map((run) => [run.id, retriedRunIdOf(run)]));
+  const predecessorIds = [...predecessors.values()].filter((id) => id !== null);
+  const existing = new Set((await store.runsById(predecessorIds)).map(({ id }) => id));
+  return roots.filter(({ id }) => !existing.has(predecessors.get(id) ?? ""));
 }
 
-interface PruningOptions {
+interface PrunerOptions {
   readonly endedBefore: number;
   readonly limit: number;
   readonly signal: AbortSignal | undefined;
-  readonly isDry: boolean;
+  readonly isDryRun: boolean;
 }
 
-class Pruning {
+class Pruner {
   runs = 0;
   trees = 0;
   readonly #store: Store;
@@ -105,24 +114,24 @@ class Pruning {
   readonly #endedBefore: number;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
-  readonly #isDry: boolean;
+  readonly #isDryRun: boolean;
 
-  constructor(store: Store, { endedBefore, limit, signal, isDry }: PruningOptions, runtime: Runtime) {
+  constructor(store: Store, { endedBefore, limit, signal, isDryRun }: PrunerOptions, runtime: Runtime) {
     this.#store = store;
     this.#runtime = runtime;
     this.#endedBefore = endedBefore;
     this.#limit = limit;
     this.#signal = signal;
-    this.#isDry = isDry;
+    this.#isDryRun = isDryRun;
   }
 
   get isOver(): boolean {
     return this.runs >= this.#limit || this.#signal?.aborted === true;
   }
 
-  async removeTreesOf(roots: readonly Root[]): Promise<void> {
+  async removeTreesOf(roots: readonly RootRun[]): Promise<void> {
     if (roots.length === 0 || this.isOver) return;
-    const trees = await this.#gather(roots);
+    const trees = await this.#collectEndedTrees(roots);
     if (trees === "too many") {
       const half = roots.length >> 1;
       await this.removeTreesOf(roots.slice(0, half));
@@ -132,20 +141,20 @@ class Pruning {
   }
 
   /** The trees of these roots that have ended as a whole; each with its leaves first. */
-  async #gather(roots: readonly Root[]): Promise<readonly (readonly string[])[] | "too many"> {
+  async #collectEndedTrees(roots: readonly RootRun[]): Promise<readonly (readonly string[])[] | "too many"> {
     const trees = new Map(roots.map(({ id }) => [id, [id]]));
     const rootOf = new Map(roots.map(({ id }) => [id, id]));
-    let level: readonly Pick<Child, "id" | "hasFailed">[] = roots;
+    let level: readonly Pick<ChildRun, "id" | "hasFailed">[] = roots;
     while (level.length > 0) {
-      const next: Child[] = [];
-      for await (const child of belongingTo(this.#store, level)) {
+      const next: ChildRun[] = [];
+      for await (const child of childrenAndRetriesOf(this.#store, level)) {
         const { id, parentId, finishedAt } = child;
         const root = rootOf.get(parentId) as string;
         rootOf.set(id, root);
         next.push(child);
         if (finishedAt === null || finishedAt >= this.#endedBefore) trees.delete(root);
         else trees.get(root)?.push(id);
-        if (rootOf.size > runsInMemory && roots.length > 1) return "too many";
+        if (rootOf.size > maxRunsInMemory && roots.length > 1) return "too many";
       }
       // What hangs under a tree that stays need not be looked at.
       level = next.filter(({ id }) => trees.has(rootOf.get(id) as string));
@@ -154,50 +163,53 @@ class Pruning {
   }
 
   async #removeAll(trees: readonly (readonly string[])[]): Promise<void> {
-    const chosen: string[] = [];
+    const runIds: string[] = [];
     for (const tree of trees) {
-      if (this.runs + chosen.length >= this.#limit) break;
-      chosen.push(...tree);
+      if (this.runs + runIds.length >= this.#limit) break;
+      runIds.push(...tree);
     }
     const roots = new Set(trees.map((tree) => tree.at(-1)));
-    for (let from = 0; from < chosen.length && this.#signal?.aborted !== true; from += runsPerBatch) {
-      const batch = chosen.slice(from, from + runsPerBatch);
-      const began = this.#runtime.monotonic();
-      this.runs += this.#isDry ? batch.length : await this.#store.upkeep.remove(batch);
+    for (let from = 0; from < runIds.length && this.#signal?.aborted !== true; from += runsPerBatch) {
+      const batch = runIds.slice(from, from + runsPerBatch);
+      const batchStartedAt = this.#runtime.monotonic();
+      this.runs += this.#isDryRun ? batch.length : await this.#store.maintenance.deleteRuns(batch);
       this.trees += batch.filter((id) => roots.has(id)).length;
-      if (this.#isDry) continue;
-      await this.#rest(this.#runtime.monotonic() - began);
+      if (this.#isDryRun) continue;
+      await this.#pauseBetweenBatches(this.#runtime.monotonic() - batchStartedAt);
     }
   }
 
   /** Being told to stop is a reason to rest no longer, not an error. */
-  async #rest(ms: number): Promise<void> {
-    await sleepUnlessAborted(this.#runtime, Math.min(ms, longestRestMs), this.#signal);
+  async #pauseBetweenBatches(ms: number): Promise<void> {
+    await sleepUnlessAborted(this.#runtime, Math.min(ms, maxPauseMs), this.#signal);
   }
 }
 
 /** Children, and retries as if they were children of the runs that they go on for. */
-async function* belongingTo(store: Store, runs: readonly Pick<Child, "id" | "hasFailed">[]): AsyncGenerator<Child> {
+async function* childrenAndRetriesOf(
+  store: Store,
+  runs: readonly Pick<ChildRun, "id" | "hasFailed">[],
+): AsyncGenerator<ChildRun> {
   yield* childrenOf(
     store,
     runs.map(({ id }) => id),
   );
   const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
   for (let from = 0; from < failed.length; from += rootsPerPage) {
-    const originOf = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
+    const predecessorByRetryId = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
     // One that was canceled may have been retried, too.
-    for (const { id, finishedAt, status } of await store.runsById([...originOf.keys()]))
-      yield { id, parentId: originOf.get(id) as string, finishedAt, hasFailed: status !== "completed" };
+    for (const { id, finishedAt, status } of await store.runsById([...predecessorByRetryId.keys()]))
+      yield { id, parentId: predecessorByRetryId.get(id) as string, finishedAt, hasFailed: status !== "completed" };
   }
 }
 
-async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGenerator<Child> {
+async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGenerator<ChildRun> {
   const sorted = parentIds.toSorted();
   for (let from = 0; from < sorted.length; from += rootsPerPage) {
     const parents = sorted.slice(from, from + rootsPerPage);
     let after: ChildKey | null = null;
     for (;;) {
-      const page: readonly Child[] = await store.upkeep.children(parents, { after, limit: childrenPerPage });
+      const page: readonly ChildRun[] = await store.maintenance.childRuns(parents, { after, limit: childrenPerPage });
       yield* page;
       const last = page.at(-1);
       if (last === undefined || page.length < childrenPerPage) break;

@@ -3,17 +3,17 @@
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import { heardOf } from "../../store/contract/live-workers.js";
+import { findLiveWorkers } from "../../store/contract/live-workers.js";
 import type {
-  Backlog,
-  Executing,
+  OwnedTaskCount,
   PausedQueue,
+  RouteBacklog,
   Store,
   WorkerRecord,
   WorkflowRecord,
 } from "../../store/contract/store.js";
 import { routesOf } from "../start/registration.js";
-import { isShape } from "./shapes.js";
+import { isShapeRecord } from "./shape-registry.js";
 
 export interface QueueInfo {
   readonly name: string;
@@ -32,11 +32,11 @@ export interface QueueInfo {
 
 export async function listQueues(store: Store, runtime: Runtime): Promise<QueueInfo[]> {
   const [workflows, paused, backlog, executing, workers, now] = await Promise.all([
-    store.upkeep.workflows(),
-    store.upkeep.pausedQueues(),
-    store.upkeep.backlog(),
-    store.upkeep.executing(),
-    heardOf(store, runtime),
+    store.maintenance.workflows(),
+    store.maintenance.pausedQueues(),
+    store.maintenance.backlog(),
+    store.maintenance.ownedTaskCounts(),
+    findLiveWorkers(store, runtime),
     store.now(),
   ]);
   const queues = queuesOf(workflows);
@@ -48,31 +48,31 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
       name,
       workflows: [...new Set(names)].sort(),
       ...loadOf(routes, { backlog, executing, now }),
-      workers: workersOf(routes, workers).map((worker) => worker.name),
-      paused: pauseOf(paused.find((one) => one.name === name)),
+      workers: workersForRoutes(routes, workers).map((worker) => worker.name),
+      paused: pauseInfoOf(paused.find((one) => one.name === name)),
     }));
 }
 
-interface Queue {
+interface QueueRoutes {
   readonly workflows: string[];
   readonly routes: Set<string>;
 }
 
-function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, Queue> {
-  const queues = new Map<string, Queue>();
+function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, QueueRoutes> {
+  const queues = new Map<string, QueueRoutes>();
   for (const workflow of workflows) {
-    if (isShape(workflow)) continue;
+    if (isShapeRecord(workflow)) continue;
     for (const { queue, route } of routesOf(workflow)) {
-      const known = queues.get(queue) ?? { workflows: [], routes: new Set() };
-      known.workflows.push(workflow.name);
-      known.routes.add(route);
-      queues.set(queue, known);
+      const entry = queues.get(queue) ?? { workflows: [], routes: new Set() };
+      entry.workflows.push(workflow.name);
+      entry.routes.add(route);
+      queues.set(queue, entry);
     }
   }
   return queues;
 }
 
-export interface Load {
+export interface QueueLoad {
   readonly depth: number;
   readonly oldestAgeMs: number | null;
   readonly executing: number;
@@ -81,44 +81,49 @@ export interface Load {
 /** What waits and what is executed on these routes, of all versions. */
 export function loadOf(
   routes: ReadonlySet<string>,
-  all: { readonly backlog: readonly Backlog[]; readonly executing: readonly Executing[]; readonly now: number },
-): Load {
-  const due = all.backlog.filter(({ route }) => routes.has(route));
-  const owned = all.executing.filter(({ route }) => routes.has(route));
+  counts: {
+    readonly backlog: readonly RouteBacklog[];
+    readonly executing: readonly OwnedTaskCount[];
+    readonly now: number;
+  },
+): QueueLoad {
+  const due = counts.backlog.filter(({ route }) => routes.has(route));
+  const owned = counts.executing.filter(({ route }) => routes.has(route));
   const oldest = Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
   return {
-    depth: due.reduce((sum, one) => sum + one.due, 0),
-    oldestAgeMs: due.length === 0 ? null : Math.max(0, all.now - oldest),
-    executing: owned.reduce((sum, one) => sum + one.owned, 0),
+    depth: due.reduce((sum, one) => sum + one.dueCount, 0),
+    oldestAgeMs: due.length === 0 ? null : Math.max(0, counts.now - oldest),
+    executing: owned.reduce((sum, one) => sum + one.ownedCount, 0),
   };
 }
 
-export const workersOf = (routes: ReadonlySet<string>, workers: readonly WorkerRecord[]): WorkerRecord[] =>
+export const workersForRoutes = (routes: ReadonlySet<string>, workers: readonly WorkerRecord[]): WorkerRecord[] =>
   workers.filter((worker) => worker.routes.some(({ workflow }) => routes.has(workflow)));
 
-export const pauseOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
+export const pauseInfoOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
   paused === undefined ? null : { at: new Date(paused.pausedAt), reason: paused.reason };
 
 /** A name that no workflow has is a slip of the pen: an operator who pauses a queue wants something to stop. */
 export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
   checkName("queue", name);
   // PostgreSQL has no text with a NUL in it.
-  const checked = checkReason(reason)?.replaceAll("\u0000", "") ?? null;
-  const known = [...queuesOf(await store.upkeep.workflows()).keys()].sort();
-  if (!known.includes(name)) {
-    const list = known.length === 0 ? "there are none yet" : `there are ${known.map((one) => `"${one}"`).join(", ")}`;
+  const checkedReason = checkReason(reason)?.replaceAll("\u0000", "") ?? null;
+  const queueNames = [...queuesOf(await store.maintenance.workflows()).keys()].sort();
+  if (!queueNames.includes(name)) {
+    const list =
+      queueNames.length === 0 ? "there are none yet" : `there are ${queueNames.map((one) => `"${one}"`).join(", ")}`;
     throw new InvalidInputError(`There is no queue "${name}"; ${list}.`);
   }
-  await store.upkeep.pauseQueue(name, checked);
+  await store.maintenance.pauseQueue(name, checkedReason);
 }
 
 export async function resumeQueue(store: Store, name: string): Promise<void> {
-  await store.upkeep.resumeQueue(checkName("queue", name));
+  await store.maintenance.resumeQueue(checkName("queue", name));
 }
 
 /** The queue that a task of this route is in, if it is paused. */
 export async function pausedQueueOf(store: Store, workflow: string, route: string): Promise<PausedQueue | null> {
-  const paused = await store.upkeep.pausedQueues();
+  const paused = await store.maintenance.pausedQueues();
   if (paused.length === 0) return null;
   const record = await store.workflow(workflow);
   const queue = record === null ? undefined : routesOf(record).find((one) => one.route === route)?.queue;

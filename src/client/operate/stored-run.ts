@@ -1,5 +1,5 @@
 import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../../store/contract/store.js";
-import type { Shapes } from "./shapes.js";
+import type { ShapeRegistry } from "./shape-registry.js";
 
 /** All that is stored of a run, read while it did not move. */
 export interface StoredRun {
@@ -9,7 +9,7 @@ export interface StoredRun {
   readonly log: readonly StoredEvent[];
   readonly inbox: readonly InboxRow[];
   /** Of the workers that are marked as live, by id. */
-  readonly epochs: ReadonlyMap<string, number>;
+  readonly liveEpochs: ReadonlyMap<string, number>;
   /** What the steps of workflows come after, or came after once. */
-  readonly shapes: Shapes;
+  readonly shapes: ShapeRegistry;
 }

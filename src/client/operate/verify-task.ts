@@ -3,7 +3,7 @@
  * or waits for something that its log names.
  */
 
-import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import type { ParkingNote } from "../../core/run/stored-schema.js";
@@ -14,35 +14,35 @@ import type { StoredRun } from "./stored-run.js";
 
 export function checkTask(stored: StoredRun, task: AuditedTask, state: RunState | null, findings: Findings): void {
   const { row } = stored;
-  checkRow(row, task, findings);
+  checkTaskRow(row, task, findings);
   checkOwner(stored, task, findings);
-  if (task.mail !== row.inboxRows)
-    findings.add("task.mail", `counts ${task.mail} messages, and its inbox has ${row.inboxRows}.`, {
+  if (task.pendingMessages !== row.inboxRows)
+    findings.add("task.message_count", `counts ${task.pendingMessages} messages, and its inbox has ${row.inboxRows}.`, {
       log: row.inboxRows,
-      table: task.mail,
+      table: task.pendingMessages,
     });
   if (row.inboxRows > 0 && task.state === "parked")
     findings.add("task.stuck", "has messages in its inbox and is parked: no worker looks at them.", { table: task });
-  if (state !== null) checkProgress(stored, task, state, findings);
+  if (state !== null) checkAgainstLog(stored, task, state, findings);
 }
 
-function checkRow(row: AuditedRun, task: AuditedTask, findings: Findings): void {
-  const wrong = (text: string) => findings.add("task.state", text, { table: task });
-  if (task.state === null) wrong("has a task in a state that does not exist.");
-  if (task.state === "ready" && task.dueAt === null) wrong("has a task that is ready but not due.");
-  if (task.state === "owned" && (task.owner === null || task.epoch === null)) wrong("is owned by no worker.");
-  if (task.state !== "owned" && task.owner !== null) wrong("names an owner but is not owned.");
-  const isOfWorkflow = task.route === row.workflow || task.route === graphRoute || task.route.includes("\t");
-  if (!isOfWorkflow || task.version !== row.version)
+function checkTaskRow(row: AuditedRun, task: AuditedTask, findings: Findings): void {
+  const report = (text: string) => findings.add("task.state", text, { table: task });
+  if (task.state === null) report("has a task in a state that does not exist.");
+  if (task.state === "ready" && task.dueAt === null) report("has a task that is ready but not due.");
+  if (task.state === "owned" && (task.owner === null || task.epoch === null)) report("is owned by no worker.");
+  if (task.state !== "owned" && task.owner !== null) report("names an owner but is not owned.");
+  const isRouteOfWorkflow = task.route === row.workflow || task.route === graphRoute || task.route.includes("\t");
+  if (!isRouteOfWorkflow || task.version !== row.version)
     findings.add("task.route", "has a task of another workflow or version: only workers that lack it look for it.", {
       log: { workflow: row.workflow, version: row.version },
       table: { route: task.route, version: task.version },
     });
 }
 
-function checkOwner({ epochs }: StoredRun, task: AuditedTask, findings: Findings): void {
+function checkOwner({ liveEpochs }: StoredRun, task: AuditedTask, findings: Findings): void {
   if (task.state !== "owned" || task.owner === null) return;
-  const epoch = epochs.get(task.owner);
+  const epoch = liveEpochs.get(task.owner);
   if (epoch === task.epoch) return;
   const why = epoch === undefined ? "which is dead or unknown" : `whose epoch is ${epoch} by now`;
   findings.add("task.owner", `belongs to worker ${task.owner} (epoch ${task.epoch}), ${why}: no worker takes it.`, {
@@ -51,32 +51,32 @@ function checkOwner({ epochs }: StoredRun, task: AuditedTask, findings: Findings
   });
 }
 
-function checkProgress({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
+function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
   const note = readParkingNote(run.waiting);
   // What an owner did since it was claimed is in the log alone until it parks the run, also if the owner died.
-  const isSettled = task.state !== "owned" && task.deliveries === 0;
-  if (note.seq !== undefined && (state.seq < note.seq || (isSettled && state.seq > note.seq)))
+  const isRowCurrent = task.state !== "owned" && task.deliveries === 0;
+  if (note.seq !== undefined && (state.seq < note.seq || (isRowCurrent && state.seq > note.seq)))
     findings.add("log.short", `had ${note.seq} events when it was parked, and its log has ${state.seq}.`, {
       log: state.seq,
       table: note.seq,
     });
-  if (!isSettled) return;
+  if (!isRowCurrent) return;
   if (row.status !== statusOf(state)) findings.compare("run.status", "status", statusOf(state), row.status);
   findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
-  if (task.mail > 0) return;
-  if (state.startedAt === null) checkUnbegun(row, task, state, findings);
+  if (task.pendingMessages > 0) return;
+  if (state.startedAt === null) checkNotStarted(row, task, state, findings);
   else checkParked(run.waiting, note, task, state, findings);
 }
 
 /** One that has not begun keeps the time that it was planned for, also while it is paused; without one, something has to let it go. */
-function checkUnbegun(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
-  if (task.dueAt !== null || isHeld(row) || (state.paused !== null && state.becameDue)) return;
+function checkNotStarted(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
+  if (task.dueAt !== null || awaitsRelease(row) || (state.paused !== null && state.becameDueWhilePaused)) return;
   findings.add("task.stuck", "has not begun, is not due, and nothing will let it begin.", { table: task });
 }
 
 /** A graph is stored to be started later. A child of a map waits until its parent lets it go: see `verify-family.ts`. */
-const isHeld = ({ version, parentId, parentIndex }: AuditedRun) =>
-  parentId === null ? version === frozenVersion : parentIndex !== null;
+const awaitsRelease = ({ version, parentId, parentIndex }: AuditedRun) =>
+  parentId === null ? version === frozenDagVersion : parentIndex !== null;
 
 function checkParked(
   waiting: string | null,
@@ -85,13 +85,13 @@ function checkParked(
   state: RunState,
   findings: Findings,
 ): void {
-  const hasNews = note.news === undefined || note.news < state.news;
-  const isWaiting = waitingFor(state);
+  const hasUnseenWake = note.news === undefined || note.news < state.wakeVersion;
+  const expectedWaits = waitingFor(state);
   if (waiting === null) findings.add("run.waiting", "is parked without a note of what it waits for.");
-  else findings.compare("run.waiting", "note of what it waits for", isWaiting, note.for);
-  if (task.state === "ready" && hasNews) return;
+  else findings.compare("run.waiting", "note of what it waits for", expectedWaits, note.for);
+  if (task.state === "ready" && hasUnseenWake) return;
   findings.compare("task.due", "due time", nextDueAt(state), task.dueAt);
   if (state.paused !== null || task.state === "ready" || task.dueAt !== null) return;
-  if (isWaiting.length === 0)
+  if (expectedWaits.length === 0)
     findings.add("task.stuck", "is parked, not due, and waits for nothing that its log names.", { table: task });
 }

@@ -1,8 +1,8 @@
 /** Workers as people see them: where they are, whether they were heard of lately, what they can execute. */
 
-import { frozenVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import { isHeardOf } from "../../store/contract/live-workers.js";
+import { isWorkerLive } from "../../store/contract/live-workers.js";
 import type { Route, WorkerRecord } from "../../store/contract/store.js";
 
 export interface WorkerHealth {
@@ -16,7 +16,7 @@ export interface WorkerHealth {
   readonly live: boolean;
   readonly startedAt: Date;
   /** When it was last heard of. */
-  readonly beatAt: Date;
+  readonly heartbeatAt: Date;
   /** How long it may be silent before others take its runs. */
   readonly leaseMs: number;
   /** Runs that it executes, of all its workflows. */
@@ -28,37 +28,38 @@ export interface WorkerHealth {
 }
 
 export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): WorkerHealth {
-  const { id, name, host, pid, port, startedAt, beatAt, leaseMs, owned, routes } = worker;
+  const { id, name, host, pid, port, startedAt, heartbeatAt, leaseMs, ownedTaskCount, routes } = worker;
   return {
     id,
     name,
     host,
     pid,
     port,
-    live: isHeardOf(worker, now, runtime),
+    live: isWorkerLive(worker, now, runtime),
     startedAt: new Date(startedAt),
-    beatAt: new Date(beatAt),
+    heartbeatAt: new Date(heartbeatAt),
     leaseMs,
-    executing: owned,
-    ...servedBy(routes),
+    executing: ownedTaskCount,
+    ...capabilitiesOf(routes),
   };
 }
 
-type WorkerAvailability = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
+type WorkerCapabilities = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
 
-const jobMark = jobWorkflow("");
+const jobPrefix = jobWorkflow("");
 
 /** The routes that claims know are more than the workflows and jobs that users wrote. */
-export function servedBy(routes: readonly Route[]): WorkerAvailability {
+export function capabilitiesOf(routes: readonly Route[]): WorkerCapabilities {
   const graphs = routes.some(({ workflow }) => workflow === graphRoute);
-  const isOfJob = ({ workflow }: Route) => graphs && workflow.startsWith(jobMark);
+  const isJobRoute = ({ workflow }: Route) => graphs && workflow.startsWith(jobPrefix);
   const workflows = new Map<string, { readonly name: string; readonly version: string }>();
   for (const route of routes) {
     // Behind a tab is the queue of a step; a route that would be too long is nothing but a number behind a tab.
     const [name] = route.workflow.split("\t") as [string];
-    if (name !== "" && !isOfJob(route)) workflows.set(titleOf(name, route.version), { name, version: route.version });
+    if (name !== "" && !isJobRoute(route))
+      workflows.set(titleOf(name, route.version), { name, version: route.version });
   }
-  const jobs = routes.filter(isOfJob).map(({ workflow }) => workflow.slice(jobMark.length));
+  const jobs = routes.filter(isJobRoute).map(({ workflow }) => workflow.slice(jobPrefix.length));
   return { workflows: [...workflows].sort(byTitle).map(([, one]) => one), jobs: jobs.sort(), graphs };
 }
 
@@ -66,13 +67,13 @@ const byTitle = ([a]: readonly [string, unknown], [b]: readonly [string, unknown
 
 /** What a run is a run of, in words. */
 export function titleOf(workflow: string, version: string): string {
-  if (version === frozenVersion) return `graph ${workflow}`;
+  if (version === frozenDagVersion) return `graph ${workflow}`;
   return version === "" ? workflow : `${workflow} ${version}`;
 }
 
 /** "Onboarding, order 2; jobs: Double, Notify" */
-export function servedInWords({ workflows, jobs, graphs }: WorkerAvailability): string {
+export function describeCapabilities({ workflows, jobs, graphs }: WorkerCapabilities): string {
   const names = workflows.map(({ name, version }) => titleOf(name, version)).join(", ");
-  const ofGraphs = jobs.length > 0 ? `jobs: ${jobs.join(", ")}` : graphs ? "graphs" : "";
-  return [names, ofGraphs].filter((part) => part !== "").join("; ");
+  const graphText = jobs.length > 0 ? `jobs: ${jobs.join(", ")}` : graphs ? "graphs" : "";
+  return [names, graphText].filter((part) => part !== "").join("; ");
 }

@@ -4,21 +4,21 @@ import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
-import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import { GraphBuilder } from "../../define/dynamic/builder.js";
-import { anyHero } from "../../define/hero.js";
+import { defaultHeroPolicy } from "../../define/hero.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { NewRun } from "../../store/contract/store.js";
 import type { IdSource } from "./new-id.js";
-import { birthOf, type StartOptions, startOptions } from "./new-run.js";
+import { newRunFactory, type StartOptions, startOptions } from "./new-run.js";
 
 export interface BuildOptions extends StartOptions, DagOptions {
   /** False: it is stored, and begins with `run.start()`. */
   readonly start?: boolean;
 }
 
-const ofTheGraph = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
-const buildOptions = new Set([...startOptions, ...ofTheGraph]);
+const graphOnlyOptions = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
+const buildOptions = new Set([...startOptions, ...graphOnlyOptions]);
 
 /** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
 const graphLimitBytes = 15 * 1024 * 1024;
@@ -29,7 +29,7 @@ export interface BuildServices {
 }
 
 /** @param now the store's time */
-export async function graphRun(
+export async function createGraphRun(
   name: string,
   build: (g: GraphBuilder) => unknown,
   options: BuildOptions,
@@ -46,18 +46,18 @@ export async function graphRun(
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(onNodeFailure === undefined ? {} : { onNodeFailure }),
   };
-  const input = encode(builder.frozen(new Date(now), settings), {
-    what: `graph "${name}"`,
-    limit: graphLimitBytes,
+  const input = encode(builder.freezeDag(new Date(now), settings), {
+    label: `graph "${name}"`,
+    limitBytes: graphLimitBytes,
   });
   const origin = {
     name,
-    version: frozenVersion,
+    version: frozenDagVersion,
     queue: null,
     priority: 0,
     tags: [],
-    hero: anyHero,
+    hero: defaultHeroPolicy,
   };
-  const born = birthOf(origin, rest, ids)(null);
-  return { ...born, input, route: graphRoute, due: start ? born.due : { kind: "held" } };
+  const run = newRunFactory(origin, rest, ids)(null);
+  return { ...run, input, route: graphRoute, due: start ? run.due : { kind: "held" } };
 }

@@ -3,50 +3,50 @@
 import { FencedError } from "../../core/errors/errors.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
-import type { NewRun, Refusal, Store } from "../../store/contract/store.js";
-import { tellOfRun } from "../../telemetry/tell.js";
+import type { NewRun, RefusedStart, Store } from "../../store/contract/store.js";
+import { publishStatus } from "../../telemetry/publish.js";
 import { StartBatcher } from "./start-batcher.js";
 import { WorkerAvailability } from "./worker-availability.js";
 
 /** A way to start a run that begins in this very process, when a worker of it has room. */
 export interface Adopter {
   canAdopt(workflow: string, version: string): boolean;
-  adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: Refusal | null }>;
+  adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: RefusedStart | null }>;
 }
 
 /** What became of a start: whether a key kept it out, and what its starter should know. */
-export interface Launched {
-  readonly refusal: Refusal | null;
+export interface LaunchResult {
+  readonly refusal: RefusedStart | null;
   readonly warning: string | null;
 }
 
-const patienceMs = 500;
+const warningTimeoutMs = 500;
 
 export class Launcher {
   readonly adopters = new Set<Adopter>();
   readonly #runtime: Runtime;
-  readonly #starter: StartBatcher;
-  readonly #served: WorkerAvailability;
+  readonly #startBatcher: StartBatcher;
+  readonly #workerAvailability: WorkerAvailability;
 
   constructor(store: Store, log: Logger, runtime: Runtime) {
     this.#runtime = runtime;
-    this.#served = new WorkerAvailability(store, log, runtime);
-    this.#starter = new StartBatcher(store, runtime, (run, at) => tellOfRun(log, run, "pending", at));
+    this.#workerAvailability = new WorkerAvailability(store, log, runtime);
+    this.#startBatcher = new StartBatcher(store, runtime, (run, at) => publishStatus(log, run, "pending", at));
   }
 
   /** Runs of one workflow. For each, in their order, what became of it. */
-  async launch(runs: readonly NewRun[]): Promise<readonly Launched[]> {
+  async launch(runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
     const [first] = runs;
     if (first === undefined) return [];
     // The first ones are adopted for as long as there is room; the others wait behind them.
-    const adopted: Promise<Launched>[] = [];
+    const adopted: Promise<LaunchResult>[] = [];
     for (const run of runs) {
       const adopter = run.due.kind === "now" ? this.#adopterFor(run) : null;
       if (adopter === null) break;
       adopted.push(this.#adopt(adopter, run));
     }
-    const rest = adopted.length === 0 ? runs : runs.slice(adopted.length);
-    const queued = rest.length === 0 ? [] : this.#queue(rest);
+    const remainingRuns = adopted.length === 0 ? runs : runs.slice(adopted.length);
+    const queued = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
     // Together: should one way fail, the other's failure must not be left without a listener.
     return (await Promise.all([Promise.all(adopted), queued])).flat();
   }
@@ -56,18 +56,18 @@ export class Launcher {
     return null;
   }
 
-  async #adopt(adopter: Adopter, run: NewRun): Promise<Launched> {
+  async #adopt(adopter: Adopter, run: NewRun): Promise<LaunchResult> {
     try {
       return { refusal: (await adopter.adopt(run)).refusal, warning: null };
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
     }
     // The worker lost its lease: nothing was written, any worker may have the run.
-    return (await this.#queue([run]))[0] as Launched;
+    return (await this.#queue([run]))[0] as LaunchResult;
   }
 
-  async #queue(runs: readonly NewRun[]): Promise<readonly Launched[]> {
-    const refusals = await this.#starter.start(runs);
+  async #queue(runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
+    const refusals = await this.#startBatcher.start(runs);
     const warning = await this.#warningFor(runs, refusals);
     return refusals.map((refusal) => ({ refusal, warning }));
   }
@@ -76,22 +76,25 @@ export class Launcher {
    * What the starter should know of runs that are in a transaction of the caller. The transaction may occupy the connection
    * that the answer needs, so the start does not wait for it for long.
    */
-  async warningWithin(runs: readonly NewRun[], refusals: readonly (Refusal | null)[]): Promise<string | null> {
+  async warningWithTimeout(
+    runs: readonly NewRun[],
+    refusals: readonly (RefusedStart | null)[],
+  ): Promise<string | null> {
     if (runs[0] === undefined || this.#adopterFor(runs[0]) !== null) return null;
     let timer: Timer | undefined;
-    const tooLate = new Promise<null>((resolve) => {
-      timer = this.#runtime.setTimeout(() => resolve(null), patienceMs);
+    const timeout = new Promise<null>((resolve) => {
+      timer = this.#runtime.setTimeout(() => resolve(null), warningTimeoutMs);
     });
     try {
-      return await Promise.race([this.#warningFor(runs, refusals), tooLate]);
+      return await Promise.race([this.#warningFor(runs, refusals), timeout]);
     } finally {
       this.#runtime.clearTimeout(timer);
     }
   }
 
-  async #warningFor(runs: readonly NewRun[], refusals: readonly (Refusal | null)[]): Promise<string | null> {
+  async #warningFor(runs: readonly NewRun[], refusals: readonly (RefusedStart | null)[]): Promise<string | null> {
     const [{ route, workflow, version, due }] = runs as [NewRun];
-    const isNobodysBusiness = due.kind === "held" || refusals.every((refusal) => refusal !== null);
-    return isNobodysBusiness ? null : this.#served.warningFor(route ?? workflow, version);
+    const needsNoWarning = due.kind === "held" || refusals.every((refusal) => refusal !== null);
+    return needsNoWarning ? null : this.#workerAvailability.warningFor(route ?? workflow, version);
   }
 }

@@ -10,7 +10,7 @@ import { checkPriority } from "../../define/function/function.js";
 import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
 import type { NewRun } from "../../store/contract/store.js";
-import { tagsOfStart } from "../../telemetry/around.js";
+import { collectStartTags } from "../../telemetry/call-interception.js";
 import type { IdSource } from "./new-id.js";
 
 export interface StartOptions {
@@ -38,30 +38,37 @@ export const startOptions: ReadonlySet<string> = new Set([
   "tx",
 ] satisfies (keyof StartOptions)[]);
 
-export type Origin = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
+export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
 /** What all runs of one start have in common is checked once; the function it returns makes the rows. */
-export function birthOf(origin: Origin, options: StartOptions, ids: IdSource): (input: unknown) => NewRun {
-  const { name, version } = origin;
-  const hero = checkHero(name, origin.hero, options.hero);
-  const queue = origin.queue ?? name;
-  const priority = checkPriority(options.priority ?? origin.priority);
+export function newRunFactory(
+  definition: StartableDefinition,
+  options: StartOptions,
+  ids: IdSource,
+): (input: unknown) => NewRun {
+  const { name, version } = definition;
+  const hero = checkHero(name, definition.hero, options.hero);
+  const queue = definition.queue ?? name;
+  const priority = checkPriority(options.priority ?? definition.priority);
   const heroType = hero?.type ?? null;
   const heroId = hero?.id ?? null;
   const heroKey =
-    hero === null || (options.allowMultiple ?? origin.hero.allowMultiple) ? null : heroKeyOf(name, hero.type, hero.id);
-  const given = options.tags === undefined ? origin.tags : checkTags([...origin.tags, ...checkTags(options.tags)]);
-  const tags = tagsOfStart(name, [...given]);
+    hero === null || (options.allowMultiple ?? definition.hero.allowMultiple)
+      ? null
+      : heroKeyOf(name, hero.type, hero.id);
+  const allTags =
+    options.tags === undefined ? definition.tags : checkTags([...definition.tags, ...checkTags(options.tags)]);
+  const tags = collectStartTags(name, [...allTags]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
-  const what = { what: `the input of workflow "${name}"` };
+  const encodeOptions = { label: `the input of workflow "${name}"` };
   return (input) => ({
     id: ids.next(),
     workflow: name,
     version,
     queue,
     priority,
-    input: encode(input, what),
+    input: encode(input, encodeOptions),
     heroType,
     heroId,
     heroKey,
@@ -79,15 +86,15 @@ function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {
   if (delay !== undefined && startAt !== undefined)
     throw new InvalidInputError("Give either `delay` or `startAt`, not both.");
   if (delay !== undefined) return { kind: "in", ms: parseDuration(delay, "delay") };
-  if (startAt !== undefined) return { kind: "at", ms: instant("startAt", startAt) };
+  if (startAt !== undefined) return { kind: "at", ms: parseInstant("startAt", startAt) };
   return { kind: "now" };
 }
 
-export function instant(what: string, value: Date | number): number {
+export function parseInstant(what: string, value: Date | number): number {
   const ms = Number(value);
   if (Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
-  const given = typeof value === "string" ? JSON.stringify(value) : String(value);
+  const shownValue = typeof value === "string" ? JSON.stringify(value) : String(value);
   throw new InvalidInputError(
-    `${what} is not a valid date but ${given}; give a Date, or a number of milliseconds since 1970.`,
+    `${what} is not a valid date but ${shownValue}; give a Date, or a number of milliseconds since 1970.`,
   );
 }

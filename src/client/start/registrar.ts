@@ -5,8 +5,8 @@ import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { stepQueues } from "../../define/step-queues.js";
 import type { Store } from "../../store/contract/store.js";
-import { shapeRegistration } from "../operate/shapes.js";
-import { queuesOfSteps, type Registration, registrationOf } from "./registration.js";
+import { shapeRegistration } from "../operate/shape-registry.js";
+import { type Registration, registrationOf, stepQueuesOf } from "./registration.js";
 import { WorkflowNames } from "./workflow-names.js";
 
 export class Registrar {
@@ -15,7 +15,7 @@ export class Registrar {
   readonly #definitions = new Set<WorkflowDefinition>();
   readonly #names = new WorkflowNames();
   /** Names that were warned of. */
-  readonly #suspectNames = new Set<string>();
+  readonly #warnedNames = new Set<string>();
 
   constructor(store: Store, log: Logger) {
     this.#store = store;
@@ -24,15 +24,15 @@ export class Registrar {
 
   /** Each definition is written once per process. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
-    const fresh = definitions.filter((definition) => !this.#definitions.has(definition));
-    if (fresh.length === 0) return;
-    for (const definition of fresh) this.#names.takeForWorkflow(definition);
-    this.#warnOfNames(fresh);
-    const remembered = await this.#rememberedQueues(fresh);
-    const shapes = fresh.flatMap((definition) => shapeRegistration(definition) ?? []);
+    const newDefinitions = definitions.filter((definition) => !this.#definitions.has(definition));
+    if (newDefinitions.length === 0) return;
+    for (const definition of newDefinitions) this.#names.reserveForWorkflow(definition);
+    this.#warnOfNames(newDefinitions);
+    const earlierQueues = await this.#readEarlierQueues(newDefinitions);
+    const shapes = newDefinitions.flatMap((definition) => shapeRegistration(definition) ?? []);
     await this.#store.registerWorkflows([
-      ...fresh.map(({ name, queue, version, priority, tags, declared, hero }) => {
-        const queues = stepQueues(declared, remembered.get(name));
+      ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero }) => {
+        const queues = stepQueues(declared, earlierQueues.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
         const registered: RegisteredWorkflow = { priority, tags, ...steps };
@@ -40,26 +40,26 @@ export class Registrar {
       }),
       ...shapes,
     ]);
-    for (const definition of fresh) this.#definitions.add(definition);
+    for (const definition of newDefinitions) this.#definitions.add(definition);
   }
 
   #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
     for (const definition of definitions) {
-      const warning = this.#suspectNames.has(definition.name) ? null : nameWarning(definition);
+      const warning = this.#warnedNames.has(definition.name) ? null : nameWarning(definition);
       if (warning === null) continue;
-      this.#suspectNames.add(definition.name);
+      this.#warnedNames.add(definition.name);
       this.#log.warn(warning);
     }
   }
 
   /** A run may be parked in a queue that the code does not name any more: workers must still look there. */
-  async #rememberedQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
-    const remembered = new Map<string, readonly string[]>();
+  async #readEarlierQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
+    const earlierQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of definitions) {
-      const known = declared === null ? null : await this.#store.workflow(name);
-      if (known !== null) remembered.set(name, queuesOfSteps(known));
+      const record = declared === null ? null : await this.#store.workflow(name);
+      if (record !== null) earlierQueues.set(name, stepQueuesOf(record));
     }
-    return remembered;
+    return earlierQueues;
   }
 
   /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
@@ -70,12 +70,12 @@ export class Registrar {
   }
 
   /** @throws InvalidInputError when the name belongs to a workflow */
-  takeForBuiltGraph(name: string): Promise<void> {
-    return this.#names.takeForBuiltGraph(name, async () => (await this.#store.workflow(name)) !== null);
+  reserveForBuiltGraph(name: string): Promise<void> {
+    return this.#names.reserveForBuiltGraph(name, async () => (await this.#store.workflow(name)) !== null);
   }
 
   async registration(name: string): Promise<Registration | null> {
-    const known = await this.#store.workflow(name);
-    return known === null ? null : registrationOf(known);
+    const record = await this.#store.workflow(name);
+    return record === null ? null : registrationOf(record);
   }
 }

@@ -1,26 +1,30 @@
 /** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
 
 import { InvalidStateError } from "../../core/errors/errors.js";
-import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import { heroKeyOf } from "../../core/naming/start-key.js";
-import { retryIdOf, successorNode } from "../../core/run/lineage.js";
+import { retryIdOf, retryParentNode } from "../../core/run/lineage.js";
 import type { HeroPolicy } from "../../core/run/stored-schema.js";
-import { anyHero } from "../../define/hero.js";
-import type { NewRun, Refusal, RunRecord, Store } from "../../store/contract/store.js";
+import { defaultHeroPolicy } from "../../define/hero.js";
+import type { NewRun, RefusedStart, RunRecord, Store } from "../../store/contract/store.js";
 
-export interface Retried {
+export interface RetryResult {
   readonly run: NewRun | RunRecord;
   /** False: it was there already, and is open. */
   readonly isNew: boolean;
   /** Its hero has another active run by now. */
-  readonly refusal: Refusal | null;
+  readonly refusal: RefusedStart | null;
 }
 
 /**
  * Makes the new run durable, in one commit. Which run it goes on for is in its row; what it takes over is written into its
  * log by the worker that begins it, which has the code and can wait for children that are still being canceled.
  */
-export async function retryRun(store: Store, run: RunRecord, hero: HeroPolicy = anyHero): Promise<Retried> {
+export async function retryRun(
+  store: Store,
+  run: RunRecord,
+  hero: HeroPolicy = defaultHeroPolicy,
+): Promise<RetryResult> {
   if (run.status !== "failed")
     throw new InvalidStateError(`Run ${run.id} is ${run.status}; only a run that has failed can be retried.`, {
       runId: run.id,
@@ -31,13 +35,13 @@ export async function retryRun(store: Store, run: RunRecord, hero: HeroPolicy = 
   // A retry that was canceled is gone on for in its place: there is one line of runs, and no key is used by two of them.
   for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
   if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
-  const retry = successorOf(last, hero);
-  const born = await store.commit({ fence: null, transitions: [], starts: [retry] });
-  return { run: retry, isNew: true, refusal: born.kind === "committed" ? (born.refused[0] ?? null) : null };
+  const retry = createSuccessor(last, hero);
+  const result = await store.commit({ fence: null, transitions: [], starts: [retry] });
+  return { run: retry, isNew: true, refusal: result.kind === "committed" ? (result.refused[0] ?? null) : null };
 }
 
 /** Its key stays with the first run. A run that was a child is on its own: its parent has gone on without it. */
-function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
+function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
   const {
     status: _s,
     output: _o,
@@ -46,21 +50,21 @@ function successorOf(run: RunRecord, hero: HeroPolicy): NewRun {
     createdAt: _c,
     startedAt: _a,
     finishedAt: _f,
-    ...birth
+    ...inherited
   } = run;
   const heroKey =
     run.heroType === null || hero.allowMultiple ? null : heroKeyOf(run.workflow, run.heroType, run.heroId);
   return {
-    ...birth,
+    ...inherited,
     id: retryIdOf(run.id),
     startKey: null,
     parentId: null,
-    parentNode: successorNode(null, run.id),
+    parentNode: retryParentNode(null, run.id),
     parentIndex: null,
     parentAttempt: null,
     heroKey,
     due: { kind: "now" },
-    ...(run.version === frozenVersion ? { route: graphRoute } : {}),
+    ...(run.version === frozenDagVersion ? { route: graphRoute } : {}),
   };
 }
 

@@ -29,13 +29,13 @@ type ClassStartArgs<C extends WorkflowClass> =
       ? [input?: InputOf<C>, options?: ClassStartOptions<C>]
       : [input: InputOf<C>, options?: ClassStartOptions<C>]
     : [InputOf<C>] extends [void]
-      ? [Loads<C>] extends [true]
+      ? [LoadsHero<C>] extends [true]
         ? [options: ClassStartOptions<C> | undefined, options?: ClassStartOptions<C>]
         : [input: undefined, options: ClassStartOptions<C>]
       : [input: InputOf<C>, options: ClassStartOptions<C>];
 
 /** A hero that is more than its reference has to be loaded. If it is not, `Startable` says so. */
-type Loads<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>] ? HasLoader<C> : true;
+type LoadsHero<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>] ? HasLoader<C> : true;
 type HasLoader<C> = C extends { readonly loadHero: unknown } ? true : false;
 
 // One signature for definitions and classes: of several overloads, a compiler complains about the last one only, and

@@ -2,7 +2,7 @@
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition, WorkflowStyle } from "../../define/definition.js";
 
-const kinds: Readonly<Record<WorkflowStyle, string>> = {
+const styleNames: Readonly<Record<WorkflowStyle, string>> = {
   function: "a function, workflow(…)",
   class: "a class",
   graph: "a graph, graph(…)",
@@ -14,16 +14,16 @@ export class WorkflowNames {
   readonly #builtGraphs = new Set<string>();
 
   /** @throws InvalidInputError when the name belongs to something else. New code of the same style is a deploy, and fine. */
-  takeForWorkflow({ name, version, style }: WorkflowDefinition): void {
+  reserveForWorkflow({ name, version, style }: WorkflowDefinition): void {
     if (this.#builtGraphs.has(name))
       throw new InvalidInputError(
         `The name "${name}" belongs to graphs that are built at run time, build("${name}", …); give the workflow another name.`,
       );
     const key = `${name}\u0000${version}`;
-    const other = this.#styles.get(key) ?? style;
-    if (other !== style)
+    const existingStyle = this.#styles.get(key) ?? style;
+    if (existingStyle !== style)
       throw new InvalidInputError(
-        `Two workflows are called "${name}": ${kinds[other]}, and ${kinds[style]}; give one of them another name, or a version.`,
+        `Two workflows are called "${name}": ${styleNames[existingStyle]}, and ${styleNames[style]}; give one of them another name, or a version.`,
       );
     this.#styles.set(key, style);
     this.#workflows.add(name);
@@ -33,7 +33,7 @@ export class WorkflowNames {
    * @param isRegistered whether the database knows a workflow of this name: asked once per process and name
    * @throws InvalidInputError when the name belongs to a workflow
    */
-  async takeForBuiltGraph(name: string, isRegistered: () => Promise<boolean>): Promise<void> {
+  async reserveForBuiltGraph(name: string, isRegistered: () => Promise<boolean>): Promise<void> {
     if (this.#builtGraphs.has(name)) return;
     if (this.#workflows.has(name) || (await isRegistered()))
       throw new InvalidInputError(

@@ -12,7 +12,8 @@ import {
 import { decode } from "./decode.js";
 import { type EncodeOptions, encode } from "./encode.js";
 
-const text = (value: unknown, options: Partial<EncodeOptions> = {}) => encode(value, { what: "the value", ...options });
+const text = (value: unknown, options: Partial<EncodeOptions> = {}) =>
+  encode(value, { label: "the value", ...options });
 const roundTrip = (value: unknown) => decode(text(value));
 
 function nested(levels: number, wrap: (inner: unknown) => unknown = (inner) => [inner]): unknown {
@@ -375,9 +376,9 @@ describe("depth", () => {
   });
 
   test.each(wraps)("%s: what one may write, one may read", (_name, wrap) => {
-    const encoded = text(nested(7, wrap), { depth: 7 });
+    const encoded = text(nested(7, wrap), { maxDepth: 7 });
     expect(isDeepStrictEqual(decode(encoded, { depth: 7 }), nested(7, wrap))).toBe(true);
-    expect(refusal(() => decode(text(nested(300, wrap), { depth: 300 }))).message).toMatch(/nested more than 200/);
+    expect(refusal(() => decode(text(nested(300, wrap), { maxDepth: 300 }))).message).toMatch(/nested more than 200/);
   });
 
   test("leaves at the deepest level are kept", () => {
@@ -397,7 +398,7 @@ describe("depth", () => {
   });
 
   test("a depth that the stack cannot hold is refused all the same", () => {
-    refusal(() => text(nested(1_000_000), { depth: 10_000_000 }));
+    refusal(() => text(nested(1_000_000), { maxDepth: 10_000_000 }));
   });
 });
 
@@ -420,11 +421,11 @@ describe("size", () => {
   });
 
   test("counts bytes of UTF-8", () => {
-    expect(text("é".repeat(4), { limit: 10 })).toHaveLength(6);
-    expect(() => text("é".repeat(5), { limit: 10 })).toThrow(PayloadTooLargeError);
-    expect(() => text("\ud800", { limit: 7 })).toThrow(/it is 8 bytes and the limit is 7/);
-    expect(() => text(undefined, { limit: 5 })).toThrow(PayloadTooLargeError);
-    expect(() => text(12345, { limit: 4 })).toThrow(PayloadTooLargeError);
+    expect(text("é".repeat(4), { limitBytes: 10 })).toHaveLength(6);
+    expect(() => text("é".repeat(5), { limitBytes: 10 })).toThrow(PayloadTooLargeError);
+    expect(() => text("\ud800", { limitBytes: 7 })).toThrow(/it is 8 bytes and the limit is 7/);
+    expect(() => text(undefined, { limitBytes: 5 })).toThrow(PayloadTooLargeError);
+    expect(() => text(12345, { limitBytes: 4 })).toThrow(PayloadTooLargeError);
   });
 
   test("names the exact size of what is a few times too large", () => {

@@ -1,21 +1,30 @@
 /** From a value to its text. Most values are plain JSON and are left to the engine; the others are written piece by piece. */
 
 import { PayloadTooLargeError, SerializationError } from "../errors/errors.js";
-import { guarded, guardWithin } from "../errors/guarded-promise.js";
-import { fieldsOf } from "../errors/rebuild-error.js";
-import { BINARY, DEPTH, MARKER, type Path, showPath, TAG, tooDeep, UNDEFINED } from "./tagged-json.js";
+import { guardPromise, guardPromisesWithin } from "../errors/guarded-promise.js";
+import { errorFieldsOf } from "../errors/rebuild-error.js";
+import {
+  BINARY_TYPES,
+  ENCODED_UNDEFINED,
+  formatPath,
+  MARKER,
+  MAX_DEPTH,
+  type Path,
+  TAG,
+  tooDeepMessage,
+} from "./tagged-json.js";
 
-const LIMIT_BYTES = 1024 * 1024;
+const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 /** A plain value up to this many times too large is still encoded, so that the error can name its exact size. */
-const MEASURED = 8;
+const MEASURABLE_FACTOR = 8;
 
 export interface EncodeOptions {
   /** Names the value in errors: `the output of step "archive"`. */
-  readonly what: string;
+  readonly label: string;
   /** The most bytes of UTF-8 the text may have. Default 1 MiB. */
-  readonly limit?: number;
+  readonly limitBytes?: number;
   /** How many objects may be nested in each other. Default 200. */
-  readonly depth?: number;
+  readonly maxDepth?: number;
 }
 
 /**
@@ -28,13 +37,13 @@ export interface EncodeOptions {
  * @throws PayloadTooLargeError
  */
 export function encode(value: unknown, options: EncodeOptions): string {
-  const limit = options.limit ?? LIMIT_BYTES;
-  const depth = options.depth ?? DEPTH;
-  const text = encodePlain(value, limit, depth) ?? encodeTagged(value, options.what, limit, depth);
+  const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES;
+  const maxDepth = options.maxDepth ?? MAX_DEPTH;
+  const text = encodePlain(value, limitBytes, maxDepth) ?? encodeTagged(value, options.label, limitBytes, maxDepth);
   // A UTF-16 unit is at most 3 bytes of UTF-8, so most texts need not be measured.
-  if (text.length * 3 > limit) {
+  if (text.length * 3 > limitBytes) {
     const bytes = Buffer.byteLength(text);
-    if (bytes > limit) throw new PayloadTooLargeError({ what: options.what, bytes, limit });
+    if (bytes > limitBytes) throw new PayloadTooLargeError({ what: options.label, bytes, limit: limitBytes });
   }
   return text;
 }
@@ -42,9 +51,9 @@ export function encode(value: unknown, options: EncodeOptions): string {
 // ---- Plain JSON: one walk to make sure, then the engine's own JSON.stringify ----------------------------------------
 
 function encodePlain(value: unknown, limit: number, depth: number): string | undefined {
-  if (value === undefined) return UNDEFINED; // what most steps return
+  if (value === undefined) return ENCODED_UNDEFINED; // what most steps return
   try {
-    if (spend(value, limit * MEASURED, depth) >= 0)
+    if (measurePlain(value, limit * MEASURABLE_FACTOR, depth) >= 0)
       return typeof value === "number" ? `${value}` : JSON.stringify(value);
   } catch {
     // A getter or a proxy threw. The other way finds it again, and knows where it is.
@@ -57,7 +66,7 @@ function encodePlain(value: unknown, limit: number, depth: number): string | und
  * deeply (perhaps a cycle), or larger than the budget. The budget also stops values that share their parts so often
  * that their text would be exponentially long.
  */
-function spend(value: unknown, budget: number, levels: number): number {
+function measurePlain(value: unknown, budget: number, levels: number): number {
   switch (typeof value) {
     case "string":
       return budget - value.length;
@@ -68,36 +77,38 @@ function spend(value: unknown, budget: number, levels: number): number {
     case "object":
       if (value === null) return budget - 1;
       if (levels === 0) return -1;
-      return Array.isArray(value) ? spendArray(value, budget, levels) : spendObject(value, budget, levels);
+      return Array.isArray(value)
+        ? measurePlainArray(value, budget, levels)
+        : measurePlainObject(value, budget, levels);
     default:
       return -1;
   }
 }
 
-function spendArray(array: unknown[] & { toJSON?: unknown }, budget: number, levels: number): number {
+function measurePlainArray(array: unknown[] & { toJSON?: unknown }, budget: number, levels: number): number {
   if (Object.getPrototypeOf(array) !== Array.prototype || typeof array.toJSON === "function") return -1;
-  let left = budget;
+  let remaining = budget;
   for (let index = 0; index < array.length; index++) {
-    left = spend(array[index], left - 1, levels - 1);
-    if (left < 0) return -1;
+    remaining = measurePlain(array[index], remaining - 1, levels - 1);
+    if (remaining < 0) return -1;
   }
-  return left;
+  return remaining;
 }
 
-function spendObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
+function measurePlainObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
   const prototype = Object.getPrototypeOf(object);
   if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") {
     // A getter may return another one to each who asks.
-    if (object instanceof Promise) guarded(object);
+    if (object instanceof Promise) guardPromise(object);
     return -1;
   }
-  let left = budget;
+  let remaining = budget;
   for (const key in object) {
     if (key === TAG) return -1;
-    left = spend((object as Record<string, unknown>)[key], left - key.length, levels - 1);
-    if (left < 0) return -1;
+    remaining = measurePlain((object as Record<string, unknown>)[key], remaining - key.length, levels - 1);
+    if (remaining < 0) return -1;
   }
-  return left;
+  return remaining;
 }
 
 function isPlainNumber(value: number): boolean {
@@ -106,10 +117,10 @@ function isPlainNumber(value: number): boolean {
 
 // ---- Everything else: written piece by piece ------------------------------------------------------------------------
 
-interface Writing {
-  readonly what: string;
-  readonly limit: number;
-  readonly depth: number;
+interface EncodeState {
+  readonly label: string;
+  readonly limitBytes: number;
+  readonly maxDepth: number;
   /** Where in the value we are, for errors. */
   readonly path: Path;
   /** The objects we are inside of, to notice cycles. */
@@ -117,42 +128,42 @@ interface Writing {
   /** A lower bound for the characters written. */
   written: number;
   /** Our own error, once we have thrown one. */
-  refusal?: Error;
+  ownError?: Error;
   /** It was refused because of a promise; there may be more of them. */
   hasPromise?: boolean;
 }
 
-function encodeTagged(value: unknown, what: string, limit: number, depth: number): string {
-  const w: Writing = { what, limit, depth, path: [], parents: new Set(), written: 0 };
+function encodeTagged(value: unknown, label: string, limitBytes: number, maxDepth: number): string {
+  const w: EncodeState = { label, limitBytes, maxDepth, path: [], parents: new Set(), written: 0 };
   try {
-    return write(w, value, depth);
+    return write(w, value, maxDepth);
   } catch (cause) {
     // `() => ids.map(load)` returns promises that no code awaits: the step fails, and they must not end the process.
-    if (w.hasPromise === true) guardWithin(value);
+    if (w.hasPromise === true) guardPromisesWithin(value);
     // By identity: whatever user code threw may be a proxy that throws when it is asked for its class.
-    if (cause === w.refusal) throw cause;
-    const path = showPath(w.path);
-    throw new SerializationError(`Cannot store ${what}: reading ${path} threw an error (see cause).`, { path, cause });
+    if (cause === w.ownError) throw cause;
+    const path = formatPath(w.path);
+    throw new SerializationError(`Cannot store ${label}: reading ${path} threw an error (see cause).`, { path, cause });
   }
 }
 
-function write(w: Writing, value: unknown, levels: number): string {
+function write(w: EncodeState, value: unknown, levels: number): string {
   switch (typeof value) {
     case "string":
       return writeString(w, value);
     case "number":
-      return count(
+      return addWritten(
         w,
         isPlainNumber(value) ? `${value}` : tagged("number", Object.is(value, -0) ? '"-0"' : `"${value}"`),
       );
     case "boolean":
-      return count(w, `${value}`);
+      return addWritten(w, `${value}`);
     case "undefined":
-      return count(w, UNDEFINED);
+      return addWritten(w, ENCODED_UNDEFINED);
     case "bigint":
-      return count(w, tagged("bigint", `"${value}"`));
+      return addWritten(w, tagged("bigint", `"${value}"`));
     case "object":
-      return value === null ? count(w, "null") : writeObject(w, value, levels);
+      return value === null ? addWritten(w, "null") : writeObject(w, value, levels);
     case "function":
       return refuse(w, `a function${value.name === "" ? "" : ` (${value.name})`}`);
     default:
@@ -160,7 +171,7 @@ function write(w: Writing, value: unknown, levels: number): string {
   }
 }
 
-function writeObject(w: Writing, object: object, levels: number): string {
+function writeObject(w: EncodeState, object: object, levels: number): string {
   if (w.parents.has(object)) return refuse(w, "a reference back to an object that contains it (a cycle)");
   w.parents.add(object);
   const text = writeKnown(w, object, levels) ?? writeWithToJSON(w, object, levels);
@@ -169,12 +180,12 @@ function writeObject(w: Writing, object: object, levels: number): string {
 }
 
 /** The types on the list. By their string tag rather than `instanceof`, which fails for values of another realm. */
-function writeKnown(w: Writing, object: object, levels: number): string | undefined {
+function writeKnown(w: EncodeState, object: object, levels: number): string | undefined {
   const type = typeOf(object);
   switch (type) {
     case "Date": {
       const date = object as Date;
-      return count(w, tagged("Date", Number.isNaN(date.getTime()) ? "null" : `"${date.toISOString()}"`));
+      return addWritten(w, tagged("Date", Number.isNaN(date.getTime()) ? "null" : `"${date.toISOString()}"`));
     }
     case "Map":
       return tagged("Map", writeMap(w, object as Map<unknown, unknown>, levels));
@@ -192,16 +203,20 @@ function writeKnown(w: Writing, object: object, levels: number): string | undefi
     case "BigInt":
       return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
   }
-  if (BINARY.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
+  if (BINARY_TYPES.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
   if (object instanceof Promise) {
     w.hasPromise = true;
-    guarded(object);
+    guardPromise(object);
   }
-  if (ArrayBuffer.isView(object) || REFUSED.has(type)) return refuse(w, `a ${type}`);
+  if (ArrayBuffer.isView(object) || UNSTORABLE_TYPES.has(type)) return refuse(w, `a ${type}`);
   return undefined;
 }
 
-function writeWithToJSON(w: Writing, object: object & { toJSON?: unknown; then?: unknown }, levels: number): string {
+function writeWithToJSON(
+  w: EncodeState,
+  object: object & { toJSON?: unknown; then?: unknown },
+  levels: number,
+): string {
   if (typeof object.toJSON === "function") {
     const replacement: unknown = object.toJSON(String(w.path.at(-1) ?? ""));
     if (typeof replacement !== "object" || replacement === null) return write(w, replacement, levels);
@@ -212,22 +227,22 @@ function writeWithToJSON(w: Writing, object: object & { toJSON?: unknown; then?:
   return writeProperties(w, object, levels);
 }
 
-function writeProperties(w: Writing, object: object, levels: number): string {
+function writeProperties(w: EncodeState, object: object, levels: number): string {
   if (Array.isArray(object)) return writeList(w, object, levels);
   const inner = descend(w, levels);
   let text = "";
-  let collides = false;
+  let hasTagKey = false;
   for (const key of Object.keys(object)) {
-    if (key === TAG) collides = true;
+    if (key === TAG) hasTagKey = true;
     w.path.push(key);
     const value = write(w, (object as Record<string, unknown>)[key], inner);
     text += `${text === "" ? "" : ","}${writeString(w, key)}:${value}`;
     w.path.pop();
   }
-  return collides ? tagged("Object", `{${text}}`) : `{${text}}`;
+  return hasTagKey ? tagged("Object", `{${text}}`) : `{${text}}`;
 }
 
-function writeList(w: Writing, items: Iterable<unknown>, levels: number, name?: string): string {
+function writeList(w: EncodeState, items: Iterable<unknown>, levels: number, name?: string): string {
   const inner = descend(w, levels);
   if (name !== undefined) w.path.push(name);
   let text = "";
@@ -242,7 +257,7 @@ function writeList(w: Writing, items: Iterable<unknown>, levels: number, name?: 
   return `[${text}]`;
 }
 
-function writeMap(w: Writing, map: Map<unknown, unknown>, levels: number): string {
+function writeMap(w: EncodeState, map: Map<unknown, unknown>, levels: number): string {
   const inner = descend(w, levels);
   const entries: string[] = [];
   w.path.push("entries");
@@ -257,9 +272,9 @@ function writeMap(w: Writing, map: Map<unknown, unknown>, levels: number): strin
   return `[${entries.join()}]`;
 }
 
-function writeError(w: Writing, error: Error & { code?: unknown; errors?: unknown }, levels: number): string {
+function writeError(w: EncodeState, error: Error & { code?: unknown; errors?: unknown }, levels: number): string {
   const { stack, code, errors } = error;
-  const data = fieldsOf(error);
+  const data = errorFieldsOf(error);
   return writeProperties(
     w,
     {
@@ -275,16 +290,16 @@ function writeError(w: Writing, error: Error & { code?: unknown; errors?: unknow
   );
 }
 
-function writeBytes(w: Writing, source: ArrayBuffer | ArrayBufferView): string {
-  count(w, "", source.byteLength);
+function writeBytes(w: EncodeState, source: ArrayBuffer | ArrayBufferView): string {
+  addWritten(w, "", source.byteLength);
   const bytes = ArrayBuffer.isView(source)
     ? Buffer.from(source.buffer, source.byteOffset, source.byteLength)
     : Buffer.from(source);
   return `"${bytes.toString("base64")}"`;
 }
 
-function writeString(w: Writing, text: string): string {
-  count(w, "", text.length);
+function writeString(w: EncodeState, text: string): string {
+  addWritten(w, "", text.length);
   return JSON.stringify(text);
 }
 
@@ -293,25 +308,25 @@ function tagged(type: string, json: string): string {
 }
 
 /** Pass the text on, and give up as soon as it is certain that there is too much. */
-function count(w: Writing, text: string, length = text.length): string {
+function addWritten(w: EncodeState, text: string, length = text.length): string {
   w.written += length;
-  if (w.written <= w.limit) return text;
-  w.refusal = new PayloadTooLargeError({ what: w.what, bytes: w.written, limit: w.limit, atLeast: true });
-  throw w.refusal;
+  if (w.written <= w.limitBytes) return text;
+  w.ownError = new PayloadTooLargeError({ what: w.label, bytes: w.written, limit: w.limitBytes, atLeast: true });
+  throw w.ownError;
 }
 
-function descend(w: Writing, levels: number): number {
-  count(w, "{}");
+function descend(w: EncodeState, levels: number): number {
+  addWritten(w, "{}");
   if (levels > 0) return levels - 1;
-  return refuse(w, tooDeep(w.depth));
+  return refuse(w, tooDeepMessage(w.maxDepth));
 }
 
-function refuse(w: Writing, problem: string): never {
-  const path = showPath(w.path);
-  w.refusal = new SerializationError(`Cannot store ${w.what}: ${path} is ${problem}; pass plain data instead.`, {
+function refuse(w: EncodeState, problem: string): never {
+  const path = formatPath(w.path);
+  w.ownError = new SerializationError(`Cannot store ${w.label}: ${path} is ${problem}; pass plain data instead.`, {
     path,
   });
-  throw w.refusal;
+  throw w.ownError;
 }
 
 function typeOf(object: object): string {
@@ -321,7 +336,7 @@ function typeOf(object: object): string {
 }
 
 /** Without own properties to write, these would come back as `{}`. */
-const REFUSED = new Set(
+const UNSTORABLE_TYPES = new Set(
   (
     "Promise WeakMap WeakSet WeakRef Generator AsyncGenerator SharedArrayBuffer Headers Request Response FormData " +
     "URLSearchParams Blob File ReadableStream WritableStream AbortSignal"

@@ -18,7 +18,7 @@ import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import { type Failure, reviveFailure, toFailure } from "./error-record.js";
 
-const store = (failure: Failure) => decode(encode(failure, { what: "a failure" })) as Failure;
+const store = (failure: Failure) => decode(encode(failure, { label: "a failure" })) as Failure;
 const roundTrip = (thrown: unknown) => reviveFailure(store(toFailure(thrown)));
 const bytes = (text: string | undefined) => Buffer.byteLength(text ?? "");
 

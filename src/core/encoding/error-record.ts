@@ -1,5 +1,5 @@
-import { guarded } from "../errors/guarded-promise.js";
-import { fieldsOf, rebuildError } from "../errors/rebuild-error.js";
+import { guardPromise } from "../errors/guarded-promise.js";
+import { errorFieldsOf, rebuildError } from "../errors/rebuild-error.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 
@@ -21,18 +21,18 @@ export interface Failure {
 const NAME_BYTES = 200;
 const MESSAGE_BYTES = 8 * 1024;
 const STACK_BYTES = 16 * 1024;
-const CAUSES_DEEP = 5;
-const ERRORS_KEPT = 10;
+const MAX_CAUSE_DEPTH = 5;
+const MAX_ERRORS = 10;
 const VALUE_DEPTH = 50;
 /** For everything in a failure together. Escaped as JSON it grows sixfold at worst, and stays below 1 MiB. */
 const TOTAL_BYTES = 128 * 1024;
 /** For the keys and quotes of each failure, so that their number is bounded too. */
 const OVERHEAD_BYTES = 64;
-const CUT = "… [cut]";
+const TRUNCATION_MARK = "… [cut]";
 
 /** A failure from anything that can be thrown. It never throws itself, and what it returns can always be encoded. */
 export function toFailure(thrown: unknown): Failure {
-  return capture(thrown, { left: TOTAL_BYTES, seen: new Set() }, CAUSES_DEEP);
+  return capture(thrown, { remainingBytes: TOTAL_BYTES, seen: new Set() }, MAX_CAUSE_DEPTH);
 }
 
 /** The error that a failure was made from. What was thrown without being an Error is the `cause` of a new one. */
@@ -54,82 +54,86 @@ function reviveInner(failure: Failure): unknown {
   return "value" in failure ? failure.value : reviveFailure(failure);
 }
 
-interface Capture {
+interface CaptureState {
   /** Bytes left of the total. */
-  left: number;
+  remainingBytes: number;
   /** To notice an error that is its own cause. */
   readonly seen: Set<unknown>;
 }
 
-function capture(thrown: unknown, state: Capture, levels: number): Failure {
+function capture(thrown: unknown, state: CaptureState, levels: number): Failure {
   state.seen.add(thrown);
-  state.left -= OVERHEAD_BYTES;
+  state.remainingBytes -= OVERHEAD_BYTES;
   return isError(thrown) ? captureError(thrown, state, levels) : captureValue(thrown, state);
 }
 
-function captureError(error: object, state: Capture, levels: number): Failure {
+function captureError(error: object, state: CaptureState, levels: number): Failure {
   const stack = read(error, "stack");
   const code = read(error, "code");
   const cause = read(error, "cause");
   const errors = read(error, "errors");
-  const fields = attempt(() => fieldsOf(error));
-  const data = fields === undefined ? undefined : storable(fields, state);
-  const isWorthIt = (inner: unknown) => levels > 0 && state.left > 0 && !state.seen.has(inner);
+  const fields = tryGet(() => errorFieldsOf(error));
+  const data = fields === undefined ? undefined : storedCopyOf(fields, state);
+  const shouldCapture = (inner: unknown) => levels > 0 && state.remainingBytes > 0 && !state.seen.has(inner);
   return {
-    name: take(textOr(read(error, "name"), "Error"), NAME_BYTES, state),
-    message: take(textOr(read(error, "message"), ""), MESSAGE_BYTES, state),
-    ...(typeof stack === "string" && { stack: take(stack, STACK_BYTES, state) }),
-    ...(typeof code === "string" && { code: take(code, NAME_BYTES, state) }),
+    name: truncate(textOr(read(error, "name"), "Error"), NAME_BYTES, state),
+    message: truncate(textOr(read(error, "message"), ""), MESSAGE_BYTES, state),
+    ...(typeof stack === "string" && { stack: truncate(stack, STACK_BYTES, state) }),
+    ...(typeof code === "string" && { code: truncate(code, NAME_BYTES, state) }),
     ...(typeof code === "number" && { code }),
     ...(data !== undefined && { data: data.value as Record<string, unknown> }),
-    ...(cause !== undefined && isWorthIt(cause) && { cause: capture(cause, state, levels - 1) }),
+    ...(cause !== undefined && shouldCapture(cause) && { cause: capture(cause, state, levels - 1) }),
     ...(Array.isArray(errors) && {
-      errors: firstOf(errors)
-        .filter(isWorthIt)
+      errors: firstErrorsOf(errors)
+        .filter(shouldCapture)
         .map((inner) => capture(inner, state, levels - 1)),
     }),
   };
 }
 
 /** `throw "boom"`, `throw null`, or an object like `{ message, code }`, which many database clients reject with. */
-function captureValue(thrown: unknown, state: Capture): Failure {
+function captureValue(thrown: unknown, state: CaptureState): Failure {
   const object = typeof thrown === "object" && thrown !== null ? thrown : {};
   const message = typeof thrown === "string" ? thrown : textOr(read(object, "message"), `${show(thrown)} was thrown`);
   const code = read(object, "code");
-  const kept = storable(thrown, state);
+  const storedCopy = storedCopyOf(thrown, state);
   return {
     name: "NonError",
-    message: take(message, MESSAGE_BYTES, state),
-    ...(typeof code === "string" && { code: take(code, NAME_BYTES, state) }),
+    message: truncate(message, MESSAGE_BYTES, state),
+    ...(typeof code === "string" && { code: truncate(code, NAME_BYTES, state) }),
     ...(typeof code === "number" && { code }),
-    ...(kept !== undefined && { value: kept.value }),
+    ...(storedCopy !== undefined && { value: storedCopy.value }),
   };
 }
 
 function isError(thrown: unknown): thrown is object {
   // By its string tag too: an error of another realm is not an instance of our Error.
-  return attempt(() => thrown instanceof Error || Object.prototype.toString.call(thrown) === "[object Error]") ?? false;
+  return tryGet(() => thrown instanceof Error || Object.prototype.toString.call(thrown) === "[object Error]") ?? false;
 }
 
 function read(object: object, key: string): unknown {
-  const value = attempt((): unknown => Reflect.get(object, key));
-  return value instanceof Promise ? guarded(value) : value;
+  const value = tryGet((): unknown => Reflect.get(object, key));
+  return value instanceof Promise ? guardPromise(value) : value;
 }
 
-function firstOf(errors: readonly unknown[]): unknown[] {
-  return attempt(() => errors.slice(0, ERRORS_KEPT)) ?? [];
+function firstErrorsOf(errors: readonly unknown[]): unknown[] {
+  return tryGet(() => errors.slice(0, MAX_ERRORS)) ?? [];
 }
 
 /** A copy of the value as the store would return it, if there is room for it and it can be encoded at all. */
-function storable(value: unknown, state: Capture): { value: unknown } | undefined {
-  return attempt(() => {
-    const text = encode(value, { what: "what was thrown", limit: state.left / 2, depth: VALUE_DEPTH });
-    state.left -= Buffer.byteLength(text);
+function storedCopyOf(value: unknown, state: CaptureState): { value: unknown } | undefined {
+  return tryGet(() => {
+    const text = encode(value, {
+      label: "what was thrown",
+      limitBytes: state.remainingBytes / 2,
+      maxDepth: VALUE_DEPTH,
+    });
+    state.remainingBytes -= Buffer.byteLength(text);
     return { value: decode(text) };
   });
 }
 
-function attempt<T>(get: () => T): T | undefined {
+function tryGet<T>(get: () => T): T | undefined {
   try {
     return get();
   } catch {
@@ -137,8 +141,8 @@ function attempt<T>(get: () => T): T | undefined {
   }
 }
 
-function textOr(value: unknown, otherwise: string): string {
-  return typeof value === "string" ? value : otherwise;
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === "string" ? value : fallback;
 }
 
 function show(thrown: unknown): string {
@@ -147,14 +151,17 @@ function show(thrown: unknown): string {
 }
 
 /** As much of the text as fits, never half a character. */
-function take(text: string, limit: number, state: Capture): string {
-  const room = Math.max(0, Math.min(limit, state.left));
+function truncate(text: string, limit: number, state: CaptureState): string {
+  const room = Math.max(0, Math.min(limit, state.remainingBytes));
   const bytes = text.length > room ? Number.POSITIVE_INFINITY : Buffer.byteLength(text);
   if (bytes <= room) {
-    state.left -= bytes;
+    state.remainingBytes -= bytes;
     return text;
   }
-  state.left -= room;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, room - Buffer.byteLength(CUT))));
-  return text.slice(0, read) + CUT;
+  state.remainingBytes -= room;
+  const { read } = new TextEncoder().encodeInto(
+    text,
+    new Uint8Array(Math.max(0, room - Buffer.byteLength(TRUNCATION_MARK))),
+  );
+  return text.slice(0, read) + TRUNCATION_MARK;
 }

@@ -8,16 +8,16 @@
 export const TAG = "$pawl";
 /** Occurs in a text exactly when some object in it has the key `$pawl`: in a string the quotes would be escaped. */
 export const MARKER = `"${TAG}":`;
-export const UNDEFINED = `{"${TAG}":"undefined"}`;
+export const ENCODED_UNDEFINED = `{"${TAG}":"undefined"}`;
 
 /** How many objects may be nested in each other, unless a caller says otherwise. */
-export const DEPTH = 200;
+export const MAX_DEPTH = 200;
 
 /** Where in a value something is. */
 export type Path = Array<string | number>;
 
 /** Types that are stored as bytes, and how each is made of them. */
-export const BINARY = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
+export const BINARY_TYPES = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
   ["ArrayBuffer", (bytes) => bytes],
   ["Buffer", (bytes) => Buffer.from(bytes)],
   ["DataView", (bytes) => new DataView(bytes)],
@@ -34,12 +34,12 @@ export const BINARY = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
   ["BigUint64Array", (bytes) => new BigUint64Array(bytes)],
 ]);
 
-export function tooDeep(depth: number): string {
+export function tooDeepMessage(depth: number): string {
   return `nested more than ${depth} levels deep`;
 }
 
 /** `$.items[3].fn`; the middle of a very long path is left out. */
-export function showPath(path: Path): string {
+export function formatPath(path: Path): string {
   const parts = path.map((segment) => {
     if (typeof segment === "number") return `[${segment}]`;
     if (/^[\p{L}_$][\p{L}\d_$]{0,59}$/u.test(segment)) return `.${segment}`;

@@ -5,7 +5,7 @@
  */
 const ignore = (): void => {};
 
-export function guarded<Promised extends Promise<unknown>>(promise: Promised): Promised {
+export function guardPromise<Promised extends Promise<unknown>>(promise: Promised): Promised {
   promise.catch(ignore);
   return promise;
 }
@@ -21,26 +21,26 @@ export function guardMethods<Type extends { readonly prototype: object }>(
     const method = Reflect.get(type.prototype, name) as Method;
     const value = function (this: unknown, ...args: unknown[]): unknown {
       const result = method.apply(this, args);
-      return result instanceof Promise ? guarded(result) : result;
+      return result instanceof Promise ? guardPromise(result) : result;
     };
     Object.defineProperty(type.prototype, name, { value, writable: true, configurable: true });
   }
 }
 
-const mostValues = 100_000;
+const maxValues = 100_000;
 
 /** Guards the promises within a value that cannot be stored because of them. Getters are not asked: each makes its own. */
-export function guardWithin(value: unknown): void {
-  const found: unknown[] = [value];
+export function guardPromisesWithin(value: unknown): void {
+  const queue: unknown[] = [value];
   const seen = new Set<unknown>();
-  for (let index = 0; index < found.length && index < mostValues; index += 1) {
-    const next = found[index];
+  for (let index = 0; index < queue.length && index < maxValues; index += 1) {
+    const next = queue[index];
     if (typeof next !== "object" || next === null || ArrayBuffer.isView(next) || seen.has(next)) continue;
     seen.add(next);
     try {
-      if (next instanceof Promise) guarded(next);
-      else if (Array.isArray(next)) found.push(...next.slice(0, mostValues));
-      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) found.push(inner);
+      if (next instanceof Promise) guardPromise(next);
+      else if (Array.isArray(next)) queue.push(...next.slice(0, maxValues));
+      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) queue.push(inner);
     } catch {
       // A proxy of the user's that does not want to be looked at.
     }

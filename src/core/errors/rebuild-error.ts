@@ -14,28 +14,28 @@ export interface ErrorParts {
   readonly code?: string | number | undefined;
   readonly cause?: unknown;
   readonly errors?: readonly unknown[] | undefined;
-  /** The fields of Pawl's own errors, from {@link fieldsOf}. */
+  /** The fields of Pawl's own errors, from {@link errorFieldsOf}. */
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The fields that {@link rebuildError} needs to make this error again, beyond name, message, code and cause. */
-export function fieldsOf(error: unknown): Record<string, unknown> | undefined {
+export function errorFieldsOf(error: unknown): Record<string, unknown> | undefined {
   if (error instanceof TransientError) return { retryAfter: error.retryAfter };
   if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
   if (error instanceof RunFailedError) return { runId: error.runId };
   if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
-  const restored = error instanceof PawlError ? RESTORED.get(error.code) : undefined;
+  const restored = error instanceof PawlError ? RESTORABLE_ERRORS.get(error.code) : undefined;
   if (restored === undefined) return undefined;
   return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
 }
 
-interface Restored {
+interface RestorableError {
   readonly type: new (...args: never) => PawlError;
   readonly fields: readonly string[];
 }
 
 /** Errors of Pawl that a run is stopped by. Their messages are made once: to be made again, they only need their fields. */
-const RESTORED = new Map<unknown, Restored>([
+const RESTORABLE_ERRORS = new Map<unknown, RestorableError>([
   ["SERIALIZATION_ERROR", { type: SerializationError, fields: ["path"] }],
   ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
   ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
@@ -44,12 +44,12 @@ const RESTORED = new Map<unknown, Restored>([
 ]);
 
 /** null when it is not one of them, or was recorded without its fields. */
-function restore({ name, message, code, data }: ErrorParts): Error | null {
-  const known = RESTORED.get(code);
-  if (known === undefined || known.type.prototype.name !== name) return null;
-  if (data === undefined || known.fields.some((field) => !(field in data))) return null;
-  const error: Error = Reflect.construct(Error, [message], known.type);
-  for (const field of known.fields) define(error, field, data[field], true);
+function restoreError({ name, message, code, data }: ErrorParts): Error | null {
+  const restorable = RESTORABLE_ERRORS.get(code);
+  if (restorable === undefined || restorable.type.prototype.name !== name) return null;
+  if (data === undefined || restorable.fields.some((field) => !(field in data))) return null;
+  const error: Error = Reflect.construct(Error, [message], restorable.type);
+  for (const field of restorable.fields) define(error, field, data[field], true);
   return error;
 }
 
@@ -85,7 +85,7 @@ function construct(parts: ErrorParts): Error {
   if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
   if (code === "RUN_CANCELED") return new RunCanceledError(String(data.runId), data.reason as string | undefined);
   if (errors !== undefined) return new AggregateError(errors, message);
-  return restore(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
+  return restoreError(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
 }
 
 const BUILT_IN = new Map<string, new (message: string) => Error>([

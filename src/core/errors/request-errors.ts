@@ -14,7 +14,7 @@ export class WorkflowNotFoundError extends PawlError {
   }
 }
 
-const looksLikeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const runIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** There is no run with this id, this idempotency key, or about this hero. */
 export class RunNotFoundError extends PawlError {
@@ -25,7 +25,7 @@ export class RunNotFoundError extends PawlError {
   /** @param which says which run was looked for, when that was not done by its id */
   constructor(runId: string, which?: string) {
     super(
-      which !== undefined || looksLikeId.test(runId)
+      which !== undefined || runIdPattern.test(runId)
         ? `${which ?? `Run ${runId}`} does not exist; it may have been pruned.`
         : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).`,
     );

@@ -9,10 +9,10 @@ import { GraphError, InvalidInputError } from "../errors/errors.js";
 import { checkOptions, checkWholeNumber } from "../naming/check-options.js";
 import { sha256Hex } from "../naming/ids.js";
 import { checkName } from "../naming/names.js";
-import { frozenVersion } from "../naming/route.js";
-import { scopeMark } from "../run/step-key.js";
-import type { ParentsOf } from "./predecessors.js";
-import { orderOf } from "./topological-sort.js";
+import { frozenDagVersion } from "../naming/route.js";
+import { scopeSeparator } from "../run/step-key.js";
+import type { PredecessorsOf } from "./predecessors.js";
+import { topologicalSort } from "./topological-sort.js";
 
 export interface FrozenNode {
   readonly name: string;
@@ -40,7 +40,7 @@ export interface DagOptions {
   readonly onNodeFailure?: "stop" | "continue";
 }
 
-export function freeze(
+export function freezeDag(
   workflow: string,
   nodes: Readonly<Record<string, FrozenNode>>,
   frozenAt: Date,
@@ -65,13 +65,13 @@ function signatureOf(nodes: FrozenDag["nodes"]): string {
 
 /** For people. What JSON has no words for, in arguments, is marked as it is where it is stored. */
 export function dagAsJson(dag: FrozenDag): string {
-  const text = encode(dag, { what: "graph", limit: Number.POSITIVE_INFINITY });
+  const text = encode(dag, { label: "graph", limitBytes: Number.POSITIVE_INFINITY });
   return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
 }
 
 /** What a person edited by hand, as far as that makes a graph; what does not is refused by name. */
 export function parseDag(workflow: string, json: unknown): FrozenDag {
-  const { version, frozen_at, nodes, options = {} } = parse(json);
+  const { version, frozen_at, nodes, options = {} } = parseDagJson(json);
   if (version !== 1)
     throw new InvalidInputError(`importDag takes a graph of version 1, not ${JSON.stringify(version)}.`);
   if (typeof nodes !== "object" || nodes === null || Array.isArray(nodes) || Object.keys(nodes).length === 0)
@@ -80,11 +80,11 @@ export function parseDag(workflow: string, json: unknown): FrozenDag {
   const at = new Date(frozen_at ?? "");
   if (Number.isNaN(at.getTime()))
     throw new InvalidInputError("importDag takes a graph that says when it was `frozen_at`.");
-  return freeze(workflow, nodes, at, checkDagOptions(options));
+  return freezeDag(workflow, nodes, at, checkDagOptions(options));
 }
 
-function parse(json: unknown): Partial<FrozenDag> {
-  const text = typeof json === "string" ? json : JSON.stringify(json, marked);
+function parseDagJson(json: unknown): Partial<FrozenDag> {
+  const text = typeof json === "string" ? json : JSON.stringify(json, tagNonPlainValue);
   try {
     const parsed = decode(text);
     if (typeof parsed === "object" && parsed !== null) return parsed;
@@ -95,18 +95,18 @@ function parse(json: unknown): Partial<FrozenDag> {
 }
 
 /** An object may be what the caller has parsed, with the marks of the JSON, or have values that are to be marked yet. */
-function marked(this: Record<string, unknown>, key: string): unknown {
+function tagNonPlainValue(this: Record<string, unknown>, key: string): unknown {
   const value = this[key];
   const isPlain = Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
   return isPlain
     ? value
-    : JSON.parse(encode(value, { what: `"${key}" of the graph`, limit: Number.POSITIVE_INFINITY }));
+    : JSON.parse(encode(value, { label: `"${key}" of the graph`, limitBytes: Number.POSITIVE_INFINITY }));
 }
 
 function checkNode(id: string, node: unknown): void {
   const { name, job, depends_on } = (node ?? {}) as Partial<FrozenNode>;
-  if (checkName("node", id).includes(scopeMark))
-    throw new InvalidInputError(`The node id "${id}" contains "${scopeMark}"; choose another.`);
+  if (checkName("node", id).includes(scopeSeparator))
+    throw new InvalidInputError(`The node id "${id}" contains "${scopeSeparator}"; choose another.`);
   checkName("node", name);
   if (job !== undefined) checkName("job", job);
   if (!Array.isArray(depends_on) || depends_on.some((one) => typeof one !== "string"))
@@ -131,7 +131,7 @@ function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
   const names = new Set<string>();
   for (const [id, { name, args, depends_on }] of Object.entries(nodes)) {
     // Now, and not when it is to run: by then no caller is there to be told.
-    encode(args, { what: `the arguments of node "${name}"` });
+    encode(args, { label: `the arguments of node "${name}"` });
     if (names.has(name))
       throw new GraphError(`Graph "${workflow}" has two nodes called "${name}".`, { workflow, nodes: [name] });
     names.add(name);
@@ -145,9 +145,9 @@ function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
 }
 
 function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
-  const { circle } = orderOf(edgesOf(nodes));
-  if (circle === null) return;
-  const path = circle.map((id) => (nodes[id] as FrozenNode).name);
+  const { cycle } = topologicalSort(edgesOf(nodes));
+  if (cycle === null) return;
+  const path = cycle.map((id) => (nodes[id] as FrozenNode).name);
   throw new GraphError(
     `Graph "${workflow}" goes in a circle: ${path.join(" → ")}. Leave out one of these dependencies.`,
     { workflow, nodes: path },
@@ -155,11 +155,11 @@ function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
 }
 
 /** Whether two graphs are one plan: their ids are random, and when they were frozen does not matter. */
-export function isSamePlan(one: FrozenDag, other: FrozenDag, isSame: (a: unknown, b: unknown) => boolean): boolean {
-  if (one.signature !== other.signature || !isSame(one.options, other.options)) return false;
+export function isSamePlan(first: FrozenDag, second: FrozenDag, isEqual: (a: unknown, b: unknown) => boolean): boolean {
+  if (first.signature !== second.signature || !isEqual(first.options, second.options)) return false;
   const argsOf = (dag: FrozenDag) => new Map(Object.values(dag.nodes).map(({ name, args }) => [name, args]));
-  const others = argsOf(other);
-  return [...argsOf(one)].every(([name, args]) => isSame(args, others.get(name)));
+  const secondArgs = argsOf(second);
+  return [...argsOf(first)].every(([name, args]) => isEqual(args, secondArgs.get(name)));
 }
 
 export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][] =>
@@ -168,13 +168,13 @@ export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][
 /** The graph that a run goes by, if it is not its code's: the one that was imported, or the one it was born with. */
 export function dagOf(
   run: { readonly version: string; readonly input: string },
-  state: { readonly dag: FrozenDag | null },
-  read: () => unknown = () => decode(run.input),
+  state: { readonly importedDag: FrozenDag | null },
+  readInput: () => unknown = () => decode(run.input),
 ): FrozenDag | null {
-  return state.dag ?? (run.version === frozenVersion ? (read() as FrozenDag) : null);
+  return state.importedDag ?? (run.version === frozenDagVersion ? (readInput() as FrozenDag) : null);
 }
 
-export const parentsInDag =
-  ({ nodes }: FrozenDag): ParentsOf =>
+export const predecessorsInDag =
+  ({ nodes }: FrozenDag): PredecessorsOf =>
   (node) =>
     nodes[node]?.depends_on ?? null;

@@ -1,11 +1,11 @@
 /** What the nodes of a graph come after, by their names. */
 
 /** null: there is no such node. */
-export type ParentsOf = (node: string) => readonly string[] | null;
+export type PredecessorsOf = (node: string) => readonly string[] | null;
 
-export function parentsOfNodes(
+export function predecessorsOfNodes(
   nodes: readonly { readonly name: string; readonly after: readonly string[] }[],
-): ParentsOf {
+): PredecessorsOf {
   const after = new Map(nodes.map((node) => [node.name, node.after]));
   return (node) => after.get(node) ?? null;
 }

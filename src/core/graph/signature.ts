@@ -15,29 +15,29 @@ export function shapeSignature(nodes: readonly ShapedNode[], details: (name: str
 }
 
 /** In place of a signature: the run is executed by a function, whose steps are found out as it runs. */
-export const undeclared = "";
+export const undeclaredSignature = "";
 
 export interface ShapeChange {
   /** Steps that the run has a record of, and the code does not have any more. */
-  readonly vanished: readonly string[];
+  readonly removedSteps: readonly string[];
   /** Steps that the run has no record of, although it is past something that now comes after them. */
-  readonly overtaken: readonly string[];
+  readonly passedSteps: readonly string[];
 }
 
 /** @param nodes each after those that it depends on */
-export function shapeChange(
+export function findShapeChange(
   nodes: readonly ShapedNode[],
   state: RunState,
   isStep: (key: string) => boolean,
 ): ShapeChange {
   const names = new Set(nodes.map(({ name }) => name));
-  const vanished = [...state.ops.keys()].filter((key) => isStep(key) && !names.has(key));
-  const passed = new Set<string>();
-  const overtaken: string[] = [];
+  const removedSteps = [...state.ops.keys()].filter((key) => isStep(key) && !names.has(key));
+  const namesPassed = new Set<string>();
+  const passedSteps: string[] = [];
   for (const { name, after } of nodes.toReversed()) {
     const isKnown = state.ops.has(name);
-    if (!isKnown && passed.has(name)) overtaken.unshift(name);
-    if (isKnown || passed.has(name)) for (const before of after) passed.add(before);
+    if (!isKnown && namesPassed.has(name)) passedSteps.unshift(name);
+    if (isKnown || namesPassed.has(name)) for (const before of after) namesPassed.add(before);
   }
-  return { vanished, overtaken };
+  return { removedSteps, passedSteps };
 }

@@ -22,7 +22,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
-const LONGEST = 365_250 * DAY;
+const MAX_DURATION_MS = 365_250 * DAY;
 
 const UNITS: ReadonlyArray<{ ms: number; words: string }> = [
   { ms: 1, words: "ms msec msecs millisecond milliseconds" },
@@ -39,14 +39,14 @@ const OBJECT_KEYS = new Set(["weeks", "days", "hours", "minutes", "seconds", "mi
  * A duration in whole milliseconds. Anything that is not clearly a duration is refused: a wait that is silently zero,
  * or NaN, would poll for ever.
  *
- * @param what names the setting in the error message
+ * @param settingName names the setting in the error message
  */
-export function parseDuration(duration: Duration, what = "duration"): number {
+export function parseDuration(duration: Duration, settingName = "duration"): number {
   const ms = toMilliseconds(duration);
-  if (typeof ms === "string") throw invalid(duration, what, ms);
-  if (Number.isNaN(ms)) throw invalid(duration, what, "is not a number");
-  if (ms < 0) throw invalid(duration, what, "is negative");
-  if (ms > LONGEST) throw invalid(duration, what, "is longer than 1000 years");
+  if (typeof ms === "string") throw invalid(duration, settingName, ms);
+  if (Number.isNaN(ms)) throw invalid(duration, settingName, "is not a number");
+  if (ms < 0) throw invalid(duration, settingName, "is negative");
+  if (ms > MAX_DURATION_MS) throw invalid(duration, settingName, "is longer than 1000 years");
   return Math.round(ms);
 }
 
@@ -87,10 +87,10 @@ function fromObject(parts: object): number | string {
   return ms;
 }
 
-function invalid(duration: unknown, what: string, problem: string): InvalidInputError {
-  const of = what.includes(" ") ? `${what}, ${show(duration)},` : `${what} ${show(duration)}`;
+function invalid(duration: unknown, settingName: string, problem: string): InvalidInputError {
+  const subject = settingName.includes(" ") ? `${settingName}, ${show(duration)},` : `${settingName} ${show(duration)}`;
   return new InvalidInputError(
-    `The ${of} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
+    `The ${subject} ${problem}; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.`,
   );
 }
 

@@ -11,17 +11,17 @@ export function isUuid(text: string): boolean {
 /**
  * A UUID of version 7: the time first, so that new rows land at the end of an index.
  *
- * @param noise ten random bytes in hexadecimal
+ * @param randomHex ten random bytes in hexadecimal
  */
-export function uuidv7(nowMs: number, noise: string): string {
+export function uuidv7(nowMs: number, randomHex: string): string {
   if (!(nowMs >= 0 && nowMs < 2 ** 48)) throw new InvalidInputError(`The time ${nowMs} does not fit into a UUID.`);
-  if (!NOISE.test(noise)) throw new InvalidInputError("A UUID needs 10 random bytes, in hexadecimal.");
+  if (!RANDOM_HEX.test(randomHex)) throw new InvalidInputError("A UUID needs 10 random bytes, in hexadecimal.");
   const time = Math.floor(nowMs).toString(16).padStart(12, "0");
-  const variant = VARIANTS[Number.parseInt(noise[3] as string, 16) & 3];
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${noise.slice(0, 3)}-${variant}${noise.slice(4, 7)}-${noise.slice(7, 19)}`;
+  const variant = VARIANTS[Number.parseInt(randomHex[3] as string, 16) & 3];
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomHex.slice(0, 3)}-${variant}${randomHex.slice(4, 7)}-${randomHex.slice(7, 19)}`;
 }
 
-const NOISE = /^[0-9a-f]{20}$/;
+const RANDOM_HEX = /^[0-9a-f]{20}$/;
 const VARIANTS = "89ab";
 
 /**
@@ -38,26 +38,26 @@ export function attemptRunId(parentRunId: string, node: string, attempt: number)
   return derivedRunId(parentRunId, `attempt ${attempt}:${node}`);
 }
 
-function derivedRunId(parentRunId: string, place: string): string {
+function derivedRunId(parentRunId: string, childPath: string): string {
   // The length keeps ("a", "b1", 2) and ("a", "b", 12) apart.
-  const bytes = sha256(`${parentRunId.length}:${parentRunId}${place}`);
+  const bytes = sha256(`${parentRunId.length}:${parentRunId}${childPath}`);
   if (isUuid(parentRunId)) {
     writeUint32(bytes, 0, Number.parseInt(parentRunId.slice(0, 8), 16));
     const low = Number.parseInt(parentRunId.slice(9, 13), 16);
     bytes[4] = low >>> 8;
     bytes[5] = low;
   }
-  return format(bytes, 8);
+  return formatUuid(bytes, 8);
 }
 
-const NOT_FOR_HEADERS = /[^ -$&-~]/gu;
+const NOT_HEADER_SAFE = /[^ -$&-~]/gu;
 
 /**
  * The key of one attempt at one node, which user code hands to other systems as an idempotency key. Printable ASCII
  * only (the rest is percent-encoded), so that it can travel in an HTTP header.
  */
 export function executionId(runId: string, node: string, attempt: number): string {
-  return `${runId}:${node.replace(NOT_FOR_HEADERS, encodeURIComponent)}:${attempt}`;
+  return `${runId}:${node.replace(NOT_HEADER_SAFE, encodeURIComponent)}:${attempt}`;
 }
 
 /** Random numbers from 0 to 1 (53 bits) that are the same for the same seed: sfc32, seeded with a SHA-256. */
@@ -84,10 +84,10 @@ export function seededRandom(seed: string): () => number {
 export function seededUuid(random: () => number): string {
   const bytes = new Uint8Array(16);
   for (let at = 0; at < 16; at += 4) writeUint32(bytes, at, Math.floor(random() * 2 ** 32));
-  return format(bytes, 4);
+  return formatUuid(bytes, 4);
 }
 
-function format(b: Uint8Array, version: number): string {
+function formatUuid(b: Uint8Array, version: number): string {
   const hex = (at: number) => HEX[b[at] as number];
   b[6] = ((b[6] as number) & 0x0f) | (version << 4);
   b[8] = ((b[8] as number) & 0x3f) | 0x80;
@@ -133,16 +133,16 @@ const INITIAL_HASH = Int32Array.of(
 const UTF8 = new TextEncoder();
 const SCHEDULE = new Int32Array(64); // scratch, overwritten by each block
 
-let native: ((text: string) => string) | null = null;
+let nativeSha256: ((text: string) => string) | null = null;
 
 /** The composition root may lend a faster SHA-256 (in hexadecimal): in here there is nothing but the language. */
-export function lendSha256(hash: (text: string) => string): void {
-  native = hash;
+export function setNativeSha256(hash: (text: string) => string): void {
+  nativeSha256 = hash;
 }
 
 /** The SHA-256 of a text, in hexadecimal. */
 export function sha256Hex(text: string): string {
-  if (native !== null) return native(text);
+  if (nativeSha256 !== null) return nativeSha256(text);
   let hex = "";
   for (const byte of sha256(text)) hex += HEX[byte];
   return hex;

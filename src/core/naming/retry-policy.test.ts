@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "../errors/errors.js";
-import { DEFAULT_RETRY, nextDelay, type RetryOptions, resolveRetry, shouldRetry } from "./retry-policy.js";
+import { DEFAULT_RETRY, nextDelayMs, type RetryOptions, resolveRetry, shouldRetry } from "./retry-policy.js";
 
 const delays = (options: RetryOptions, random: number, count = 5) =>
-  Array.from({ length: count }, (_, index) => nextDelay(resolveRetry(options), index + 1, random));
+  Array.from({ length: count }, (_, index) => nextDelayMs(resolveRetry(options), index + 1, random));
 
 describe("resolveRetry", () => {
   test("without options it is four attempts, from one second, doubling, up to an hour, with jitter", () => {
@@ -80,18 +80,18 @@ describe("nextDelay", () => {
   test("an own function is taken as it is", () => {
     const error = new Error("busy");
     const policy = resolveRetry({ max: "1s", backoff: (attempt, e) => (e === error ? { minutes: attempt } : 0) });
-    expect(nextDelay(policy, 3, 0, error)).toBe(180_000);
+    expect(nextDelayMs(policy, 3, 0, error)).toBe(180_000);
   });
 
   test("an own function that returns nonsense is an error that says so", () => {
     const policy = resolveRetry({ backoff: () => Number.NaN });
-    expect(() => nextDelay(policy, 1, 0)).toThrow(/The backoff NaN is not a number/);
+    expect(() => nextDelayMs(policy, 1, 0)).toThrow(/The backoff NaN is not a number/);
   });
 
   test("a TransientError may say how long", () => {
     const policy = resolveRetry({ max: "1s" });
-    expect(nextDelay(policy, 1, 0.5, new TransientError("busy", { retryAfter: "30s" }))).toBe(30_000);
-    expect(nextDelay(policy, 1, 1, new TransientError("busy"))).toBe(1000);
+    expect(nextDelayMs(policy, 1, 0.5, new TransientError("busy", { retryAfter: "30s" }))).toBe(30_000);
+    expect(nextDelayMs(policy, 1, 1, new TransientError("busy"))).toBe(1000);
   });
 
   test("is a whole number of milliseconds within the maximum, whatever the policy", () => {
@@ -109,7 +109,7 @@ describe("nextDelay", () => {
     fc.assert(
       fc.property(options, attempt, random, ({ initial, ...rest }, n, r) => {
         const policy = resolveRetry({ ...rest, initial: Number.isNaN(initial) ? 1 : initial } as RetryOptions);
-        const delay = nextDelay(policy, n, r);
+        const delay = nextDelayMs(policy, n, r);
         expect(Number.isSafeInteger(delay)).toBe(true);
         expect(delay).toBeGreaterThanOrEqual(0);
         expect(delay).toBeLessThanOrEqual(policy.maxMs);

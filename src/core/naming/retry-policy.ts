@@ -1,8 +1,8 @@
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "../errors/errors.js";
-import { retryAfterOf } from "../errors/thrown-terms.js";
+import { retryAfterOf } from "../errors/thrown-options.js";
 import { checkOptions } from "./check-options.js";
 import { type Duration, parseDuration } from "./duration.js";
-import { promptAnswer } from "./prompt-answer.js";
+import { requireSyncResult } from "./sync-result.js";
 
 /** How often, and how soon, a step that threw is tried again. */
 export interface RetryOptions {
@@ -90,7 +90,7 @@ export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown
   if (error instanceof PermanentError || error instanceof PauseError) return false;
   if (error instanceof TransientError) return true;
   if (attempt >= policy.attempts) return false;
-  return policy.retryIf === undefined || promptAnswer("retryIf", policy.retryIf(error));
+  return policy.retryIf === undefined || requireSyncResult("retryIf", policy.retryIf(error));
 }
 
 /**
@@ -99,16 +99,16 @@ export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown
  *
  * @param random from 0 to 1, for the jitter: a thousand runs that failed together do not come back together
  */
-export function nextDelay(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
-  const asked = retryAfterOf(error);
-  if (asked !== undefined) return asked;
+export function nextDelayMs(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
+  const requestedMs = retryAfterOf(error);
+  if (requestedMs !== undefined) return requestedMs;
   if (policy.backoff !== undefined)
-    return parseDuration(promptAnswer("backoff", policy.backoff(attempt, error)), "backoff");
-  const delay = exponential(policy, attempt);
+    return parseDuration(requireSyncResult("backoff", policy.backoff(attempt, error)), "backoff");
+  const delay = exponentialDelayMs(policy, attempt);
   return Math.min(policy.maxMs, Math.round(delay * jitterFactor(policy.jitter, random)));
 }
 
-function exponential({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
+function exponentialDelayMs({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
   if (initialMs === 0) return 0; // 0 × Infinity would be NaN
   return Math.min(maxMs, initialMs * factor ** Math.max(0, attempt - 1));
 }

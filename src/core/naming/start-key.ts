@@ -3,7 +3,7 @@
  * a transaction that is still open, the database makes a second start wait for the end of that transaction. Starts without such a
  * key must not wait with it.
  */
-export const isKeyed = (run: { readonly startKey: string | null; readonly heroKey: string | null }): boolean =>
+export const hasUniqueKey = (run: { readonly startKey: string | null; readonly heroKey: string | null }): boolean =>
   run.startKey !== null || run.heroKey !== null;
 
 /** The key of a run that is to be the only active one of its workflow about its hero. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { decide } from "./decide.js";
-import { dataOf, event, type NewEvent } from "./event.js";
+import { dataOf, type NewEvent, newEvent } from "./event.js";
 import { fold } from "./fold.js";
 import type { Command } from "./stored-schema.js";
 
-const started = event("run.started", {});
-const given = (...events: NewEvent[]) => fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));
-const now = (command: Command) => [{ command, at: 0, strict: false }];
+const started = newEvent("run.started", {});
+const stateAfter = (...events: NewEvent[]) => fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));
+const receivedNow = (command: Command) => [{ command, at: 0, strict: false }];
 
 describe("a worker whose event loop stood still", () => {
   const blocked = (worker: string, step: string | null, by: string | null = null): Command => ({
@@ -17,12 +17,12 @@ describe("a worker whose event loop stood still", () => {
     by,
   });
   const by = (worker: string, node?: string, more: { by?: string; suspected?: true } = {}) =>
-    event("run.blocked", node === undefined ? {} : { node }, { worker, session: `${worker}/1`, ...more });
+    newEvent("run.blocked", node === undefined ? {} : { node }, { worker, session: `${worker}/1`, ...more });
   const types = (events: readonly NewEvent[]) => events.map(({ type }) => type);
 
   test("is recorded with the step that blocked it; the second time the run is paused, with both workers in the reason", () => {
-    expect(decide(given(started), now(blocked("w1", "spin")), 0)).toEqual([by("w1", "spin")]);
-    const events = decide(given(started, by("w1", "spin")), now(blocked("w2", "spin")), 0);
+    expect(decide(stateAfter(started), receivedNow(blocked("w1", "spin")), 0)).toEqual([by("w1", "spin")]);
+    const events = decide(stateAfter(started, by("w1", "spin")), receivedNow(blocked("w2", "spin")), 0);
     expect(types(events)).toEqual(["run.blocked", "run.paused"]);
     const { reason, error } = dataOf(events[1] as NewEvent, "run.paused");
     expect(reason).toMatch(/Step "spin" blocked the event loop of worker "w1" and then of worker "w2"/);
@@ -31,36 +31,38 @@ describe("a worker whose event loop stood still", () => {
   });
 
   test("does not count against a run when the code of another one did it", () => {
-    const state = given(started, by("w1", undefined, { by: "other" }), by("w2", undefined, { by: "other" }));
-    expect(state.blocked).toBeNull();
-    expect(types(decide(state, now(blocked("w3", null, "other")), 0))).toEqual(["run.blocked"]);
+    const state = stateAfter(started, by("w1", undefined, { by: "other" }), by("w2", undefined, { by: "other" }));
+    expect(state.blockedWorkers).toBeNull();
+    expect(types(decide(state, receivedNow(blocked("w3", null, "other")), 0))).toEqual(["run.blocked"]);
   });
 
   test("counts once, however often it is told", () => {
-    expect(decide(given(started, by("w1", "spin")), now(blocked("w1", "spin")), 0)).toEqual([]);
+    expect(decide(stateAfter(started, by("w1", "spin")), receivedNow(blocked("w1", "spin")), 0)).toEqual([]);
   });
 
   test("counts against one of several that may have done it only together with being found at it", () => {
-    const suspected = given(started, by("w1", undefined, { suspected: true }));
-    expect(types(decide(suspected, now(blocked("w2", null)), 0))).toEqual(["run.blocked"]);
-    expect(types(decide(suspected, now(blocked("w2", "")), 0))).toEqual(["run.blocked", "run.paused"]);
+    const suspected = stateAfter(started, by("w1", undefined, { suspected: true }));
+    expect(types(decide(suspected, receivedNow(blocked("w2", null)), 0))).toEqual(["run.blocked"]);
+    expect(types(decide(suspected, receivedNow(blocked("w2", "")), 0))).toEqual(["run.blocked", "run.paused"]);
   });
 
   test("counts wherever in the run it was, as that is not always known", () => {
-    expect(types(decide(given(started, by("w1")), now(blocked("w2", "spin")), 0))).toContain("run.paused");
-    expect(types(decide(given(started, by("w1", "spin")), now(blocked("w2", "")), 0))).toContain("run.paused");
+    expect(types(decide(stateAfter(started, by("w1")), receivedNow(blocked("w2", "spin")), 0))).toContain("run.paused");
+    expect(types(decide(stateAfter(started, by("w1", "spin")), receivedNow(blocked("w2", "")), 0))).toContain(
+      "run.paused",
+    );
   });
 
   test("is forgotten when the step completes after all, and when an operator resumes the run", () => {
-    const completed = event("step.completed", { node: "spin", attempt: 1 });
-    expect(types(decide(given(started, by("w1", "spin"), completed), now(blocked("w2", "spin")), 0))).toEqual([
-      "run.blocked",
-    ]);
-    const other = event("step.completed", { node: "other", attempt: 1 });
-    expect(types(decide(given(started, by("w1", "spin"), other), now(blocked("w2", "spin")), 0))).toContain(
-      "run.paused",
-    );
-    const resumed = event("run.resumed", {}, { by: "operator" });
-    expect(given(started, by("w1", "spin"), resumed).blocked).toBeNull();
+    const completed = newEvent("step.completed", { node: "spin", attempt: 1 });
+    expect(
+      types(decide(stateAfter(started, by("w1", "spin"), completed), receivedNow(blocked("w2", "spin")), 0)),
+    ).toEqual(["run.blocked"]);
+    const other = newEvent("step.completed", { node: "other", attempt: 1 });
+    expect(
+      types(decide(stateAfter(started, by("w1", "spin"), other), receivedNow(blocked("w2", "spin")), 0)),
+    ).toContain("run.paused");
+    const resumed = newEvent("run.resumed", {}, { by: "operator" });
+    expect(stateAfter(started, by("w1", "spin"), resumed).blockedWorkers).toBeNull();
   });
 });

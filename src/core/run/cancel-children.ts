@@ -2,48 +2,50 @@
 
 import { attemptRunId, childRunId } from "../naming/ids.js";
 import { dataOf, type NewEvent } from "./event.js";
-import { stepsWithAnotherJob } from "./job-runs.js";
-import { type Message, writeMail } from "./message.js";
+import { stepsWithReplacedJob } from "./job-runs.js";
+import { encodeMessage, type Message } from "./message.js";
 import { isDispatched, type MapOp, type RunState } from "./state.js";
 import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
 /** What commands have decided may leave children that no run waits for. */
-export function dismissedBy(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
+export function cancelUnawaitedChildren(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
   return events.flatMap((one) => {
     const { type, node } = one;
-    if (type === "run.moved") return dismissChildren(runId, state);
+    if (type === "run.moved") return cancelChildren(runId, state);
     if (type === "dag.imported")
-      return stepsWithAnotherJob(state, dataOf(one, "dag.imported").dag).flatMap((step) =>
-        dismissJob(runId, state, step),
+      return stepsWithReplacedJob(state, dataOf(one, "dag.imported").dag).flatMap((step) =>
+        cancelJob(runId, state, step),
       );
-    if (node === null || state.steps === null) return [];
-    return type === "step.skipped" || isByOperator(one) ? dismissJob(runId, state, node) : [];
+    if (node === null || state.stepStructure === null) return [];
+    return type === "step.skipped" || isCompletedByOperator(one) ? cancelJob(runId, state, node) : [];
   });
 }
 
 /** The run of its job if it was handed out, and all that its body waits for. */
-function dismissJob(runId: string, state: RunState, step: string): Message[] {
+function cancelJob(runId: string, state: RunState, step: string): Message[] {
   const op = state.ops.get(step);
-  const own = op !== undefined && isDispatched(op) ? [dismissal(nodeRunId(runId, state, step, op.attempt))] : [];
-  return [...own, ...dismissChildren(runId, state, scopeOf(step))];
+  const jobMessages =
+    op !== undefined && isDispatched(op) ? [cancelMessageTo(nodeRunId(runId, state, step, op.attempt))] : [];
+  return [...jobMessages, ...cancelChildren(runId, state, scopeOf(step))];
 }
 
-const isByOperator = ({ type, data }: NewEvent) => type === "step.completed" && readStepFacts(data).by === "operator";
+const isCompletedByOperator = ({ type, data }: NewEvent) =>
+  type === "step.completed" && readStepFacts(data).by === "operator";
 
 /** All that the run still waits for; or those of one scope of it. */
-export function dismissChildren(runId: string, state: RunState, scope = ""): Message[] {
-  const mails: Message[] = [];
+export function cancelChildren(runId: string, state: RunState, scope = ""): Message[] {
+  const messages: Message[] = [];
   for (const [key, op] of state.ops) {
     if (!key.startsWith(scope)) continue;
-    if (op.kind === "child" && op.phase === "open") mails.push(dismissal(op.runId));
-    if (isDispatched(op)) mails.push(dismissal(nodeRunId(runId, state, key, op.attempt)));
-    if (op.kind === "map" && op.phase !== "settled") mails.push(...dismissMap(runId, state, key, op));
+    if (op.kind === "child" && op.phase === "open") messages.push(cancelMessageTo(op.runId));
+    if (isDispatched(op)) messages.push(cancelMessageTo(nodeRunId(runId, state, key, op.attempt)));
+    if (op.kind === "map" && op.phase !== "settled") messages.push(...cancelMapChildren(runId, state, key, op));
   }
-  return mails;
+  return messages;
 }
 
-export function dismissMap(
+export function cancelMapChildren(
   runId: string,
   state: RunState,
   key: string,
@@ -51,11 +53,12 @@ export function dismissMap(
   ended: ReadonlySet<number> = new Set(),
 ): Message[] {
   const node = childNode(state, key);
-  const mails: Message[] = [];
-  for (let index = 0; index < op.spawned; index += 1) {
-    if (!op.ended.has(index) && !ended.has(index)) mails.push(dismissal(childRunId(runId, node, index)));
+  const messages: Message[] = [];
+  for (let index = 0; index < op.spawnedCount; index += 1) {
+    if (!op.endedIndexes.has(index) && !ended.has(index))
+      messages.push(cancelMessageTo(childRunId(runId, node, index)));
   }
-  return mails;
+  return messages;
 }
 
 /** The run that executes this attempt at a node. */
@@ -63,7 +66,8 @@ export function nodeRunId(runId: string, state: RunState, key: string, attempt: 
   return attemptRunId(runId, childNode(state, key), attempt);
 }
 
-const dismissal = (runId: string): Message => writeMail(runId, { type: "cancel", reason: "Its parent run has ended." });
+const cancelMessageTo = (runId: string): Message =>
+  encodeMessage(runId, { type: "cancel", reason: "Its parent run has ended." });
 
 /** Whether cancelling has to reach further than the run itself. */
 export function hasOpenChildren(state: RunState): boolean {

@@ -2,18 +2,18 @@
 import type { RunState, StepOp } from "./state.js";
 
 /** Under which name undoing a step is recorded. No step can be called like that. */
-export const compensationOf = (step: string): string => `${step}${suffix}`;
+export const compensationKeyOf = (step: string): string => `${step}${suffix}`;
 export const isCompensation = (key: string): boolean => key.endsWith(suffix);
 
 const suffix = "#compensate";
 
 /** The steps that can be undone and have not been, the one that was completed last first. */
 export function openCompensations(state: RunState): string[] {
-  if (state.undoable.length === 0) return state.undoable;
-  return state.undoable.filter((step) => state.ops.has(step) && !isUndone(state, step)).reverse();
+  if (state.undoableSteps.length === 0) return state.undoableSteps;
+  return state.undoableSteps.filter((step) => state.ops.has(step) && !isCompensated(state, step)).reverse();
 }
 
-function isUndone(state: RunState, step: string): boolean {
-  const op = state.ops.get(compensationOf(step)) as StepOp | undefined;
+function isCompensated(state: RunState, step: string): boolean {
+  const op = state.ops.get(compensationKeyOf(step)) as StepOp | undefined;
   return op?.phase === "completed" || op?.phase === "skipped";
 }

@@ -1,7 +1,7 @@
 /** Code that blocks the event loop of its worker: a run that did so twice is paused. */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
-import { event } from "./event.js";
+import { newEvent } from "./event.js";
 import type { Command } from "./stored-schema.js";
 
 /** Twice is enough: each time, all runs of a worker stand still for a lease. */
@@ -9,21 +9,22 @@ export function recordBlocked(
   decision: Decision,
   { worker, session, step, by }: Extract<Command, { type: "blocked" }>,
 ): void {
-  const { blocked } = decision.state;
-  if (blocked !== null && [...blocked.values()].some((before) => before.session === session)) return;
-  const about = { worker, session };
-  if (by !== null) return void decision.events.push(event("run.blocked", {}, { ...about, by }));
-  if (step === null) return void decision.events.push(event("run.blocked", {}, { ...about, suspected: true }));
-  const place = step === "" ? {} : { node: step };
-  decision.events.push(event("run.blocked", place, about));
+  const { blockedWorkers } = decision.state;
+  if (blockedWorkers !== null && [...blockedWorkers.values()].some((earlierBlock) => earlierBlock.session === session))
+    return;
+  const workerData = { worker, session };
+  if (by !== null) return void decision.events.push(newEvent("run.blocked", {}, { ...workerData, by }));
+  if (step === null) return void decision.events.push(newEvent("run.blocked", {}, { ...workerData, suspected: true }));
+  const columns = step === "" ? {} : { node: step };
+  decision.events.push(newEvent("run.blocked", columns, workerData));
   // Where it did so before does not matter: it is not always known.
-  const [before] = blocked?.values() ?? [];
-  if (before === undefined || decision.paused !== null || decision.cancelRequested) return;
+  const [earlierBlock] = blockedWorkers?.values() ?? [];
+  if (earlierBlock === undefined || decision.paused !== null || decision.isCancelRequested) return;
   decision.paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };
-  decision.events.push(event("run.paused", place, blockedTwice(step, before.worker, worker)));
+  decision.events.push(newEvent("run.paused", columns, pauseForBlockingTwice(step, earlierBlock.workerName, worker)));
 }
 
-function blockedTwice(
+function pauseForBlockingTwice(
   step: string,
   first: string,
   second: string,

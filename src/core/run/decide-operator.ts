@@ -2,43 +2,44 @@
 import { InvalidStateError } from "../errors/errors.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Decision } from "./decision.js";
-import { event } from "./event.js";
+import { newEvent } from "./event.js";
 import { isDispatched, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 export function pauseRun(decision: Decision, reason: string | null): void {
   if (decision.paused !== null) throw new InvalidStateError("The run is paused already.");
-  if (decision.cancelRequested) throw new InvalidStateError("The run is being canceled and cannot be paused any more.");
+  if (decision.isCancelRequested)
+    throw new InvalidStateError("The run is being canceled and cannot be paused any more.");
   decision.paused = { resumeOn: null, recheckAt: null, node: null };
-  decision.events.push(event("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
+  decision.events.push(newEvent("run.paused", {}, { reason: reason ?? "Paused by an operator." }));
 }
 
 export function resumeRun(
   decision: Decision,
   { output, accept, renamed }: Extract<Command, { type: "resume" }>,
-  idle: boolean,
+  isUnowned: boolean,
 ): void {
   if (decision.paused === null)
     throw new InvalidStateError(`The run is ${statusOf(decision.state)}, not paused; there is nothing to resume.`);
   const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
   if (output === null) {
-    reopenFailed(decision);
+    reopenFailedNodes(decision);
     return decision.resume("operator", changes);
   }
-  const { key, attempt } = stuckStep(decision, idle);
+  const { key, attempt } = findStuckStep(decision, isUnowned);
   decision.events.push(
-    event("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
+    newEvent("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
   );
-  decision.resume("operator", { only: key, ...changes });
+  decision.resume("operator", { onlyStep: key, ...changes });
 }
 
 /** Of a graph that is held because of nodes that failed: all of them are tried again. */
-function reopenFailed(decision: Decision): void {
+function reopenFailedNodes(decision: Decision): void {
   const stuck = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
   if (stuck?.kind !== "step" || stuck.phase !== "failed") return;
   for (const [node, op] of decision.state.ops)
     if (op.kind === "step" && op.phase === "failed")
-      decision.events.push(event("node.reopened", { node, attempt: op.attempt }));
+      decision.events.push(newEvent("node.reopened", { node, attempt: op.attempt }));
 }
 
 export function moveToStep(decision: Decision, step: string): void {
@@ -46,62 +47,62 @@ export function moveToStep(decision: Decision, step: string): void {
     throw new InvalidStateError(
       `The run is ${statusOf(decision.state)}, not paused; pause it before you send it elsewhere.`,
     );
-  if (decision.state.steps !== "chain")
+  if (decision.state.stepStructure !== "chain")
     throw new InvalidStateError(
       decision.state.startedAt === null
         ? "The run has not begun; there is no step to go on from."
         : "The run has no chain of steps to go on in: resumeAt is for workflow classes.",
     );
-  decision.events.push(event("run.moved", {}, { to: step }));
+  decision.events.push(newEvent("run.moved", {}, { to: step }));
   decision.resume("operator");
 }
 
-export function skipStep(decision: Decision, idle: boolean): void {
-  const { key, attempt } = stuckStep(decision, idle);
+export function skipStep(decision: Decision, isUnowned: boolean): void {
+  const { key, attempt } = findStuckStep(decision, isUnowned);
   decision.events.push(
-    event("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
+    newEvent("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
   );
-  if (decision.paused !== null) decision.resume("operator", { only: key });
+  if (decision.paused !== null) decision.resume("operator", { onlyStep: key });
 }
 
 /** With the attempt that is passed over: the one that waits, not the one before it. */
-function stuckStep(decision: Decision, idle = false): { readonly key: string; readonly attempt: number } {
+function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
   if (decision.paused?.node != null) {
     const op = decision.state.ops.get(decision.paused.node);
-    if (op?.kind === "step" && (op.phase === "started" || op.phase === "again"))
-      return { key: decision.paused.node, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
+    if (op?.kind === "step" && (op.phase === "started" || op.phase === "awaiting_attempt"))
+      return { key: decision.paused.node, attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt };
     // It was never tried: no worker has its job.
     if (op === undefined) return { key: decision.paused.node, attempt: 1 };
     if (op.kind === "step" && op.phase === "failed") {
       // Its end is undone first, or it would stand.
-      decision.events.push(event("node.reopened", { node: decision.paused.node, attempt: op.attempt }));
+      decision.events.push(newEvent("node.reopened", { node: decision.paused.node, attempt: op.attempt }));
       return { key: decision.paused.node, attempt: op.attempt + 1 };
     }
   } else {
     for (const [key, op] of decision.state.ops)
-      if (op.kind === "step" && op.phase === "again") return { key, attempt: op.attempt + 1 };
+      if (op.kind === "step" && op.phase === "awaiting_attempt") return { key, attempt: op.attempt + 1 };
     for (const [key, op] of decision.state.ops)
-      if (idle && op.kind === "step" && op.phase === "started" && !isDispatched(op))
+      if (isUnowned && op.kind === "step" && op.phase === "started" && !isDispatched(op))
         return { key, attempt: op.attempt };
   }
-  throw new InvalidStateError(whyNotStuck(decision));
+  throw new InvalidStateError(describeNotStuck(decision));
 }
 
 /** What `skip()` and `resume({ output })` would need, in the place where they are tried. */
-function whyNotStuck(decision: Decision): string {
-  const nothing = "The run is not stuck at a step: there is nothing to skip or to give an output for.";
-  if (decision.state.paused?.error?.code !== "NON_DETERMINISM") return nothing;
-  return `${nothing} Its code does not fit its log: deploy code that does and resume(), say how they belong together with resume({ accept, renamed }), or end it with cancel(reason, { force: true }).`;
+function describeNotStuck(decision: Decision): string {
+  const message = "The run is not stuck at a step: there is nothing to skip or to give an output for.";
+  if (decision.state.paused?.error?.code !== "NON_DETERMINISM") return message;
+  return `${message} Its code does not fit its log: deploy code that does and resume(), say how they belong together with resume({ accept, renamed }), or end it with cancel(reason, { force: true }).`;
 }
 
 /** With children to reach, the run's next owner cancels them; without, a client ends a parked run here and now. */
 export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
-  if (decision.cancelRequested && !(force === true && !decision.cancelForced)) return;
-  decision.cancelRequested = true;
-  decision.cancelForced = force === true;
+  if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
+  decision.isCancelRequested = true;
+  decision.isCancelForced = force === true;
   if (decision.paused !== null) decision.resume("operator");
   const data = { ...(reason === null ? {} : { reason }), ...(force === true ? { force } : {}) };
-  decision.events.push(event("run.cancel_requested", {}, data));
+  decision.events.push(newEvent("run.cancel_requested", {}, data));
 }
 
 export function reattemptNode(
@@ -112,20 +113,20 @@ export function reattemptNode(
   if (op?.kind !== "step") throw new InvalidStateError(`Node "${node}" has not been tried yet.`);
   if (op.phase === "completed") throw new InvalidStateError(`Node "${node}" has completed; its output stands.`);
   if (op.phase === "started") throw new InvalidStateError(`Node "${node}" is being executed.`);
-  const done = descendants.find((one) => {
+  const startedDescendant = descendants.find((one) => {
     const after = decision.state.ops.get(one);
     return after?.kind === "step" && (after.phase === "completed" || after.phase === "started");
   });
-  if (done !== undefined)
+  if (startedDescendant !== undefined)
     throw new InvalidStateError(
-      `Node "${node}" cannot be tried again: "${done}" comes after it and was built upon what it had.`,
+      `Node "${node}" cannot be tried again: "${startedDescendant}" comes after it and was built upon what it had.`,
     );
-  decision.events.push(event("node.reopened", { node, attempt: op.attempt }));
-  if (decision.paused !== null) decision.resume("operator", { only: node });
+  decision.events.push(newEvent("node.reopened", { node, attempt: op.attempt }));
+  if (decision.paused !== null) decision.resume("operator", { onlyStep: node });
 }
 
 export function importDag(decision: Decision, dag: FrozenDag): void {
   if (decision.paused === null && decision.state.startedAt !== null)
     throw new InvalidStateError(`The run is ${statusOf(decision.state)}; pause it before you change its graph.`);
-  decision.events.push(event("dag.imported", {}, { dag }));
+  decision.events.push(newEvent("dag.imported", {}, { dag }));
 }

@@ -1,18 +1,18 @@
 /** Signals: each goes to the oldest wait that wants it, or ends the pause that waits for it, or is kept. */
 import type { Decision, OpenWait } from "./decision.js";
-import { event } from "./event.js";
+import { newEvent } from "./event.js";
 import type { Signal, WaitOp } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 export function receiveSignal(decision: Decision, { name, payload, key }: Extract<Command, { type: "signal" }>): void {
   if (key !== null) {
-    if (decision.state.signalKeys?.has(key) || decision.keys.has(key)) return;
-    decision.keys.add(key);
+    if (decision.state.signalKeys?.has(key) || decision.receivedSignalKeys.has(key)) return;
+    decision.receivedSignalKeys.add(key);
   }
   const seq = decision.nextSeq + decision.events.length;
-  const received = event("signal.received", {}, key === null ? { name } : { name, key }, { payload });
+  const received = newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload });
   decision.events.push(received);
-  decision.signals.push({ seq, name, at: 0, data: received.data });
+  decision.pendingSignals.push({ seq, name, at: 0, data: received.data });
   matchWaits(decision);
   resumeIfSignalled(decision);
 }
@@ -20,36 +20,38 @@ export function receiveSignal(decision: Decision, { name, payload, key }: Extrac
 /** A pause that a signal ends consumes that signal: the next pause waits for the next one. */
 export function resumeIfSignalled(decision: Decision): void {
   const name = decision.paused?.resumeOn ?? null;
-  const signal = name === null ? undefined : decision.signals.find((candidate) => candidate.name === name);
+  const signal = name === null ? undefined : decision.pendingSignals.find((candidate) => candidate.name === name);
   if (signal === undefined) return;
-  decision.signals.splice(decision.signals.indexOf(signal), 1);
+  decision.pendingSignals.splice(decision.pendingSignals.indexOf(signal), 1);
   decision.paused = null;
-  decision.events.push(event("run.resumed", {}, { by: "signal", signal: signal.seq }));
+  decision.events.push(newEvent("run.resumed", {}, { by: "signal", signal: signal.seq }));
 }
 
 /** Gives buffered signals to the waits that want them, oldest wait and oldest signal first. */
 export function matchWaits(decision: Decision): void {
-  for (let index = 0; index < decision.waits.length && decision.signals.length > 0; ) {
-    const wait = decision.waits[index] as OpenWait;
+  for (let index = 0; index < decision.openWaits.length && decision.pendingSignals.length > 0; ) {
+    const wait = decision.openWaits[index] as OpenWait;
     const signals = signalsFor(decision, wait.op);
     if (signals === null) {
       index += 1;
       continue;
     }
-    decision.waits.splice(index, 1);
-    for (const signal of signals) decision.signals.splice(decision.signals.indexOf(signal), 1);
-    decision.events.push(event("wait.completed", { node: wait.key }, { signals: signals.map((signal) => signal.seq) }));
+    decision.openWaits.splice(index, 1);
+    for (const signal of signals) decision.pendingSignals.splice(decision.pendingSignals.indexOf(signal), 1);
+    decision.events.push(
+      newEvent("wait.completed", { node: wait.key }, { signals: signals.map((signal) => signal.seq) }),
+    );
   }
 }
 
 function signalsFor(decision: Decision, { names, mode }: WaitOp): Signal[] | null {
   if (mode === "any") {
-    const signal = decision.signals.find((candidate) => names.includes(candidate.name));
+    const signal = decision.pendingSignals.find((candidate) => names.includes(candidate.name));
     return signal === undefined ? null : [signal];
   }
   const chosen: Signal[] = [];
   for (const name of names) {
-    const signal = decision.signals.find((candidate) => candidate.name === name && !chosen.includes(candidate));
+    const signal = decision.pendingSignals.find((candidate) => candidate.name === name && !chosen.includes(candidate));
     if (signal === undefined) return null;
     chosen.push(signal);
   }

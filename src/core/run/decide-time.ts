@@ -1,27 +1,27 @@
 /** What becomes due by itself: timers, the limits of waits, rechecks, the time limit of the run. */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
-import { event } from "./event.js";
+import { newEvent } from "./event.js";
 
 /** Fires what is due, in the order in which it became due. Time stands still for a paused run, but for its recheck. */
-export function passTime(decision: Decision, now: number): void {
-  if (decision.ended || decision.cancelRequested) return;
+export function fireDueTimers(decision: Decision, now: number): void {
+  if (decision.isEnded || decision.isCancelRequested) return;
   if (decision.paused !== null) {
     if (decision.paused.recheckAt === null || decision.paused.recheckAt > now) return;
     decision.resume("recheck");
   }
-  for (let timer = decision.timers[0]; timer !== undefined && timer.dueAt <= now; timer = decision.timers[0]) {
-    decision.timers.shift();
+  for (let timer = decision.openTimers[0]; timer !== undefined && timer.dueAt <= now; timer = decision.openTimers[0]) {
+    decision.openTimers.shift();
     if (timer.wait === null) {
-      decision.events.push(event("timer.fired", { node: timer.key }));
-    } else if (decision.waits.includes(timer.wait)) {
-      decision.waits.splice(decision.waits.indexOf(timer.wait), 1);
-      decision.events.push(event("wait.timed_out", { node: timer.key }));
+      decision.events.push(newEvent("timer.fired", { node: timer.key }));
+    } else if (decision.openWaits.includes(timer.wait)) {
+      decision.openWaits.splice(decision.openWaits.indexOf(timer.wait), 1);
+      decision.events.push(newEvent("wait.timed_out", { node: timer.key }));
     }
   }
   if (decision.reattemptAt !== null && decision.reattemptAt <= now) {
     decision.reattemptAt = null;
-    decision.events.push(event("run.woken", {}));
+    decision.events.push(newEvent("run.woken", {}));
   }
   failIfOverdue(decision, now);
 }
@@ -29,12 +29,12 @@ export function passTime(decision: Decision, now: number): void {
 function failIfOverdue(decision: Decision, now: number): void {
   const { deadlineAt, startedAt } = decision.state;
   if (deadlineAt === null || deadlineAt > now) return;
-  decision.ended = true;
-  const allowed = deadlineAt - (startedAt ?? deadlineAt);
+  decision.isEnded = true;
+  const limitMs = deadlineAt - (startedAt ?? deadlineAt);
   const error: Failure = {
     name: "TimeoutError",
     code: "TIMEOUT",
-    message: `The run did not finish within its time limit of ${allowed} ms.`,
+    message: `The run did not finish within its time limit of ${limitMs} ms.`,
   };
-  decision.events.push(event("run.failed", {}, { error }));
+  decision.events.push(newEvent("run.failed", {}, { error }));
 }

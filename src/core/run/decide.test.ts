@@ -2,35 +2,35 @@ import { describe, expect, test } from "vitest";
 import { encode } from "../encoding/encode.js";
 import { InvalidStateError } from "../errors/errors.js";
 import { hasOpenChildren } from "./cancel-children.js";
-import type { Received } from "./command.js";
+import type { ReceivedCommand } from "./command.js";
 import { decide } from "./decide.js";
-import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
+import { dataOf, type NewEvent, newEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
 import type { Range } from "./ranges.js";
 import type { RunState } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 const minute = 60_000;
-const started = event("run.started", {});
-const timer = (node: string, ms: number) => event("timer.started", { node }, { ms });
+const started = newEvent("run.started", {});
+const timer = (node: string, ms: number) => newEvent("timer.started", { node }, { ms });
 const wait = (node: string, names: string[], timeoutMs?: number, mode: "any" | "all" = "any") =>
-  event("wait.started", { node }, timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs });
+  newEvent("wait.started", { node }, timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs });
 const signalEvent = (name: string, payload: unknown = null, key?: string) =>
-  event("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: text(payload) });
+  newEvent("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: text(payload) });
 const retry = (node: string, attempt: number, retryMs: number) =>
-  event(
+  newEvent(
     "step.failed",
     { node, attempt, outcome: "reattempted_by_exception" },
     { error: { name: "E", message: "m" }, retryMs },
   );
 const map = (node: string, count: number) =>
-  event(
+  newEvent(
     "map.started",
     { node },
     { workflow: "child", count, concurrency: count, tolerate: 0, spawned: count, released: count },
   );
 
-const text = (value: unknown) => encode(value, { what: "value" });
+const text = (value: unknown) => encode(value, { label: "value" });
 const send = (name: string, payload: unknown = null, key: string | null = null): Command => ({
   type: "signal",
   name,
@@ -62,10 +62,10 @@ const child = (
   };
 };
 
-type Given = NewEvent | readonly [at: number, event: NewEvent];
+type TimedEvent = NewEvent | readonly [at: number, event: NewEvent];
 
 /** A log whose events happened at time 0, or when it says. */
-function log(events: readonly Given[]): StoredEvent[] {
+function log(events: readonly TimedEvent[]): StoredEvent[] {
   return events.map((one, index) => {
     const [at, given] = Array.isArray(one) ? (one as readonly [number, NewEvent]) : [0, one as NewEvent];
     return { ...given, seq: index + 1, at };
@@ -73,11 +73,11 @@ function log(events: readonly Given[]): StoredEvent[] {
 }
 
 /** `given(...events).when(command, at).then(...lines)` */
-function given(...events: Given[]) {
+function stateAfter(...events: TimedEvent[]) {
   const state = () => fold(log(events));
-  const judge = (received: readonly Received[], now: number) => ({
+  const judge = (received: readonly ReceivedCommand[], now: number) => ({
     // biome-ignore lint/suspicious/noThenProperty: given, when, then; nobody awaits it
-    then: (...lines: string[]) => expect(decide(state(), received, now).map(show)).toEqual(lines),
+    then: (...lines: string[]) => expect(decide(state(), received, now).map(formatEvent)).toEqual(lines),
     thenRefused: () => {
       const before = state();
       expect(() => decide(before, received, now)).toThrow(InvalidStateError);
@@ -99,7 +99,7 @@ function given(...events: Given[]) {
 }
 
 /** "step.skipped pay", with what matters of its data. */
-function show(one: NewEvent): string {
+function formatEvent(one: NewEvent): string {
   const details = {
     "wait.completed": () => JSON.stringify(dataOf(one, "wait.completed").signals),
     "run.resumed": () => dataOf(one, "run.resumed").by,
@@ -112,32 +112,32 @@ function show(one: NewEvent): string {
 
 describe("signals", () => {
   test("are recorded when nobody waits", () => {
-    given(started).when(send("go")).then("signal.received go");
+    stateAfter(started).when(send("go")).then("signal.received go");
   });
 
   test("satisfy a wait that is open, in the same decision", () => {
-    given(started, wait("w", ["go"]))
+    stateAfter(started, wait("w", ["go"]))
       .when(send("go"))
       .then("signal.received go", "wait.completed w [3]");
   });
 
   test("satisfy the oldest of several waits", () => {
-    given(started, wait("w1", ["go"]), wait("w2", ["go"]))
+    stateAfter(started, wait("w1", ["go"]), wait("w2", ["go"]))
       .whenDrained([[0, send("go")]], 0)
       .then("signal.received go", "wait.completed w1 [4]");
   });
 
   test("that were buffered satisfy a wait that was opened since, the oldest signal first", () => {
-    given(started, signalEvent("go", 1), signalEvent("go", 2), wait("w", ["go"]))
+    stateAfter(started, signalEvent("go", 1), signalEvent("go", 2), wait("w", ["go"]))
       .whenTimePasses(0)
       .then("wait.completed w [2]");
   });
 
   test("with a key that is known are passed over", () => {
-    given(started, signalEvent("go", 1, "k"))
+    stateAfter(started, signalEvent("go", 1, "k"))
       .when(send("go", 2, "k"))
       .then();
-    given(started)
+    stateAfter(started)
       .whenDrained(
         [
           [0, send("go", 1, "k")],
@@ -150,26 +150,26 @@ describe("signals", () => {
   });
 
   test("that came before the deadline beat the timeout, however late they are read", () => {
-    given(started, wait("w", ["go"], minute))
+    stateAfter(started, wait("w", ["go"], minute))
       .whenDrained([[minute - 1, send("go")]], 10 * minute)
       .then("signal.received go", "wait.completed w [3]");
   });
 
   test("that came after the deadline do not, though nobody had noticed the timeout yet", () => {
-    given(started, wait("w", ["go"], minute))
+    stateAfter(started, wait("w", ["go"], minute))
       .whenDrained([[minute + 1, send("go")]], 10 * minute)
       .then("wait.timed_out w", "signal.received go");
-    given(started, wait("w", ["go"], minute))
+    stateAfter(started, wait("w", ["go"], minute))
       .when(send("go"), minute + 1)
       .then("wait.timed_out w", "signal.received go");
   });
 
   test("for all of several names complete a wait only together, in the order of its names", () => {
     const both = [started, wait("w", ["a", "b"], undefined, "all")] as const;
-    given(...both)
+    stateAfter(...both)
       .when(send("b"))
       .then("signal.received b");
-    given(...both, signalEvent("b"))
+    stateAfter(...both, signalEvent("b"))
       .when(send("a"))
       .then("signal.received a", "wait.completed w [4,3]");
   });
@@ -183,7 +183,7 @@ describe("signals", () => {
 
 describe("time", () => {
   test("fires what is due, in the order in which it became due", () => {
-    given(
+    stateAfter(
       started,
       timer("late", 3 * minute),
       wait("w", ["x"], 2 * minute),
@@ -195,137 +195,137 @@ describe("time", () => {
   });
 
   test("does not fire a moment early", () => {
-    given(started, timer("t", minute))
+    stateAfter(started, timer("t", minute))
       .whenTimePasses(minute - 1)
       .then();
-    given(started, timer("t", minute)).whenTimePasses(minute).then("timer.fired t");
+    stateAfter(started, timer("t", minute)).whenTimePasses(minute).then("timer.fired t");
   });
 
   test("counts from when the timer was recorded", () => {
-    given(started, [minute, timer("t", minute)])
+    stateAfter(started, [minute, timer("t", minute)])
       .whenTimePasses(2 * minute - 1)
       .then();
   });
 
   test("stands still for a paused run, and catches up when it is resumed", () => {
-    const paused = given(started, timer("t", minute), event("run.paused", {}, { reason: "r" }));
+    const paused = stateAfter(started, timer("t", minute), newEvent("run.paused", {}, { reason: "r" }));
     paused.whenTimePasses(10 * minute).then();
     paused.when(resume, 10 * minute).then("run.resumed operator", "timer.fired t");
   });
 
   test("does not touch waits and timers that were withdrawn or are over", () => {
-    given(
+    stateAfter(
       started,
       timer("t", minute),
-      event("wait.withdrawn", { node: "t" }),
+      newEvent("wait.withdrawn", { node: "t" }),
       timer("u", minute),
-      event("timer.fired", { node: "u" }),
+      newEvent("timer.fired", { node: "u" }),
     )
       .whenTimePasses(minute)
       .then();
   });
 
   test("wakes a handler that asked to run again", () => {
-    const again = given(started, event("run.reattempted", {}, { waitMs: minute, rewind: false }));
+    const again = stateAfter(started, newEvent("run.reattempted", {}, { waitMs: minute, rewind: false }));
     again.whenTimePasses(minute - 1).then();
     again.whenTimePasses(minute).then("run.woken");
   });
 
   test("fails a run that exceeds its limit, once, and nothing happens after that", () => {
-    given(event("run.started", {}, { timeoutMs: minute }), timer("t", 2 * minute), wait("w", ["go"]))
+    stateAfter(newEvent("run.started", {}, { timeoutMs: minute }), timer("t", 2 * minute), wait("w", ["go"]))
       .whenDrained([[3 * minute, send("go")]], 4 * minute)
       .then("timer.fired t", "run.failed TimeoutError");
   });
 
   test("of a recheck resumes a paused run", () => {
-    const paused = given(started, event("run.paused", {}, { reason: "r", recheckMs: minute }));
+    const paused = stateAfter(started, newEvent("run.paused", {}, { reason: "r", recheckMs: minute }));
     paused.whenTimePasses(minute - 1).then();
     paused.whenTimePasses(minute).then("run.resumed recheck");
   });
 });
 
 describe("pause and resume", () => {
-  const paused = event("run.paused", {}, { reason: "r" });
-  const stuckAt = (node: string) => event("run.paused", { node }, { reason: "r" });
+  const paused = newEvent("run.paused", {}, { reason: "r" });
+  const stuckAt = (node: string) => newEvent("run.paused", { node }, { reason: "r" });
 
   test("alternate; twice the same is refused", () => {
-    given(started).when(pause).then("run.paused");
-    given(started, paused).when(pause).thenRefused();
-    given(started, paused).when(resume).then("run.resumed operator");
-    given(started).when(resume).thenRefused();
+    stateAfter(started).when(pause).then("run.paused");
+    stateAfter(started, paused).when(pause).thenRefused();
+    stateAfter(started, paused).when(resume).then("run.resumed operator");
+    stateAfter(started).when(resume).thenRefused();
   });
 
   test("by a signal that the pause waits for", () => {
-    const waiting = given(started, event("run.paused", {}, { reason: "r", resumeOn: "fixed" }));
+    const waiting = stateAfter(started, newEvent("run.paused", {}, { reason: "r", resumeOn: "fixed" }));
     waiting.when(send("other")).then("signal.received other");
     waiting.when(send("fixed")).then("signal.received fixed", "run.resumed signal");
   });
 
   test("by a signal that had come already", () => {
-    given(started, signalEvent("fixed"), event("run.paused", {}, { reason: "r", resumeOn: "fixed" }))
+    stateAfter(started, signalEvent("fixed"), newEvent("run.paused", {}, { reason: "r", resumeOn: "fixed" }))
       .whenTimePasses(0)
       .then("run.resumed signal");
   });
 
   test("with an output end the step that the run is stuck at", () => {
     const output: Command = { type: "resume", output: text("by hand") };
-    given(started, retry("pay", 2, 0), stuckAt("pay"))
+    stateAfter(started, retry("pay", 2, 0), stuckAt("pay"))
       .when(output)
       .then("step.completed pay", "run.resumed operator");
-    given(started, event("step.started", { node: "pay", attempt: 1 }), stuckAt("pay"))
+    stateAfter(started, newEvent("step.started", { node: "pay", attempt: 1 }), stuckAt("pay"))
       .when(output)
       .then("step.completed pay", "run.resumed operator");
-    given(started, paused).when(output).thenRefused();
+    stateAfter(started, paused).when(output).thenRefused();
   });
 
   test("skip passes over the step that the run is stuck at, or that waits for its next attempt", () => {
-    given(started, retry("pay", 2, 0), stuckAt("pay"))
+    stateAfter(started, retry("pay", 2, 0), stuckAt("pay"))
       .when(skip)
       .then("step.skipped pay", "run.resumed operator");
-    given(started, retry("pay", 1, minute))
+    stateAfter(started, retry("pay", 1, minute))
       .when(skip)
       .then("step.skipped pay");
-    given(started, timer("t", minute)).when(skip).thenRefused();
-    given(started, paused).when(skip).thenRefused();
+    stateAfter(started, timer("t", minute)).when(skip).thenRefused();
+    stateAfter(started, paused).when(skip).thenRefused();
   });
 
   test("skip passes over the attempt that waits, not the one before it", () => {
-    const skipped = (...events: Given[]) =>
-      decide(given(...events).state(), [{ command: skip, at: 0, strict: true }], 0);
+    const skipped = (...events: TimedEvent[]) =>
+      decide(stateAfter(...events).state(), [{ command: skip, at: 0, strict: true }], 0);
     expect(skipped(started, retry("pay", 3, minute))).toMatchObject([{ type: "step.skipped", attempt: 4 }]);
-    const planned = event("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: minute });
+    const planned = newEvent("step.scheduled", { node: "remind", attempt: 1 }, { waitMs: minute });
     expect(skipped(started, planned)).toMatchObject([{ type: "step.skipped", node: "remind", attempt: 1 }]);
   });
 
   test("skip passes over a step that rests in the middle, but not one that somebody is executing", () => {
-    const begun = event("step.started", { node: "ask", attempt: 1 });
-    const state = given(started, begun).state();
-    const idly = decide(state, [{ command: skip, at: 0, strict: true, idle: true }], 0);
+    const begun = newEvent("step.started", { node: "ask", attempt: 1 });
+    const state = stateAfter(started, begun).state();
+    const idly = decide(state, [{ command: skip, at: 0, strict: true, isUnowned: true }], 0);
     expect(idly).toMatchObject([{ type: "step.skipped", node: "ask", attempt: 1 }]);
-    given(started, begun).when(skip).thenRefused();
+    stateAfter(started, begun).when(skip).thenRefused();
   });
 
   test("resumeAt sends a paused run with a chain to one of its steps, and refuses every other", () => {
-    const chain = event("run.started", {}, { steps: "chain" });
+    const chain = newEvent("run.started", {}, { steps: "chain" });
     const move: Command = { type: "resumeAt", step: "b" };
-    given(chain, paused).when(move).then("run.moved", "run.resumed operator");
-    given(chain).when(move).thenRefused();
-    given(started, paused).when(move).thenRefused();
-    given(paused).when(move).thenRefused();
+    stateAfter(chain, paused).when(move).then("run.moved", "run.resumed operator");
+    stateAfter(chain).when(move).thenRefused();
+    stateAfter(started, paused).when(move).thenRefused();
+    stateAfter(paused).when(move).thenRefused();
   });
 
   test("cannot hold up a run that is being canceled", () => {
-    given(
+    stateAfter(
       started,
-      event("child.started", { node: "c" }, { runId: "r", workflow: "w" }),
-      event("run.cancel_requested", {}, {}),
+      newEvent("child.started", { node: "c" }, { runId: "r", workflow: "w" }),
+      newEvent("run.cancel_requested", {}, {}),
     )
       .when(pause)
       .thenRefused();
   });
 
   test("of an owner's inbox that make no sense are passed over", () => {
-    given(started)
+    stateAfter(started)
       .whenDrained(
         [
           [0, resume],
@@ -342,63 +342,63 @@ describe("pause and resume", () => {
 
 describe("cancel", () => {
   test("is asked for once", () => {
-    given(started).when(cancel).then("run.cancel_requested");
-    given(started, event("run.cancel_requested", {}, {}))
+    stateAfter(started).when(cancel).then("run.cancel_requested");
+    stateAfter(started, newEvent("run.cancel_requested", {}, {}))
       .when(cancel)
       .then();
   });
 
   test("wakes a paused run", () => {
-    given(started, event("run.paused", {}, { reason: "r" }))
+    stateAfter(started, newEvent("run.paused", {}, { reason: "r" }))
       .when(cancel)
       .then("run.resumed operator", "run.cancel_requested");
   });
 
   test("of a canceled run is a no-op; nothing else touches a run that has ended", () => {
-    const over = given(started, event("run.canceled", {}, {}));
+    const over = stateAfter(started, newEvent("run.canceled", {}, {}));
     over.when(cancel).then();
     for (const command of [pause, resume, skip, send("x")]) over.when(command).thenRefused();
-    given(started, event("run.completed", {}, {}))
+    stateAfter(started, newEvent("run.completed", {}, {}))
       .when(cancel)
       .thenRefused();
-    given(started, event("run.failed", {}, { error: { name: "E", message: "m" } }))
+    stateAfter(started, newEvent("run.failed", {}, { error: { name: "E", message: "m" } }))
       .when(resume)
       .thenRefused();
   });
 
   test("stops the clock: no timer fires after it", () => {
-    given(started, timer("t", minute))
+    stateAfter(started, timer("t", minute))
       .whenDrained([[0, cancel]], 10 * minute)
       .then("run.cancel_requested");
   });
 });
 
 describe("children", () => {
-  const born = event("child.started", { node: "c" }, { runId: "r", workflow: "w" });
+  const born = newEvent("child.started", { node: "c" }, { runId: "r", workflow: "w" });
 
   test("are heard once", () => {
-    given(started, born)
+    stateAfter(started, born)
       .when(child("c", null, "completed", 5))
       .then("child.completed c");
-    given(started, born)
+    stateAfter(started, born)
       .when(child("c", null, "failed"))
       .then("child.failed c");
-    given(started, born)
+    stateAfter(started, born)
       .when(child("c", null, "canceled"))
       .then("child.canceled c");
-    given(started, born, event("child.completed", { node: "c" }, {}, { output: "1" }))
+    stateAfter(started, born, newEvent("child.completed", { node: "c" }, {}, { output: "1" }))
       .when(child("c", null, "failed"))
       .then();
   });
 
   test("that nobody knows are passed over", () => {
-    given(started)
+    stateAfter(started)
       .when(child("unknown", null, "completed"))
       .then();
   });
 
   test("of a map are summed up in ranges, one event for all that came", () => {
-    given(started, map("m", 10))
+    stateAfter(started, map("m", 10))
       .whenDrained(
         [3, 1, 2, 7].map((index) => [0, child("m", index, index === 7 ? "failed" : "completed")] as const),
         0,
@@ -407,7 +407,7 @@ describe("children", () => {
   });
 
   test("of a map that are reported twice count once", () => {
-    given(started, map("m", 3), event("map.settled", { node: "m" }, { completed: [[0, 1]], failed: [] }))
+    stateAfter(started, map("m", 3), newEvent("map.settled", { node: "m" }, { completed: [[0, 1]], failed: [] }))
       .whenDrained(
         [
           [0, child("m", 1, "completed")],
@@ -420,10 +420,12 @@ describe("children", () => {
   });
 
   test("that are open make a cancellation reach further", () => {
-    expect(hasOpenChildren(given(started, born).state())).toBe(true);
-    expect(hasOpenChildren(given(started, map("m", 2)).state())).toBe(true);
-    expect(hasOpenChildren(given(started, map("m", 0)).state())).toBe(false);
-    expect(hasOpenChildren(given(started, born, event("child.completed", { node: "c" }, {})).state())).toBe(false);
+    expect(hasOpenChildren(stateAfter(started, born).state())).toBe(true);
+    expect(hasOpenChildren(stateAfter(started, map("m", 2)).state())).toBe(true);
+    expect(hasOpenChildren(stateAfter(started, map("m", 0)).state())).toBe(false);
+    expect(hasOpenChildren(stateAfter(started, born, newEvent("child.completed", { node: "c" }, {})).state())).toBe(
+      false,
+    );
   });
 });
 
@@ -435,7 +437,7 @@ test("deciding changes nothing: the same question has the same answer", () => {
 
 describe("nodes that others execute", () => {
   const dispatched = (node: string, attempt = 1): NewEvent =>
-    event("node.dispatched", { node, attempt }, { job: "Work" });
+    newEvent("node.dispatched", { node, attempt }, { job: "Work" });
   const result = (node: string, attempt: number, retryMs: number | null = null, output: string | null = "5") => {
     const error = output === null ? { name: "Error", message: "no" } : null;
     return { node, attempt, output, error, retryMs, ms: 1 };
@@ -443,7 +445,7 @@ describe("nodes that others execute", () => {
   const ended = (...results: ReturnType<typeof result>[]): Command => ({ type: "nodes", results });
 
   test("are completed, or failed for now or for good, by what their runs tell", () => {
-    given(started, dispatched("a"), dispatched("b"), dispatched("c"))
+    stateAfter(started, dispatched("a"), dispatched("b"), dispatched("c"))
       .whenDrained([[0, ended(result("a", 1), result("b", 1, 50, null), result("c", 1, null, null))]], 0)
       .then("step.completed a", "step.failed b", "step.failed c");
   });
@@ -453,19 +455,19 @@ describe("nodes that others execute", () => {
       [0, ended(result("a", 1), result("a", 1))],
       [0, ended(result("a", 1))],
     ] as const;
-    given(started, dispatched("a")).whenDrained(once, 0).then("step.completed a");
-    given(started, dispatched("a", 2))
+    stateAfter(started, dispatched("a")).whenDrained(once, 0).then("step.completed a");
+    stateAfter(started, dispatched("a", 2))
       .whenDrained([[0, ended(result("a", 1))]], 0)
       .then();
-    given(started, event("step.completed", { node: "a", attempt: 1 }))
+    stateAfter(started, newEvent("step.completed", { node: "a", attempt: 1 }))
       .whenDrained([[0, ended(result("a", 1))]], 0)
       .then();
-    given(started)
+    stateAfter(started)
       .whenDrained([[0, ended(result("a", 1))]], 0)
       .then();
   });
 
   test("cannot be skipped or given an output while they are executed", () => {
-    given(started, dispatched("a")).when(skip).thenRefused();
+    stateAfter(started, dispatched("a")).when(skip).thenRefused();
   });
 });

@@ -6,12 +6,12 @@
  */
 
 import { InvalidStateError } from "../errors/errors.js";
-import type { Received } from "./command.js";
+import type { ReceivedCommand } from "./command.js";
 import { recordBlocked } from "./decide-blocked.js";
-import { childEnded, childrenEnded, nodeEnded, settleMaps } from "./decide-children.js";
+import { collectMapChildEnds, recordChildEnd, recordEndedMapChildren, recordNodeEnd } from "./decide-children.js";
 import { cancelRun, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, skipStep } from "./decide-operator.js";
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
-import { passTime } from "./decide-time.js";
+import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
 import type { NewEvent } from "./event.js";
 import { type RunState, statusOf } from "./state.js";
@@ -24,40 +24,40 @@ import type { Command } from "./stored-schema.js";
  */
 export function decide(
   state: RunState,
-  received: readonly Received[],
+  commands: readonly ReceivedCommand[],
   now: number,
   nextSeq = state.seq + 1,
-  withdrawing: ReadonlySet<string> | null = null,
+  withdrawnKeys: ReadonlySet<string> | null = null,
 ): NewEvent[] {
-  const decision = new Decision(state, nextSeq, withdrawing);
+  const decision = new Decision(state, nextSeq, withdrawnKeys);
   matchWaits(decision);
   resumeIfSignalled(decision);
-  for (const { command, at, strict, idle } of received) {
-    passTime(decision, at);
+  for (const { command, at, strict, isUnowned } of commands) {
+    fireDueTimers(decision, at);
     try {
-      obey(decision, command, idle ?? false);
+      applyCommand(decision, command, isUnowned ?? false);
     } catch (error) {
       if (strict || !(error instanceof InvalidStateError)) throw error;
     }
   }
-  settleMaps(decision);
-  passTime(decision, now);
+  recordEndedMapChildren(decision);
+  fireDueTimers(decision, now);
   return decision.events;
 }
 
-function obey(decision: Decision, command: Command, idle: boolean): void {
-  if (decision.ended) return refuseAfterTheEnd(decision, command);
+function applyCommand(decision: Decision, command: Command, isUnowned: boolean): void {
+  if (decision.isEnded) return refuseForEndedRun(decision, command);
   switch (command.type) {
     case "signal":
       return receiveSignal(decision, command);
     case "pause":
       return pauseRun(decision, command.reason);
     case "resume":
-      return resumeRun(decision, command, idle);
+      return resumeRun(decision, command, isUnowned);
     case "resumeAt":
       return moveToStep(decision, command.step);
     case "skip":
-      return skipStep(decision, idle);
+      return skipStep(decision, isUnowned);
     case "cancel":
       return cancelRun(decision, command);
     case "start":
@@ -70,13 +70,13 @@ function obey(decision: Decision, command: Command, idle: boolean): void {
     case "jobGone":
       return;
     case "child":
-      return childEnded(decision, command);
+      return recordChildEnd(decision, command);
     case "children":
-      return childrenEnded(decision, command);
+      return collectMapChildEnds(decision, command);
     case "blocked":
       return recordBlocked(decision, command);
     case "nodes":
-      for (const result of command.results) nodeEnded(decision, result);
+      for (const result of command.results) recordNodeEnd(decision, result);
       return;
     default:
       // A command without a case would be taken out of the inbox and forgotten: the compiler asks for one.
@@ -85,7 +85,7 @@ function obey(decision: Decision, command: Command, idle: boolean): void {
 }
 
 /** A terminal run never changes; only cancelling what is canceled is taken as said already. */
-function refuseAfterTheEnd(decision: Decision, command: Command): void {
+function refuseForEndedRun(decision: Decision, command: Command): void {
   const status = statusOf(decision.state);
   if (command.type === "cancel" && status === "canceled") return;
   throw new InvalidStateError(`The run is ${status} and cannot take "${command.type}".`);

@@ -1,5 +1,5 @@
 /** A decision about a run while it is being made: what each family of commands reads and adds to. */
-import { event, type NewEvent } from "./event.js";
+import { type NewEvent, newEvent } from "./event.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
 import type { EventData } from "./stored-schema.js";
 
@@ -12,51 +12,51 @@ export class Decision {
   /** The number that the first of `events` will have. */
   readonly nextSeq: number;
   /** What is still open, the oldest first. */
-  readonly waits: OpenWait[] = [];
+  readonly openWaits: OpenWait[] = [];
   /** In the order in which they become due; those with a `wait` are its time limit. */
-  readonly timers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
+  readonly openTimers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
   /** Received and not consumed, the oldest first. */
-  readonly signals: Signal[];
+  readonly pendingSignals: Signal[];
   /** Of signals that this decision has received. */
-  readonly keys: Set<string>;
+  readonly receivedSignalKeys: Set<string>;
   /** By map: the children whose end this decision has heard of. */
-  readonly settled = new Map<
+  readonly endedMapChildren = new Map<
     string,
     { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
   >();
-  readonly nodesEnded = new Set<string>();
+  readonly endedNodes = new Set<string>();
   paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
-  cancelRequested: boolean;
-  cancelForced: boolean;
-  ended: boolean;
+  isCancelRequested: boolean;
+  isCancelForced: boolean;
+  isEnded: boolean;
   reattemptAt: number | null;
 
-  constructor(state: RunState, nextSeq: number, withdrawing: ReadonlySet<string> | null) {
+  constructor(state: RunState, nextSeq: number, withdrawnKeys: ReadonlySet<string> | null) {
     this.state = state;
     this.nextSeq = nextSeq;
-    this.signals = [...state.signals];
-    this.keys = new Set();
+    this.pendingSignals = [...state.pendingSignals];
+    this.receivedSignalKeys = new Set();
     this.paused = state.paused;
-    this.cancelRequested = state.cancel !== null;
-    this.cancelForced = state.cancel?.force === true;
-    this.ended = state.ending !== null;
+    this.isCancelRequested = state.cancelRequest !== null;
+    this.isCancelForced = state.cancelRequest?.force === true;
+    this.isEnded = state.ending !== null;
     this.reattemptAt = state.reattemptAt;
-    for (const [key, op] of state.ops) if (withdrawing?.has(key) !== true) this.#note(key, op);
-    this.timers.sort((a, b) => a.dueAt - b.dueAt);
+    for (const [key, op] of state.ops) if (withdrawnKeys?.has(key) !== true) this.#collectOpen(key, op);
+    this.openTimers.sort((a, b) => a.dueAt - b.dueAt);
   }
 
-  #note(key: string, op: Op): void {
-    if (op.kind === "timer" && op.phase === "open") this.timers.push({ key, dueAt: op.dueAt, wait: null });
+  #collectOpen(key: string, op: Op): void {
+    if (op.kind === "timer" && op.phase === "open") this.openTimers.push({ key, dueAt: op.dueAt, wait: null });
     if (op.kind === "wait" && op.phase === "open") {
       const wait = { key, op };
-      this.waits.push(wait);
-      if (op.dueAt !== null) this.timers.push({ key, dueAt: op.dueAt, wait });
+      this.openWaits.push(wait);
+      if (op.dueAt !== null) this.openTimers.push({ key, dueAt: op.dueAt, wait });
     }
   }
 
-  /** @param more `only`: the step that is released; without it, all that the run was paused at */
-  resume(by: "operator" | "recheck", more: Omit<EventData["run.resumed"], "by" | "signal"> = {}): void {
+  /** @param details `only`: the step that is released; without it, all that the run was paused at */
+  resume(by: "operator" | "recheck", details: Omit<EventData["run.resumed"], "by" | "signal"> = {}): void {
     this.paused = null;
-    this.events.push(event("run.resumed", {}, { by, ...more }));
+    this.events.push(newEvent("run.resumed", {}, { by, ...details }));
   }
 }

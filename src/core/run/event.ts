@@ -25,7 +25,7 @@ export interface StoredEvent {
 export type NewEvent = Omit<StoredEvent, "seq" | "at">;
 
 /** How a step execution ended. */
-export type Outcome =
+export type StepOutcome =
   | "success"
   | "reattempted"
   | "continued"
@@ -42,37 +42,37 @@ export type Outcome =
   | "timed_out"
   | "abandoned";
 
-interface Position {
+interface EventColumns {
   readonly node?: string;
   readonly attempt?: number;
-  readonly outcome?: Outcome;
+  readonly outcome?: StepOutcome;
 }
 
 /** Makes an event. `raw` are user values that are encoded already; they join `data` under their names. */
-export function event<T extends EventType>(
+export function newEvent<T extends EventType>(
   type: T,
-  place: Position,
+  columns: EventColumns,
   data?: EventData[T],
-  raw?: Record<string, string>,
+  encodedValues?: Record<string, string>,
 ): NewEvent {
   return {
     type,
-    node: place.node ?? null,
-    attempt: place.attempt ?? null,
-    outcome: place.outcome ?? null,
-    data: data === undefined && raw === undefined ? null : write(type, data ?? {}, raw),
+    node: columns.node ?? null,
+    attempt: columns.attempt ?? null,
+    outcome: columns.outcome ?? null,
+    data: data === undefined && encodedValues === undefined ? null : encodeEventData(type, data ?? {}, encodedValues),
   };
 }
 
-function write(type: EventType, data: object, raw: Record<string, string> | undefined): string {
-  if (type === "step.completed") return writeStepCompleted(data, raw);
-  const text = encode(data, { what: "event", limit: Number.POSITIVE_INFINITY });
-  if (raw === undefined) return text;
+function encodeEventData(type: EventType, data: object, encodedValues: Record<string, string> | undefined): string {
+  if (type === "step.completed") return writeStepCompleted(data, encodedValues);
+  const text = encode(data, { label: "event", limitBytes: Number.POSITIVE_INFINITY });
+  if (encodedValues === undefined) return text;
   let joined = text.slice(0, -1);
-  for (const name in raw) joined += `${joined.length > 1 ? "," : ""}"${name}":${raw[name]}`;
+  for (const name in encodedValues) joined += `${joined.length > 1 ? "," : ""}"${name}":${encodedValues[name]}`;
   return `${joined}}`;
 }
 
-export function dataOf<T extends EventType>(of: { readonly data: string | null }, _type: T): EventData[T] {
-  return (of.data === null ? {} : decode(of.data)) as EventData[T];
+export function dataOf<T extends EventType>(event: { readonly data: string | null }, _type: T): EventData[T] {
+  return (event.data === null ? {} : decode(event.data)) as EventData[T];
 }

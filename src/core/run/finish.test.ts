@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { finishRun } from "./finish.js";
-import { readMail, writeMail } from "./message.js";
-import type { Birth } from "./transition.js";
+import { decodeMessage, encodeMessage } from "./message.js";
+import type { RunSpec } from "./transition.js";
 
-const run: Birth = {
+const run: RunSpec = {
   id: "r",
   workflow: "w",
   version: "",
@@ -19,21 +19,26 @@ const run: Birth = {
   parentIndex: null,
   parentAttempt: null,
 };
-const child: Birth = { ...run, parentId: "p", parentNode: "call" };
+const child: RunSpec = { ...run, parentId: "p", parentNode: "call" };
 const completed = { status: "completed", output: "1", error: null } as const;
 
 test("the end of a run that has no family is its row alone", () => {
   expect(finishRun(run, completed, 5, [])).toEqual({
     next: { kind: "finish", status: "completed", output: "1", error: null, startedAt: 5 },
-    mail: [],
+    messages: [],
   });
 });
 
 test("the parent hears of the end, behind the children that are canceled with it", () => {
-  const dismissed = [writeMail("c", { type: "cancel", reason: null })];
-  const { mail } = finishRun(child, completed, 5, dismissed);
-  expect(mail.map(({ to }) => to)).toEqual(["c", "p"]);
-  expect(readMail(mail[1] as never)).toMatchObject({ type: "child", node: "call", status: "completed", output: "1" });
+  const dismissed = [encodeMessage("c", { type: "cancel", reason: null })];
+  const { messages } = finishRun(child, completed, 5, dismissed);
+  expect(messages.map(({ to }) => to)).toEqual(["c", "p"]);
+  expect(decodeMessage(messages[1] as never)).toMatchObject({
+    type: "child",
+    node: "call",
+    status: "completed",
+    output: "1",
+  });
 });
 
 test("an error of any size can be written: a run must be able to end", () => {
@@ -44,7 +49,7 @@ test("an error of any size can be written: a run must be able to end", () => {
 
 test("a run that was canceled before it began has no time of its start", () => {
   const error = { name: "RunCanceledError", message: "not needed" };
-  const { next, mail } = finishRun(child, { status: "canceled", output: null, error }, null, []);
+  const { next, messages } = finishRun(child, { status: "canceled", output: null, error }, null, []);
   expect(next).toMatchObject({ status: "canceled", startedAt: null });
-  expect(readMail(mail[0] as never)).toMatchObject({ status: "canceled", reason: "not needed", error: null });
+  expect(decodeMessage(messages[0] as never)).toMatchObject({ status: "canceled", reason: "not needed", error: null });
 });

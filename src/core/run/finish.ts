@@ -1,10 +1,10 @@
 /** What the end of a run writes: its row, the news for its parent, and the cancellation of its children. */
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
-import { type Message, mailToParent } from "./message.js";
-import type { Birth, Next, TerminalStatus } from "./transition.js";
+import { createParentMessage, type Message } from "./message.js";
+import type { NextTaskState, RunSpec, TerminalStatus } from "./transition.js";
 
-export interface End {
+export interface RunOutcome {
   readonly status: TerminalStatus;
   /** Encoded. */
   readonly output: string | null;
@@ -12,32 +12,32 @@ export interface End {
 }
 
 /** What a run that was an attempt at a node of a graph tells the run of the graph beside its end. */
-export type AttemptReport = Parameters<typeof mailToParent>[4];
+export type AttemptReport = Parameters<typeof createParentMessage>[4];
 
-export interface Finish {
-  readonly next: Extract<Next, { kind: "finish" }>;
+export interface FinishWrites {
+  readonly next: Extract<NextTaskState, { kind: "finish" }>;
   /** To its parent, and to the children that it leaves behind. */
-  readonly mail: readonly Message[];
+  readonly messages: readonly Message[];
 }
 
 /**
  * @param startedAt when its code began; null: it never did
- * @param dismissed messages to the children that are canceled with it, see `dismissChildren`
+ * @param cancelMessages messages to the children that are canceled with it, see `dismissChildren`
  */
 export function finishRun(
-  run: Birth,
-  { status, output, error }: End,
+  run: RunSpec,
+  { status, output, error }: RunOutcome,
   startedAt: number | "now" | null,
-  dismissed: readonly Message[],
+  cancelMessages: readonly Message[],
   attempt?: AttemptReport,
-): Finish {
-  const toParent = mailToParent(run, status, output, error, attempt);
+): FinishWrites {
+  const parentMessage = createParentMessage(run, status, output, error, attempt);
   return {
     next: { kind: "finish", status, output, error: encodeError(error), startedAt },
-    mail: toParent === null ? dismissed : [...dismissed, toParent],
+    messages: parentMessage === null ? cancelMessages : [...cancelMessages, parentMessage],
   };
 }
 
 /** However large it is: a run must be able to end. */
 const encodeError = (error: Failure | null): string | null =>
-  error === null ? null : encode(error, { what: "error", limit: Number.POSITIVE_INFINITY });
+  error === null ? null : encode(error, { label: "error", limitBytes: Number.POSITIVE_INFINITY });

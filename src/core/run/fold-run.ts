@@ -1,59 +1,60 @@
 /** What events of a run as a whole do to its state. */
 import { dataOf } from "./event.js";
-import { answer, type Folder, type Folders, forget, keyOf } from "./fold-event.js";
-import { goAgain } from "./fold-step.js";
-import { takeSignal } from "./fold-wait.js";
-import { stepsWithAnotherJob } from "./job-runs.js";
+import { callKeyOf, type EventReducer, type EventReducers, forgetCalls, recordAnswer } from "./fold-event.js";
+import { scheduleAttempt } from "./fold-step.js";
+import { consumeSignal } from "./fold-wait.js";
+import { stepsWithReplacedJob } from "./job-runs.js";
 import type { Ending, RunState } from "./state.js";
-import { scopeMark } from "./step-key.js";
+import { scopeSeparator } from "./step-key.js";
 
-export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | "patch" | "call"> = {
+export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "branch" | "patch" | "call"> = {
   "run.started": (state, event) => {
     const data = dataOf(event, "run.started");
-    const { began, timeoutMs, steps, shape } = data;
-    state.startedAt = began ?? event.at;
-    state.steps = steps ?? null;
-    state.shape = shape ?? null;
+    const { startedAt, timeoutMs, steps, shape } = data;
+    state.startedAt = startedAt ?? event.at;
+    state.stepStructure = steps ?? null;
+    state.stepSignature = shape ?? null;
     if (timeoutMs !== undefined) state.deadlineAt = event.at + timeoutMs;
-    if (data.checked === true) state.input = acceptedInput(data);
+    if (data.checked === true) state.checkedInput = toCheckedInput(data);
   },
   "input.checked": (state, event) => {
-    state.input = acceptedInput(dataOf(event, "input.checked"));
+    state.checkedInput = toCheckedInput(dataOf(event, "input.checked"));
   },
   "run.forked": (state, event) => {
-    const { from, root, roots = {}, redo, children = {}, hashes = {} } = dataOf(event, "run.forked");
+    const { from, root: rootRunId, keyRunIds = {}, redo, children = {}, hashes = {} } = dataOf(event, "run.forked");
     state.forkedFrom = from;
     state.lineage = {
-      root,
-      roots: new Map(Object.entries(roots)),
-      children: new Map(Object.entries(children)),
-      hashes: new Map(Object.entries(hashes)),
+      rootRunId,
+      keyRunIds: new Map(Object.entries(keyRunIds)),
+      childrenOrigins: new Map(Object.entries(children)),
+      undoneHashes: new Map(Object.entries(hashes)),
     };
-    state.redo = new Set(redo);
+    state.callsToRedo = new Set(redo);
   },
   "shape.changed": (state, event) => {
-    state.shape = dataOf(event, "shape.changed").shape;
+    state.stepSignature = dataOf(event, "shape.changed").shape;
   },
   "run.recovered": (state, event) => {
     state.delivery = dataOf(event, "run.recovered").deliveries;
     for (const op of state.ops.values()) {
       // What was handed to others goes on without the run's own worker.
-      if (op.kind === "step" && op.phase === "started" && op.job === null) op.abandoned = true;
+      if (op.kind === "step" && op.phase === "started" && op.job === null) op.isAbandoned = true;
     }
-    state.news += 1;
+    state.wakeVersion += 1;
   },
   "run.blocked": (state, event) => {
-    const { worker, session, by, suspected } = dataOf(event, "run.blocked");
+    const { worker: workerName, session, by, suspected } = dataOf(event, "run.blocked");
     if (by !== undefined) return;
-    state.blocked ??= new Map();
-    state.blocked.set(suspected === true ? null : (event.node ?? ""), { worker, session });
+    state.blockedWorkers ??= new Map();
+    state.blockedWorkers.set(suspected === true ? null : (event.node ?? ""), { workerName, session });
   },
   "run.paused": (state, event) => {
-    const { reason, error, resumeOn, recheckMs, passable } = dataOf(event, "run.paused");
-    if (passable === true) state.ops.set(keyOf(event), { kind: "pause" });
+    const { reason, error, resumeOn, recheckMs, continuesWhenResumed } = dataOf(event, "run.paused");
+    if (continuesWhenResumed === true) state.ops.set(callKeyOf(event), { kind: "pause" });
     const stuck = event.node === null ? undefined : state.ops.get(event.node);
-    if (stuck?.kind === "step" && stuck.phase === "again") stuck.held = { reason, error: error ?? null };
-    state.resumedBy?.delete(event.node ?? "");
+    if (stuck?.kind === "step" && stuck.phase === "awaiting_attempt")
+      stuck.pauseCause = { reason, error: error ?? null };
+    state.resumeSignals?.delete(event.node ?? "");
     state.paused = {
       reason,
       at: event.at,
@@ -66,94 +67,95 @@ export const runFolders: Folders<"run" | "input" | "shape" | "dag" | "branch" | 
   "run.resumed": (state, event) => {
     const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
     // One that only waits for its job goes on waiting: the job may be executed at any time, and must not be run twice.
-    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.abandoned) {
+    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.isAbandoned) {
       // It had begun when its worker died, and was held because of `onCrash: "pause"`: now it may run again.
-      stuck.phase = "again";
+      stuck.phase = "awaiting_attempt";
       stuck.dueAt = event.at;
     }
-    const { signal, by, only, accept, renamed } = dataOf(event, "run.resumed");
-    for (const name of accept ?? []) (state.accepted ??= new Set()).add(name);
-    for (const [older, name] of Object.entries(renamed ?? {})) (state.renamed ??= new Map()).set(name, older);
+    const { signal, by, onlyStep, accept, renamed } = dataOf(event, "run.resumed");
+    for (const name of accept ?? []) (state.acceptedNames ??= new Set()).add(name);
+    for (const [older, name] of Object.entries(renamed ?? {})) (state.logNameByCodeName ??= new Map()).set(name, older);
     for (const [key, op] of state.ops) {
-      if (op.kind !== "step" || (only !== undefined && only !== key)) continue;
-      op.held = null;
-      if (by === "operator") op.streak = op.postponed = 0;
+      if (op.kind !== "step" || (onlyStep !== undefined && onlyStep !== key)) continue;
+      op.pauseCause = null;
+      if (by === "operator") op.consecutiveFailures = op.consecutiveTransientFailures = 0;
     }
     if (by === "operator") {
-      state.postponed = 0;
-      state.blocked = null;
+      state.consecutiveTransientFailures = 0;
+      state.blockedWorkers = null;
     }
-    if (signal !== undefined) (state.resumedBy ??= new Map()).set(state.paused?.node ?? "", takeSignal(state, signal));
+    if (signal !== undefined)
+      (state.resumeSignals ??= new Map()).set(state.paused?.node ?? "", consumeSignal(state, signal));
     state.paused = null;
-    state.news += 1;
+    state.wakeVersion += 1;
   },
   "run.cancel_requested": (state, event) => {
     const { reason, force } = dataOf(event, "run.cancel_requested");
-    state.cancel = { reason: reason ?? state.cancel?.reason ?? null, force: force === true };
-    state.news += 1;
+    state.cancelRequest = { reason: reason ?? state.cancelRequest?.reason ?? null, force: force === true };
+    state.wakeVersion += 1;
   },
   "run.expired": (state, event) => {
-    state.expired = dataOf(event, "run.expired").error;
+    state.timeoutFailure = dataOf(event, "run.expired").error;
     // It passes once: the steps that are left have the time that they need.
     state.deadlineAt = null;
-    state.news += 1;
+    state.wakeVersion += 1;
   },
   "run.reattempted": (state, event) => {
     const { waitMs, rewind, transient } = dataOf(event, "run.reattempted");
     state.reattemptAt = event.at + waitMs;
-    state.postponed = transient === true ? state.postponed + 1 : 0;
-    if (rewind) forget(state);
+    state.consecutiveTransientFailures = transient === true ? state.consecutiveTransientFailures + 1 : 0;
+    if (rewind) forgetCalls(state);
   },
   "run.moved": (state, event) => {
-    forget(state);
-    state.position = dataOf(event, "run.moved").to;
-    state.news += 1;
+    forgetCalls(state);
+    state.movedToStep = dataOf(event, "run.moved").to;
+    state.wakeVersion += 1;
   },
   "run.woken": (state) => {
     state.reattemptAt = null;
-    state.news += 1;
+    state.wakeVersion += 1;
   },
   "run.became_due": (state) => {
-    state.becameDue = true;
+    state.becameDueWhilePaused = true;
   },
-  "run.completed": end("completed"),
-  "run.failed": end("failed"),
-  "run.canceled": end("canceled"),
+  "run.completed": endRunAs("completed"),
+  "run.failed": endRunAs("failed"),
+  "run.canceled": endRunAs("canceled"),
   "dag.imported": (state, event) => {
     const { dag } = dataOf(event, "dag.imported");
-    for (const key of stepsWithAnotherJob(state, dag)) {
+    for (const key of stepsWithReplacedJob(state, dag)) {
       const op = state.ops.get(key);
       if (op?.kind !== "step") continue;
-      if (op.job === null) op.spent += 1;
-      else goAgain(op, event.at);
+      if (op.job === null) op.discardedJobRuns += 1;
+      else scheduleAttempt(op, event.at);
     }
-    state.dag = dag;
-    state.news += 1;
+    state.importedDag = dag;
+    state.wakeVersion += 1;
     for (const [key, op] of state.ops) {
-      if (op.kind !== "step" || key.includes(scopeMark) || Object.hasOwn(dag.nodes, key)) continue;
+      if (op.kind !== "step" || key.includes(scopeSeparator) || Object.hasOwn(dag.nodes, key)) continue;
       // The run does not wait for it any more. Should it come back, its attempts go on counting.
-      (state.rewound ??= new Map()).set(key, op.attempt);
+      (state.attemptsBeforeRewind ??= new Map()).set(key, op.attempt);
       state.ops.delete(key);
     }
   },
   "branch.chosen": (state, event) => {
-    state.ops.set(keyOf(event), { kind: "branch", choice: dataOf(event, "branch.chosen").choice });
-    answer(state, event);
+    state.ops.set(callKeyOf(event), { kind: "branch", choice: dataOf(event, "branch.chosen").choice });
+    recordAnswer(state, event);
   },
   "call.added": (state, event) => {
-    (state.added ??= new Set()).add(keyOf(event));
+    (state.addedCalls ??= new Set()).add(callKeyOf(event));
   },
   "patch.applied": (state, event) => {
-    state.ops.set(keyOf(event), { kind: "patch" });
+    state.ops.set(callKeyOf(event), { kind: "patch" });
   },
 };
 
 /** `undefined` is a value like any other, so it counts whether there is one. */
-function acceptedInput(data: { readonly input?: unknown }): NonNullable<RunState["input"]> {
-  return { made: "input" in data, value: data.input };
+function toCheckedInput(data: { readonly input?: unknown }): NonNullable<RunState["checkedInput"]> {
+  return { isTransformed: "input" in data, value: data.input };
 }
 
-function end(status: Ending["status"]): Folder {
+function endRunAs(status: Ending["status"]): EventReducer {
   return (state, event) => {
     // One terminal outcome per run: whatever came second is not an ending.
     state.ending ??= { status, at: event.at, data: event.data };

@@ -1,58 +1,58 @@
 /** What timers, signals and waits for signals do to the state of their run. */
 import { dataOf } from "./event.js";
-import { answer, type Folders, keyOf } from "./fold-event.js";
+import { callKeyOf, type EventReducers, recordAnswer } from "./fold-event.js";
 import type { RunState, Signal } from "./state.js";
-import { scopeMark } from "./step-key.js";
+import { scopeSeparator } from "./step-key.js";
 
-export const waitFolders: Folders<"timer" | "signal" | "wait"> = {
+export const waitReducers: EventReducers<"timer" | "signal" | "wait"> = {
   "timer.started": (state, event) => {
     const { ms, until } = dataOf(event, "timer.started");
-    if (keyOf(event).includes(scopeMark)) (state.resting ??= new Set()).add(keyOf(event));
-    state.ops.set(keyOf(event), { kind: "timer", phase: "open", dueAt: until ?? event.at + (ms ?? 0) });
+    if (callKeyOf(event).includes(scopeSeparator)) (state.bodyWaits ??= new Set()).add(callKeyOf(event));
+    state.ops.set(callKeyOf(event), { kind: "timer", phase: "open", dueAt: until ?? event.at + (ms ?? 0) });
   },
   "timer.fired": (state, event) => {
-    const op = state.ops.get(keyOf(event));
+    const op = state.ops.get(callKeyOf(event));
     if (op?.kind === "timer") op.phase = "fired";
-    answer(state, event);
+    recordAnswer(state, event);
   },
   "signal.received": (state, event) => {
     const { name, key } = dataOf(event, "signal.received");
-    state.signals.push({ seq: event.seq, name, at: event.at, data: event.data });
+    state.pendingSignals.push({ seq: event.seq, name, at: event.at, data: event.data });
     if (key !== undefined) (state.signalKeys ??= new Set()).add(key);
   },
   "wait.started": (state, event) => {
     const { names, mode, timeoutMs } = dataOf(event, "wait.started");
-    if (keyOf(event).includes(scopeMark)) (state.resting ??= new Set()).add(keyOf(event));
+    if (callKeyOf(event).includes(scopeSeparator)) (state.bodyWaits ??= new Set()).add(callKeyOf(event));
     const dueAt = timeoutMs === undefined ? null : event.at + timeoutMs;
-    state.ops.set(keyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
+    state.ops.set(callKeyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
   },
   "wait.completed": (state, event) => {
-    const consumed = dataOf(event, "wait.completed").signals.map((seq) => takeSignal(state, seq));
-    const op = state.ops.get(keyOf(event));
+    const consumed = dataOf(event, "wait.completed").signals.map((seq) => consumeSignal(state, seq));
+    const op = state.ops.get(callKeyOf(event));
     if (op?.kind !== "wait") return;
     op.phase = "completed";
     op.signals = consumed;
-    answer(state, event);
+    recordAnswer(state, event);
   },
   "wait.timed_out": (state, event) => {
-    const op = state.ops.get(keyOf(event));
-    if (op?.kind === "wait") op.phase = "timed out";
-    answer(state, event);
+    const op = state.ops.get(callKeyOf(event));
+    if (op?.kind === "wait") op.phase = "timed_out";
+    recordAnswer(state, event);
   },
   "wait.withdrawn": (state, event) => {
-    const op = state.ops.get(keyOf(event));
+    const op = state.ops.get(callKeyOf(event));
     if (op?.kind === "timer" && op.phase === "open") op.phase = "withdrawn";
     if (op?.kind !== "wait") return;
     // It lost before the code had seen its signals: they are for the next wait.
-    if (op.phase === "completed") state.signals.push(...op.signals);
-    state.signals.sort((a, b) => a.seq - b.seq);
+    if (op.phase === "completed") state.pendingSignals.push(...op.signals);
+    state.pendingSignals.sort((a, b) => a.seq - b.seq);
     op.phase = "withdrawn";
   },
 };
 
-export function takeSignal(state: RunState, seq: number): Signal {
-  const index = state.signals.findIndex((signal) => signal.seq === seq);
-  const [signal] = index < 0 ? [] : state.signals.splice(index, 1);
+export function consumeSignal(state: RunState, seq: number): Signal {
+  const index = state.pendingSignals.findIndex((signal) => signal.seq === seq);
+  const [signal] = index < 0 ? [] : state.pendingSignals.splice(index, 1);
   if (signal === undefined) throw new RangeError(`The log consumes signal ${seq}, which it never received.`);
   return signal;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { event, type NewEvent, type StoredEvent } from "./event.js";
+import { type NewEvent, newEvent, type StoredEvent } from "./event.js";
 import { evolve, fold } from "./fold.js";
 import { statusOf } from "./state.js";
 import { currentStep, nextDueAt, waitingFor } from "./waiting.js";
 
-const started = event("run.started", {});
+const started = newEvent("run.started", {});
 const failure = { name: "E", message: "m" };
 const completed = (node: string, output = "1") =>
-  event("step.completed", { node, attempt: 1, outcome: "success" }, {}, { output });
+  newEvent("step.completed", { node, attempt: 1, outcome: "success" }, {}, { output });
 const retry = (node: string, attempt: number, retryMs: number, transient?: true) =>
-  event(
+  newEvent(
     "step.failed",
     { node, attempt },
     { error: failure, retryMs, ...(transient === undefined ? {} : { transient }) },
@@ -36,7 +36,7 @@ describe("the log", () => {
   });
 
   test("may be folded in parts", () => {
-    const events = log(started, completed("a"), event("timer.started", { node: "t" }, { ms: 5 }));
+    const events = log(started, completed("a"), newEvent("timer.started", { node: "t" }, { ms: 5 }));
     const parts = fold(events.slice(0, 2));
     expect(fold(events.slice(2), parts)).toEqual(fold(events));
   });
@@ -52,7 +52,7 @@ describe("the log", () => {
   });
 
   test("with data that cannot be read is refused, not guessed at", () => {
-    expect(() => stateAfter(started, { ...event("timer.started", { node: "t" }, { ms: 1 }), data: "{" })).toThrow();
+    expect(() => stateAfter(started, { ...newEvent("timer.started", { node: "t" }, { ms: 1 }), data: "{" })).toThrow();
   });
 });
 
@@ -60,20 +60,28 @@ describe("a run's status", () => {
   test("follows its events", () => {
     expect(statusOf(stateAfter())).toBe("pending");
     expect(statusOf(stateAfter(started))).toBe("waiting");
-    expect(statusOf(stateAfter(started, event("run.paused", {}, { reason: "r" })))).toBe("paused");
-    expect(statusOf(stateAfter(event("run.paused", {}, { reason: "r" })))).toBe("paused");
+    expect(statusOf(stateAfter(started, newEvent("run.paused", {}, { reason: "r" })))).toBe("paused");
+    expect(statusOf(stateAfter(newEvent("run.paused", {}, { reason: "r" })))).toBe("paused");
     expect(
       statusOf(
-        stateAfter(started, event("run.paused", {}, { reason: "r" }), event("run.resumed", {}, { by: "operator" })),
+        stateAfter(
+          started,
+          newEvent("run.paused", {}, { reason: "r" }),
+          newEvent("run.resumed", {}, { by: "operator" }),
+        ),
       ),
     ).toBe("waiting");
-    expect(statusOf(stateAfter(started, event("run.completed", {}, {})))).toBe("completed");
-    expect(statusOf(stateAfter(started, event("run.failed", {}, { error: failure })))).toBe("failed");
-    expect(statusOf(stateAfter(started, event("run.canceled", {}, {})))).toBe("canceled");
+    expect(statusOf(stateAfter(started, newEvent("run.completed", {}, {})))).toBe("completed");
+    expect(statusOf(stateAfter(started, newEvent("run.failed", {}, { error: failure })))).toBe("failed");
+    expect(statusOf(stateAfter(started, newEvent("run.canceled", {}, {})))).toBe("canceled");
   });
 
   test("has one ending: whatever comes second is none", () => {
-    const state = stateAfter(started, event("run.completed", {}, {}), event("run.failed", {}, { error: failure }));
+    const state = stateAfter(
+      started,
+      newEvent("run.completed", {}, {}),
+      newEvent("run.failed", {}, { error: failure }),
+    );
     expect(state.ending).toMatchObject({ status: "completed", at: 2_000 });
   });
 });
@@ -84,57 +92,63 @@ describe("a step", () => {
       started,
       completed("a", '"first"'),
       completed("a", '"second"'),
-      event("step.failed", { node: "a", attempt: 2 }, { error: failure }),
+      newEvent("step.failed", { node: "a", attempt: 2 }, { error: failure }),
     );
     expect(op(state, "a")).toMatchObject({ phase: "completed", data: expect.stringContaining("first") });
-    expect(state.answered.map(({ key }) => key)).toEqual(["a"]);
+    expect(state.answeredCalls.map(({ key }) => key)).toEqual(["a"]);
   });
 
   test.each([
-    ["another start", event("step.started", { node: "a", attempt: 2 })],
+    ["another start", newEvent("step.started", { node: "a", attempt: 2 })],
     ["a late failure", retry("a", 2, 1_000)],
-    ["a late reattempt", event("step.reattempted", { node: "a", attempt: 2 }, { waitMs: 5 })],
-    ["a late failure for good", event("step.failed", { node: "a", attempt: 2 }, { error: failure })],
-    ["a late skip", event("step.skipped", { node: "a", attempt: 2 })],
+    ["a late reattempt", newEvent("step.reattempted", { node: "a", attempt: 2 }, { waitMs: 5 })],
+    ["a late failure for good", newEvent("step.failed", { node: "a", attempt: 2 }, { error: failure })],
+    ["a late skip", newEvent("step.skipped", { node: "a", attempt: 2 })],
   ])("that has ended is not changed by %s", (_what, late) => {
     for (const end of [
       completed("a"),
-      event("step.skipped", { node: "a", attempt: 1 }),
-      event("step.failed", { node: "a", attempt: 1 }, { error: failure }),
+      newEvent("step.skipped", { node: "a", attempt: 1 }),
+      newEvent("step.failed", { node: "a", attempt: 1 }, { error: failure }),
     ]) {
       const before = op(stateAfter(started, end), "a");
       const state = stateAfter(started, end, late);
       expect(op(state, "a")).toMatchObject({ kind: "step", phase: (before as { phase: string }).phase, dueAt: null });
       expect(nextDueAt(state)).toBeNull();
-      expect(state.answered).toHaveLength(1);
+      expect(state.answeredCalls).toHaveLength(1);
     }
   });
 
   test("counts its failures, and apart from them those that do not count", () => {
     const state = stateAfter(started, retry("a", 1, 100), retry("a", 2, 100, true), retry("a", 3, 500));
-    expect(op(state, "a")).toMatchObject({ attempt: 3, failures: 2, setbacks: 3, phase: "again", dueAt: 4_500 });
+    expect(op(state, "a")).toMatchObject({
+      attempt: 3,
+      countedFailures: 2,
+      totalFailures: 3,
+      phase: "awaiting_attempt",
+      dueAt: 4_500,
+    });
   });
 
   test("that was held because its worker died may run again once the run is resumed", () => {
     const held = [
       started,
-      event("step.started", { node: "a", attempt: 1 }),
-      event("run.recovered", {}, { deliveries: 2 }),
-      event("run.paused", { node: "a" }, { reason: "r" }),
+      newEvent("step.started", { node: "a", attempt: 1 }),
+      newEvent("run.recovered", {}, { deliveries: 2 }),
+      newEvent("run.paused", { node: "a" }, { reason: "r" }),
     ];
     expect(op(stateAfter(...held), "a")).toMatchObject({ phase: "started" });
-    expect(op(stateAfter(...held, event("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
-      phase: "again",
+    expect(op(stateAfter(...held, newEvent("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
+      phase: "awaiting_attempt",
       dueAt: 5_000,
     });
   });
 
   test("that waits for its job when the run is paused goes on waiting once the run is resumed", () => {
-    const resumed = event("run.resumed", {}, { by: "operator" });
-    const paused = event("run.paused", { node: "a" }, { reason: "r" });
-    const inClass = event("step.started", { node: "a", attempt: 1 });
+    const resumed = newEvent("run.resumed", {}, { by: "operator" });
+    const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
+    const inClass = newEvent("step.started", { node: "a", attempt: 1 });
     expect(op(stateAfter(started, inClass, paused, resumed), "a")).toMatchObject({ phase: "started", attempt: 1 });
-    const inGraph = event("node.dispatched", { node: "a", attempt: 1 }, { job: "J" });
+    const inGraph = newEvent("node.dispatched", { node: "a", attempt: 1 }, { job: "J" });
     expect(op(stateAfter(started, inGraph, paused, resumed), "a")).toMatchObject({ phase: "started", job: "J" });
   });
 
@@ -143,13 +157,13 @@ describe("a step", () => {
       started,
       retry("a", 1, 0),
       completed("b"),
-      event("run.reattempted", {}, { waitMs: 10, rewind: true }),
+      newEvent("run.reattempted", {}, { waitMs: 10, rewind: true }),
     );
     expect(state.ops.size).toBe(0);
-    expect(state.answered).toEqual([]);
+    expect(state.answeredCalls).toEqual([]);
     expect(state.generation).toBe(1);
     // The second attempt was announced, though it never came.
-    expect(state.rewound?.get("a")).toBe(2);
+    expect(state.attemptsBeforeRewind?.get("a")).toBe(2);
   });
 });
 
@@ -157,16 +171,16 @@ describe("answers", () => {
   test("are in the order of the log, not of the questions", () => {
     const state = stateAfter(
       started,
-      event("timer.started", { node: "t" }, { ms: 1 }),
-      event("wait.started", { node: "w" }, { names: ["go"], mode: "any" }),
+      newEvent("timer.started", { node: "t" }, { ms: 1 }),
+      newEvent("wait.started", { node: "w" }, { names: ["go"], mode: "any" }),
       completed("b"),
-      event("signal.received", {}, { name: "go" }, { payload: "1" }),
-      event("wait.completed", { node: "w" }, { signals: [5] }),
-      event("timer.fired", { node: "t" }),
+      newEvent("signal.received", {}, { name: "go" }, { payload: "1" }),
+      newEvent("wait.completed", { node: "w" }, { signals: [5] }),
+      newEvent("timer.fired", { node: "t" }),
       completed("a"),
-      event("branch.chosen", { node: "x" }, { choice: "left" }),
+      newEvent("branch.chosen", { node: "x" }, { choice: "left" }),
     );
-    expect(state.answered.map(({ key, at }) => ({ key, at }))).toEqual([
+    expect(state.answeredCalls.map(({ key, at }) => ({ key, at }))).toEqual([
       { key: "b", at: 4_000 },
       { key: "w", at: 6_000 },
       { key: "t", at: 7_000 },
@@ -177,10 +191,10 @@ describe("answers", () => {
 
   test("are news for the code; what gives it nothing to do is none", () => {
     const state = stateAfter(started);
-    const news = state.news;
-    evolve(state, { ...event("signal.received", {}, { name: "n" }, { payload: "1" }), seq: 2, at: 0 });
+    const news = state.wakeVersion;
+    evolve(state, { ...newEvent("signal.received", {}, { name: "n" }, { payload: "1" }), seq: 2, at: 0 });
     evolve(state, {
-      ...event(
+      ...newEvent(
         "map.started",
         { node: "m" },
         { workflow: "c", count: 2, concurrency: 2, tolerate: 0, spawned: 2, released: 2 },
@@ -188,16 +202,16 @@ describe("answers", () => {
       seq: 3,
       at: 0,
     });
-    evolve(state, { ...event("map.settled", { node: "m" }, { completed: [[0, 0]], failed: [] }), seq: 4, at: 0 });
-    expect(state.news).toBe(news);
-    evolve(state, { ...event("map.settled", { node: "m" }, { completed: [[1, 1]], failed: [] }), seq: 5, at: 0 });
-    expect(state.news).toBe(news + 1);
+    evolve(state, { ...newEvent("map.settled", { node: "m" }, { completed: [[0, 0]], failed: [] }), seq: 4, at: 0 });
+    expect(state.wakeVersion).toBe(news);
+    evolve(state, { ...newEvent("map.settled", { node: "m" }, { completed: [[1, 1]], failed: [] }), seq: 5, at: 0 });
+    expect(state.wakeVersion).toBe(news + 1);
   });
 });
 
 describe("signals", () => {
   const received = (name: string, key?: string) =>
-    event("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: '"p"' });
+    newEvent("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: '"p"' });
 
   test("wait in order until they are consumed, once", () => {
     const state = stateAfter(
@@ -205,10 +219,10 @@ describe("signals", () => {
       received("a"),
       received("b", "k"),
       received("a"),
-      event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
-      event("wait.completed", { node: "w" }, { signals: [2] }),
+      newEvent("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+      newEvent("wait.completed", { node: "w" }, { signals: [2] }),
     );
-    expect(state.signals.map(({ seq, name }) => [seq, name])).toEqual([
+    expect(state.pendingSignals.map(({ seq, name }) => [seq, name])).toEqual([
       [3, "b"],
       [4, "a"],
     ]);
@@ -217,9 +231,9 @@ describe("signals", () => {
       stateAfter(
         started,
         received("a"),
-        event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
-        event("wait.completed", { node: "w" }, { signals: [2] }),
-        event("wait.completed", { node: "w" }, { signals: [2] }),
+        newEvent("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+        newEvent("wait.completed", { node: "w" }, { signals: [2] }),
+        newEvent("wait.completed", { node: "w" }, { signals: [2] }),
       ),
     ).toThrow(/never received/);
   });
@@ -229,48 +243,48 @@ describe("signals", () => {
       started,
       received("a"),
       received("b"),
-      event("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
-      event("wait.completed", { node: "w" }, { signals: [2] }),
-      event("wait.withdrawn", { node: "w" }),
+      newEvent("wait.started", { node: "w" }, { names: ["a"], mode: "any" }),
+      newEvent("wait.completed", { node: "w" }, { signals: [2] }),
+      newEvent("wait.withdrawn", { node: "w" }),
     );
-    expect(state.signals.map(({ seq }) => seq)).toEqual([2, 3]);
+    expect(state.pendingSignals.map(({ seq }) => seq)).toEqual([2, 3]);
   });
 });
 
 describe("a map", () => {
   const mapOf = (count: number, tolerate = 0) =>
-    event(
+    newEvent(
       "map.started",
       { node: "m" },
       { workflow: "c", count, concurrency: count, tolerate, spawned: count, released: count },
     );
   const settled = (completedRanges: [number, number][], failedRanges: [number, number][] = []) =>
-    event("map.settled", { node: "m" }, { completed: completedRanges, failed: failedRanges });
+    newEvent("map.settled", { node: "m" }, { completed: completedRanges, failed: failedRanges });
 
   test("of nothing is settled at once", () => {
-    expect(stateAfter(started, mapOf(0)).answered.map(({ key, at }) => ({ key, at }))).toEqual([
+    expect(stateAfter(started, mapOf(0)).answeredCalls.map(({ key, at }) => ({ key, at }))).toEqual([
       { key: "m", at: 2_000 },
     ]);
   });
 
   test("is settled when all have ended, and failed as soon as too many failed", () => {
-    expect(op(stateAfter(started, mapOf(4), settled([[0, 2]])), "m")).toMatchObject({ phase: "open", settled: 3 });
+    expect(op(stateAfter(started, mapOf(4), settled([[0, 2]])), "m")).toMatchObject({ phase: "open", endedCount: 3 });
     expect(op(stateAfter(started, mapOf(4), settled([[0, 2]]), settled([[3, 3]])), "m")).toMatchObject({
       phase: "settled",
     });
     expect(op(stateAfter(started, mapOf(4, 1), settled([], [[0, 0]])), "m")).toMatchObject({ phase: "open" });
     const failed = stateAfter(started, mapOf(4, 1), settled([], [[0, 1]]), settled([[2, 3]]));
-    expect(op(failed, "m")).toMatchObject({ phase: "failed", failed: [0, 1] });
-    expect(failed.answered).toHaveLength(1);
+    expect(op(failed, "m")).toMatchObject({ phase: "failed", failedIndexes: [0, 1] });
+    expect(failed.answeredCalls).toHaveLength(1);
   });
 
   test("counts a child once, however often it is reported", () => {
     expect(op(stateAfter(started, mapOf(3), settled([[0, 1]]), settled([[1, 1]])), "m")).toMatchObject({
-      settled: 2,
+      endedCount: 2,
       phase: "open",
     });
     expect(op(stateAfter(started, mapOf(3, 1), settled([], [[0, 0]]), settled([], [[0, 0]])), "m")).toMatchObject({
-      settled: 1,
+      endedCount: 1,
       phase: "open",
     });
   });
@@ -280,11 +294,11 @@ describe("what a run waits for", () => {
   test("is told in words of its user", () => {
     const state = stateAfter(
       started,
-      event("timer.started", { node: "nap" }, { ms: 10 }),
-      event("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any", timeoutMs: 50_000 }),
+      newEvent("timer.started", { node: "nap" }, { ms: 10 }),
+      newEvent("wait.started", { node: "signal:go" }, { names: ["go"], mode: "any", timeoutMs: 50_000 }),
       retry("pay", 1, 700),
-      event("child.started", { node: "c" }, { runId: "r", workflow: "w" }),
-      event("run.reattempted", {}, { waitMs: 5, rewind: false }),
+      newEvent("child.started", { node: "c" }, { runId: "r", workflow: "w" }),
+      newEvent("run.reattempted", {}, { waitMs: 5, rewind: false }),
     );
     expect(waitingFor(state)).toEqual([
       { kind: "reattempt" },
@@ -298,18 +312,21 @@ describe("what a run waits for", () => {
   test("is due at the earliest of its times", () => {
     const timers = [
       started,
-      event("timer.started", { node: "a" }, { ms: 9_000 }),
-      event("timer.started", { node: "b" }, { until: 5_000 }),
+      newEvent("timer.started", { node: "a" }, { ms: 9_000 }),
+      newEvent("timer.started", { node: "b" }, { until: 5_000 }),
       retry("s", 1, 100),
     ];
     expect(nextDueAt(stateAfter(...timers))).toBe(4_100);
     expect(nextDueAt(stateAfter(...timers), (key) => key === "a")).toBe(11_000);
     expect(
-      nextDueAt(stateAfter(started, event("wait.started", { node: "w" }, { names: ["x"], mode: "any" }))),
+      nextDueAt(stateAfter(started, newEvent("wait.started", { node: "w" }, { names: ["x"], mode: "any" }))),
     ).toBeNull();
     expect(
       nextDueAt(
-        stateAfter(event("run.started", {}, { timeoutMs: 50 }), event("timer.started", { node: "a" }, { ms: 10 })),
+        stateAfter(
+          newEvent("run.started", {}, { timeoutMs: 50 }),
+          newEvent("timer.started", { node: "a" }, { ms: 10 }),
+        ),
       ),
     ).toBe(1_050);
   });
@@ -319,25 +336,25 @@ describe("what a run waits for", () => {
       nextDueAt(
         stateAfter(
           started,
-          event("timer.started", { node: "a" }, { ms: 10 }),
-          event("run.paused", {}, { reason: "r" }),
+          newEvent("timer.started", { node: "a" }, { ms: 10 }),
+          newEvent("run.paused", {}, { reason: "r" }),
         ),
       ),
     ).toBeNull();
-    expect(nextDueAt(stateAfter(started, event("run.paused", {}, { reason: "r", recheckMs: 500 })))).toBe(2_500);
+    expect(nextDueAt(stateAfter(started, newEvent("run.paused", {}, { reason: "r", recheckMs: 500 })))).toBe(2_500);
   });
 });
 
 describe("a declared step", () => {
-  const chain = event("run.started", {}, { steps: "chain" });
+  const chain = newEvent("run.started", {}, { steps: "chain" });
   const scheduled = (node: string, waitMs: number, attempt = 1) =>
-    event("step.scheduled", { node, attempt }, { waitMs });
+    newEvent("step.scheduled", { node, attempt }, { waitMs });
   const again = (node: string, attempt: number, data: { waitMs: number; rewind?: true; still?: true }) =>
-    event("step.reattempted", { node, attempt, outcome: "continued" }, data);
+    newEvent("step.reattempted", { node, attempt, outcome: "continued" }, data);
 
   test("that is scheduled waits for its time, and its first attempt is yet to come", () => {
     const state = stateAfter(chain, scheduled("a", 5_000));
-    expect(op(state, "a")).toMatchObject({ phase: "again", planned: true, attempt: 0, dueAt: 7_000 });
+    expect(op(state, "a")).toMatchObject({ phase: "awaiting_attempt", isScheduled: true, attempt: 0, dueAt: 7_000 });
     expect(nextDueAt(state)).toBe(7_000);
     expect(waitingFor(state)).toEqual([{ kind: "step", step: "a", attempt: 1 }]);
     expect(currentStep(state)).toEqual({ name: "a", attempt: 1 });
@@ -345,24 +362,30 @@ describe("a declared step", () => {
 
   test("counts failures in a row; another ending and an operator's resume begin a new row", () => {
     const failed = [retry("a", 1, 0), retry("a", 2, 0)];
-    expect(op(stateAfter(chain, ...failed), "a")).toMatchObject({ streak: 2, failures: 2 });
-    expect(op(stateAfter(chain, ...failed, retry("a", 3, 0, true)), "a")).toMatchObject({ streak: 2 });
-    expect(op(stateAfter(chain, ...failed, again("a", 3, { waitMs: 0 })), "a")).toMatchObject({ streak: 0 });
-    const paused = event("run.paused", { node: "a" }, { reason: "r" });
-    const resumedBy = (by: "operator" | "recheck") => event("run.resumed", {}, { by });
-    expect(op(stateAfter(chain, ...failed, paused, resumedBy("operator")), "a")).toMatchObject({ streak: 0 });
-    expect(op(stateAfter(chain, ...failed, paused, resumedBy("recheck")), "a")).toMatchObject({ streak: 2 });
+    expect(op(stateAfter(chain, ...failed), "a")).toMatchObject({ consecutiveFailures: 2, countedFailures: 2 });
+    expect(op(stateAfter(chain, ...failed, retry("a", 3, 0, true)), "a")).toMatchObject({ consecutiveFailures: 2 });
+    expect(op(stateAfter(chain, ...failed, again("a", 3, { waitMs: 0 })), "a")).toMatchObject({
+      consecutiveFailures: 0,
+    });
+    const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
+    const resumedBy = (by: "operator" | "recheck") => newEvent("run.resumed", {}, { by });
+    expect(op(stateAfter(chain, ...failed, paused, resumedBy("operator")), "a")).toMatchObject({
+      consecutiveFailures: 0,
+    });
+    expect(op(stateAfter(chain, ...failed, paused, resumedBy("recheck")), "a")).toMatchObject({
+      consecutiveFailures: 2,
+    });
   });
 
   test("counts continuations that moved nothing", () => {
-    const still = { waitMs: 0, still: true } as const;
+    const still = { waitMs: 0, cursorUnmoved: true } as const;
     const twice = stateAfter(chain, again("a", 1, still), again("a", 2, still));
-    expect(op(twice, "a")).toMatchObject({ standstill: 2 });
+    expect(op(twice, "a")).toMatchObject({ continuationsWithoutProgress: 2 });
     expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
-      postponed: 0,
-      spent: 0,
-      held: null,
-      standstill: 0,
+      consecutiveTransientFailures: 0,
+      discardedJobRuns: 0,
+      pauseCause: null,
+      continuationsWithoutProgress: 0,
     });
   });
 
@@ -372,28 +395,28 @@ describe("a declared step", () => {
       completed("first"),
       completed("first/x"),
       completed("a/x"),
-      event("timer.started", { node: "a/t" }, { ms: 5 }),
+      newEvent("timer.started", { node: "a/t" }, { ms: 5 }),
       again("a", 1, { waitMs: 0, rewind: true }),
     );
     expect([...state.ops.keys()]).toEqual(["first", "first/x", "a"]);
-    expect(op(state, "a")).toMatchObject({ phase: "again", rewound: true, attempt: 1 });
-    expect(state.rewound?.get("a/x")).toBe(1);
+    expect(op(state, "a")).toMatchObject({ phase: "awaiting_attempt", isRewound: true, attempt: 1 });
+    expect(state.attemptsBeforeRewind?.get("a/x")).toBe(1);
   });
 
   test("that had begun when its worker died is told from one that rests", () => {
-    const begun = event("step.started", { node: "a", attempt: 1 });
-    const recovered = event("run.recovered", {}, { deliveries: 2 });
-    expect(op(stateAfter(chain, begun), "a")).toMatchObject({ phase: "started", abandoned: false });
-    expect(op(stateAfter(chain, begun, recovered), "a")).toMatchObject({ phase: "started", abandoned: true });
-    const second = event("step.started", { node: "a", attempt: 2 });
-    expect(op(stateAfter(chain, begun, recovered, second), "a")).toMatchObject({ abandoned: false, attempt: 2 });
+    const begun = newEvent("step.started", { node: "a", attempt: 1 });
+    const recovered = newEvent("run.recovered", {}, { deliveries: 2 });
+    expect(op(stateAfter(chain, begun), "a")).toMatchObject({ phase: "started", isAbandoned: false });
+    expect(op(stateAfter(chain, begun, recovered), "a")).toMatchObject({ phase: "started", isAbandoned: true });
+    const second = newEvent("step.started", { node: "a", attempt: 2 });
+    expect(op(stateAfter(chain, begun, recovered, second), "a")).toMatchObject({ isAbandoned: false, attempt: 2 });
   });
 
   test("an operator sends the run to is where it goes on, with nothing behind it but the count of attempts", () => {
-    const state = stateAfter(chain, completed("a"), completed("b"), event("run.moved", {}, { to: "a" }));
-    expect(state).toMatchObject({ position: "a", generation: 1 });
-    expect([state.ops.size, state.answered.length]).toEqual([0, 0]);
-    expect(state.rewound).toEqual(
+    const state = stateAfter(chain, completed("a"), completed("b"), newEvent("run.moved", {}, { to: "a" }));
+    expect(state).toMatchObject({ movedToStep: "a", generation: 1 });
+    expect([state.ops.size, state.answeredCalls.length]).toEqual([0, 0]);
+    expect(state.attemptsBeforeRewind).toEqual(
       new Map([
         ["a", 1],
         ["b", 1],
@@ -403,7 +426,7 @@ describe("a declared step", () => {
 
   test("is the current one until it has ended; parts of it are not steps of the chain", () => {
     expect(currentStep(stateAfter(chain, completed("a")))).toBeNull();
-    const begun = event("step.started", { node: "b", attempt: 1 });
+    const begun = newEvent("step.started", { node: "b", attempt: 1 });
     expect(currentStep(stateAfter(chain, completed("a"), retry("b/x", 1, 5), begun))).toEqual({
       name: "b",
       attempt: 1,

@@ -3,22 +3,22 @@
  * log begins with it. What is made again is named, with the keys that it is recognised by.
  */
 import { isCompensation } from "./compensation.js";
-import { dataOf, event, type NewEvent, type StoredEvent } from "./event.js";
+import { type EffectiveLog, effectiveLogOf } from "./effective-log.js";
+import { dataOf, type NewEvent, newEvent, type StoredEvent } from "./event.js";
 import { fold } from "./fold.js";
-import { isUndone } from "./lineage.js";
-import { type LogInForce, logInForce } from "./log-in-force.js";
+import { isCompensationStarted } from "./lineage.js";
 import { type Range, rangesOf } from "./ranges.js";
 import type { MapOp, Op, RunState } from "./state.js";
 import { childNode, outerStep } from "./step-key.js";
-import type { Adopted, EventData, Place } from "./stored-schema.js";
+import type { AdoptedChildren, ChildrenOrigin, EventData } from "./stored-schema.js";
 
 export interface ForkOptions {
   /** The run that has ended, and its whole log. */
-  readonly from: string;
-  readonly log: readonly StoredEvent[];
+  readonly fromRunId: string;
+  readonly fromLog: readonly StoredEvent[];
   /** The new run, and what its log has already: signals may have come before it began. */
-  readonly to: string;
-  readonly own: readonly StoredEvent[];
+  readonly toRunId: string;
+  readonly toLog: readonly StoredEvent[];
   /** Under which name the code records what it does when the run fails; null: its workflow has no such thing. */
   readonly onFailure: string | null;
 }
@@ -29,56 +29,61 @@ export interface Fork {
   keepsCursor(node: string): boolean;
 }
 
-export function forkOf(options: ForkOptions): Fork {
-  const forking = new Forking(options);
-  return { events: forking.events(), keepsCursor: (node) => !isUndone(forking.state, outerStep(node)) };
+export function createFork(options: ForkOptions): Fork {
+  const builder = new ForkBuilder(options);
+  return {
+    events: builder.buildEvents(),
+    keepsCursor: (node) => !isCompensationStarted(builder.state, outerStep(node)),
+  };
 }
 
-class Forking {
+class ForkBuilder {
   readonly state: RunState;
   readonly #options: ForkOptions;
-  readonly #log: LogInForce;
-  readonly #hasOwnGraph: boolean;
-  readonly #ownSignalKeys: ReadonlySet<string> | null;
+  readonly #effectiveLog: EffectiveLog;
+  readonly #hasImportedGraph: boolean;
+  readonly #newRunSignalKeys: ReadonlySet<string> | null;
   /** Steps in which a retry was canceled: they have ended, and are not done. */
-  readonly #canceled: ReadonlySet<string | null>;
+  readonly #canceledSteps: ReadonlySet<string | null>;
 
   constructor(options: ForkOptions) {
     this.#options = options;
-    this.#log = logInForce(options.log);
-    this.state = this.#log.state;
-    this.#ownSignalKeys = fold(options.own).signalKeys;
-    this.#canceled = new Set(this.#log.events.filter(({ type }) => type === "step.canceled").map(({ node }) => node));
-    this.#hasOwnGraph = options.own.some(({ type }) => type === "dag.imported");
+    this.#effectiveLog = effectiveLogOf(options.fromLog);
+    this.state = this.#effectiveLog.state;
+    this.#newRunSignalKeys = fold(options.toLog).signalKeys;
+    this.#canceledSteps = new Set(
+      this.#effectiveLog.events.filter(({ type }) => type === "step.canceled").map(({ node }) => node),
+    );
+    this.#hasImportedGraph = options.toLog.some(({ type }) => type === "dag.imported");
   }
 
-  events(): NewEvent[] {
+  buildEvents(): NewEvent[] {
     const copies: NewEvent[] = [];
-    const numbers = new Map<number, number>();
-    if (this.state.startedAt === null) copies.push(this.#forked());
-    for (const one of this.#log.events) {
-      const [first, ...more] = this.#copiesOf(one, numbers);
+    const newSeqs = new Map<number, number>();
+    if (this.state.startedAt === null) copies.push(this.#forkedEvent());
+    for (const source of this.#effectiveLog.events) {
+      const [first, ...more] = this.#copyEvent(source, newSeqs);
       if (first === undefined) continue;
       copies.push(first);
       // Waits name the signals that they were given by their numbers, which are those of the new log.
-      numbers.set(one.seq, this.#options.own.length + copies.length);
+      newSeqs.set(source.seq, this.#options.toLog.length + copies.length);
       copies.push(...more);
     }
     return copies;
   }
 
-  #copiesOf(one: StoredEvent, numbers: ReadonlyMap<number, number>): NewEvent[] {
-    const { seq, at: _at, ...copy } = one;
+  #copyEvent(source: StoredEvent, newSeqs: ReadonlyMap<number, number>): NewEvent[] {
+    const { seq, at: _at, ...copy } = source;
     switch (copy.type) {
       case "run.started": {
         // It begins when it begins.
-        const { began: _began, ...rest } = dataOf(copy, "run.started");
-        return [event("run.started", {}, rest), this.#forked()];
+        const { startedAt: _began, ...rest } = dataOf(copy, "run.started");
+        return [newEvent("run.started", {}, rest), this.#forkedEvent()];
       }
       case "signal.received":
-        return this.#log.spentSignals.has(seq) || this.#hasComeAgain(one) ? [] : [copy];
+        return this.#effectiveLog.consumedSignals.has(seq) || this.#wasSentToNewRun(source) ? [] : [copy];
       case "dag.imported":
-        return this.#hasOwnGraph ? [] : [copy];
+        return this.#hasImportedGraph ? [] : [copy];
       case "shape.changed":
       case "input.checked":
       case "run.moved":
@@ -87,34 +92,35 @@ class Forking {
         // What an operator said about changed code holds for the records that are taken over.
         const { accept, renamed } = dataOf(copy, "run.resumed");
         const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
-        return Object.keys(changes).length === 0 ? [] : [event("run.resumed", {}, { by: "operator", ...changes })];
+        return Object.keys(changes).length === 0 ? [] : [newEvent("run.resumed", {}, { by: "operator", ...changes })];
       }
     }
     if (copy.node === null || !this.#isKept(copy.node)) return [];
     // Behind a pause of the code itself, which it passes.
     if (copy.type === "run.paused" && this.state.ops.get(copy.node)?.kind === "pause")
-      return [copy, event("run.resumed", {}, { by: "operator" })];
+      return [copy, newEvent("run.resumed", {}, { by: "operator" })];
     if (copy.type.startsWith("run.")) return [];
     if (copy.type.startsWith("map."))
-      return this.#log.settledBy.get(copy.node) === seq ? [this.#settledMap(copy.node)] : [];
+      return this.#effectiveLog.settledAtSeq.get(copy.node) === seq ? [this.#settledMapEvent(copy.node)] : [];
     if (copy.type !== "wait.completed") return [copy];
-    if (this.#log.withdrawn.has(copy.node)) return [];
-    const signals = dataOf(copy, "wait.completed").signals.map((signal) => numbers.get(signal) as number);
-    return [event("wait.completed", { node: copy.node }, { signals })];
+    if (this.#effectiveLog.withdrawnKeys.has(copy.node)) return [];
+    const signals = dataOf(copy, "wait.completed").signals.map((signal) => newSeqs.get(signal) as number);
+    return [newEvent("wait.completed", { node: copy.node }, { signals })];
   }
 
   /** It was sent to the new run as well, with the same key, and has not been consumed here. */
-  #hasComeAgain(received: StoredEvent): boolean {
-    if (this.#ownSignalKeys === null) return false;
+  #wasSentToNewRun(received: StoredEvent): boolean {
+    if (this.#newRunSignalKeys === null) return false;
     const { key } = dataOf(received, "signal.received");
-    if (key === undefined || !this.#ownSignalKeys.has(key)) return false;
-    return this.state.signals.some(({ seq }) => seq === received.seq);
+    if (key === undefined || !this.#newRunSignalKeys.has(key)) return false;
+    return this.state.pendingSignals.some(({ seq }) => seq === received.seq);
   }
 
   /** Parts of a step that was undone are not kept: it begins at its beginning. Those of an unfinished one are, as by its next attempt. */
   #isKept(node: string): boolean {
     const step = outerStep(node);
-    if (isCompensation(step) || step === this.#options.onFailure || isUndone(this.state, step)) return false;
+    if (isCompensation(step) || step === this.#options.onFailure || isCompensationStarted(this.state, step))
+      return false;
     const op = this.state.ops.get(node);
     return op !== undefined && this.#isDone(node, op);
   }
@@ -122,11 +128,11 @@ class Forking {
   #isDone(node: string, op: Op): boolean {
     switch (op.kind) {
       case "step":
-        return op.phase === "completed" || (op.phase === "skipped" && !this.#canceled.has(node));
+        return op.phase === "completed" || (op.phase === "skipped" && !this.#canceledSteps.has(node));
       case "timer":
-        return op.phase === "fired" || this.#log.withdrawn.has(node);
+        return op.phase === "fired" || this.#effectiveLog.withdrawnKeys.has(node);
       case "wait":
-        return op.phase === "completed" || op.phase === "timed out" || this.#log.withdrawn.has(node);
+        return op.phase === "completed" || op.phase === "timed_out" || this.#effectiveLog.withdrawnKeys.has(node);
       case "child":
         return op.phase === "completed";
       case "map":
@@ -137,83 +143,87 @@ class Forking {
   }
 
   /** The results of a map lie with its children: the new log says whose children they are. */
-  #settledMap(node: string): NewEvent {
-    const { workflow, count, concurrency, tolerate, adopted, failed } = this.state.ops.get(node) as MapOp;
-    const own = othersThan(adopted ?? [], count);
-    const from: Adopted[] = [...(adopted ?? [])];
-    if (own.length > 0) from.push({ ...this.#placeOf(node), indexes: own });
-    const all = { spawned: count, released: count, from, failed: rangesOf(failed) };
-    return event("map.started", { node }, { workflow, count, concurrency, tolerate, ...all });
+  #settledMapEvent(node: string): NewEvent {
+    const { workflow, count, concurrency, tolerate, adopted, failedIndexes } = this.state.ops.get(node) as MapOp;
+    const ownIndexes = indexesNotAdopted(adopted ?? [], count);
+    const from: AdoptedChildren[] = [...(adopted ?? [])];
+    if (ownIndexes.length > 0) from.push({ ...this.#originOf(node), indexes: ownIndexes });
+    const all = { spawned: count, released: count, from, failed: rangesOf(failedIndexes) };
+    return newEvent("map.started", { node }, { workflow, count, concurrency, tolerate, ...all });
   }
 
-  #placeOf(node: string): Place {
-    return { run: this.#options.from, node: childNode(this.state, node) };
+  #originOf(node: string): ChildrenOrigin {
+    return { run: this.#options.fromRunId, node: childNode(this.state, node) };
   }
 
-  #forked(): NewEvent {
-    const { from } = this.#options;
-    const roots = this.#roots();
-    const children = this.#children();
-    const data: EventData["run.forked"] = { from, root: this.state.lineage?.root ?? from, redo: this.#redo() };
-    if (roots.size > 0) data.roots = Object.fromEntries(roots);
+  #forkedEvent(): NewEvent {
+    const { fromRunId } = this.#options;
+    const roots = this.#keyRunIds();
+    const children = this.#childrenOrigins();
+    const data: EventData["run.forked"] = {
+      from: fromRunId,
+      root: this.state.lineage?.rootRunId ?? fromRunId,
+      redo: this.#callsToRedo(),
+    };
+    if (roots.size > 0) data.keyRunIds = Object.fromEntries(roots);
     if (children.size > 0) data.children = Object.fromEntries(children);
-    const hashes = this.#lostHashes();
+    const hashes = this.#undoneHashes();
     if (hashes.size > 0) data.hashes = Object.fromEntries(hashes);
-    return event("run.forked", {}, data);
+    return newEvent("run.forked", {}, data);
   }
 
   /** Each time something is undone, the next to do it again has a key of its own. */
-  #roots(): Map<string, string> {
-    const roots = new Map(this.state.lineage?.roots);
+  #keyRunIds(): Map<string, string> {
+    const keyRunIds = new Map(this.state.lineage?.keyRunIds);
     for (const key of this.state.ops.keys()) {
-      if (isUndone(this.state, key)) roots.set(key, this.#options.to);
+      if (isCompensationStarted(this.state, key)) keyRunIds.set(key, this.#options.toRunId);
     }
-    return roots;
+    return keyRunIds;
   }
 
   /** What was done once more may have been undone once more: each time it had another ancestry. */
-  #lostHashes(): Map<string, string[]> {
+  #undoneHashes(): Map<string, string[]> {
     const { ops, lineage } = this.state;
-    const lost = new Map<string, string[]>();
-    for (const [key, hashes] of lineage?.hashes ?? []) lost.set(key, [...hashes]);
+    const undoneHashes = new Map<string, string[]>();
+    for (const [key, hashes] of lineage?.undoneHashes ?? []) undoneHashes.set(key, [...hashes]);
     for (const [key, op] of ops) {
-      if (op.kind !== "step" || op.hash === null || this.#isKept(key)) continue;
-      lost.set(key, [...(lost.get(key) ?? []), op.hash]);
+      if (op.kind !== "step" || op.ancestryHash === null || this.#isKept(key)) continue;
+      undoneHashes.set(key, [...(undoneHashes.get(key) ?? []), op.ancestryHash]);
     }
-    return lost;
+    return undoneHashes;
   }
 
-  #children(): Map<string, Place[]> {
+  #childrenOrigins(): Map<string, ChildrenOrigin[]> {
     const { ops, lineage } = this.state;
-    const children = new Map<string, Place[]>();
-    for (const key of new Set([...(lineage?.children.keys() ?? []), ...ops.keys()])) {
+    const children = new Map<string, ChildrenOrigin[]>();
+    for (const key of new Set([...(lineage?.childrenOrigins.keys() ?? []), ...ops.keys()])) {
       const op = ops.get(key);
-      if (isUndone(this.state, outerStep(key)) || this.#isKept(key)) continue;
-      const places = [...(lineage?.children.get(key) ?? [])];
-      if (op?.kind === "child" || op?.kind === "map") places.unshift(this.#placeOf(key));
-      if (places.length > 0) children.set(key, places);
+      if (isCompensationStarted(this.state, outerStep(key)) || this.#isKept(key)) continue;
+      const origins = [...(lineage?.childrenOrigins.get(key) ?? [])];
+      if (op?.kind === "child" || op?.kind === "map") origins.unshift(this.#originOf(key));
+      if (origins.length > 0) children.set(key, origins);
     }
     return children;
   }
 
-  #redo(): string[] {
-    const { ops, redo } = this.state;
-    const asked = new Set([...(redo ?? []), ...ops.keys()]);
+  #callsToRedo(): string[] {
+    const { ops, callsToRedo } = this.state;
+    const calls = new Set([...(callsToRedo ?? []), ...ops.keys()]);
     const { onFailure } = this.#options;
-    return [...asked].filter((key) => {
+    return [...calls].filter((key) => {
       const step = outerStep(key);
       return !isCompensation(step) && step !== onFailure && !this.#isKept(key);
     });
   }
 }
 
-function othersThan(adopted: readonly Adopted[], count: number): Range[] {
-  const others: Range[] = [];
+function indexesNotAdopted(adopted: readonly AdoptedChildren[], count: number): Range[] {
+  const remaining: Range[] = [];
   let next = 0;
   for (const [first, last] of adopted.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
-    if (next < first) others.push([next, first - 1]);
+    if (next < first) remaining.push([next, first - 1]);
     next = last + 1;
   }
-  if (next < count) others.push([next, count - 1]);
-  return others;
+  if (next < count) remaining.push([next, count - 1]);
+  return remaining;
 }

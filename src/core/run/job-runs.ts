@@ -2,7 +2,7 @@
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import { jobOf } from "../naming/route.js";
 import { isDispatched, type RunState, type StepOp } from "./state.js";
-import { scopeMark, scopeOf } from "./step-key.js";
+import { scopeOf, scopeSeparator } from "./step-key.js";
 
 /** The name of the child within its step. Runs that failed have numbers of their own; attempts at the step do not. */
 export const jobRunName = (number: number): string => `job_${number}`;
@@ -11,18 +11,18 @@ export const jobRunName = (number: number): string => `job_${number}`;
 export function stepsWhoseJobsEnded(state: RunState): ReadonlySet<string> {
   const ended = new Set<string>();
   for (const [step, op] of state.ops) {
-    if (op.kind !== "step" || op.phase !== "started" || op.abandoned) continue;
-    const child = state.ops.get(currentJobRun(step, op));
+    if (op.kind !== "step" || op.phase !== "started" || op.isAbandoned) continue;
+    const child = state.ops.get(currentJobRunKey(step, op));
     if (child?.kind === "child" && child.phase !== "open" && jobOf(child.workflow) !== null) ended.add(step);
   }
   return ended;
 }
 
 /** The steps and nodes whose job is under way elsewhere, and which job that is. */
-export function* jobsUnderWay(state: RunState): Generator<{ readonly step: string; readonly job: string }> {
+export function* runningJobs(state: RunState): Generator<{ readonly step: string; readonly job: string }> {
   for (const [step, op] of state.ops) {
-    if (op.kind !== "step" || op.phase !== "started" || step.includes(scopeMark)) continue;
-    const child = state.ops.get(currentJobRun(step, op));
+    if (op.kind !== "step" || op.phase !== "started" || step.includes(scopeSeparator)) continue;
+    const child = state.ops.get(currentJobRunKey(step, op));
     const job = isDispatched(op)
       ? op.job
       : child?.kind === "child" && child.phase === "open"
@@ -36,14 +36,15 @@ export function* jobsUnderWay(state: RunState): Generator<{ readonly step: strin
  * A run that is held because no worker has a job is given a graph with another one: the run of the old job is of no use any
  * more. Otherwise what is under way stays under way, or its effect might be had twice.
  */
-export function stepsWithAnotherJob(state: RunState, dag: FrozenDag): string[] {
+export function stepsWithReplacedJob(state: RunState, dag: FrozenDag): string[] {
   if (state.paused?.error?.name !== "MissingJobError") return [];
   const steps: string[] = [];
-  for (const { step, job } of jobsUnderWay(state)) {
+  for (const { step, job } of runningJobs(state)) {
     const node = dag.nodes[step];
     if (node?.job !== undefined && node.job !== job) steps.push(step);
   }
   return steps;
 }
 
-const currentJobRun = (step: string, { spent }: StepOp): string => scopeOf(step) + jobRunName(spent + 1);
+const currentJobRunKey = (step: string, { discardedJobRuns }: StepOp): string =>
+  scopeOf(step) + jobRunName(discardedJobRuns + 1);

@@ -4,27 +4,27 @@
  */
 
 import { childRunId } from "../naming/ids.js";
-import { compensationOf, isCompensation } from "./compensation.js";
+import { compensationKeyOf, isCompensation } from "./compensation.js";
 import type { RunState } from "./state.js";
 import { outerStep } from "./step-key.js";
 
 /** No step is called like that: the names that users give to their calls have no "#". */
-const mark = "#for:";
-const marked = /#for:([0-9a-f-]{36})$/i;
+const retryMarker = "#for:";
+const retryMarkerPattern = /#for:([0-9a-f-]{36})$/i;
 
 /** What the row of a run says that goes on for another one. */
-export const successorNode = (node: string | null, predecessorId: string): string =>
-  `${node ?? ""}${mark}${predecessorId}`;
+export const retryParentNode = (node: string | null, retriedRunId: string): string =>
+  `${node ?? ""}${retryMarker}${retriedRunId}`;
 
 /** The run that this row goes on for; null for nearly all of them. */
-export function predecessorOf(row: { readonly parentNode: string | null }): string | null {
-  if (row.parentNode?.includes(mark) !== true) return null;
-  return marked.exec(row.parentNode)?.[1] ?? null;
+export function retriedRunIdOf(row: { readonly parentNode: string | null }): string | null {
+  if (row.parentNode?.includes(retryMarker) !== true) return null;
+  return retryMarkerPattern.exec(row.parentNode)?.[1] ?? null;
 }
 
 /** The name of the call alone, as the parent knows it. */
 export const callerNode = (parentNode: string): string =>
-  parentNode.includes(mark) ? parentNode.replace(marked, "") : parentNode;
+  parentNode.includes(retryMarker) ? parentNode.replace(retryMarkerPattern, "") : parentNode;
 
 /** A run is retried once: two runs that go on for the same one would both be responsible for what it has done. */
 export const retryIdOf = (runId: string): string => childRunId(runId, "retry", 0);
@@ -33,17 +33,17 @@ export const retryIdOf = (runId: string): string => childRunId(runId, "retry", 0
 export const mayBeRetry = (rootId: string): boolean => rootId[14] === "8";
 
 /** Whether what this step did was undone, or is being undone. */
-export const isUndone = (state: RunState, step: string): boolean => state.ops.has(compensationOf(step));
+export const isCompensationStarted = (state: RunState, step: string): boolean => state.ops.has(compensationKeyOf(step));
 
 /**
  * The run whose id a step's idempotency key begins with. What is still unfinished keeps the key of the run that first
  * tried it; what was undone has a new one, or a provider would answer with the payment that it gave back. Undoing is
  * never taken over, so it goes by the run itself.
  */
-export function keyOwner(state: RunState, runId: string, key: string): string {
+export function idempotencyRunIdOf(state: RunState, runId: string, key: string): string {
   if (state.lineage === null) return runId;
   const step = outerStep(key);
   if (isCompensation(step)) return runId;
-  const { root, roots } = state.lineage;
-  return roots.get(step) ?? root;
+  const { rootRunId, keyRunIds } = state.lineage;
+  return keyRunIds.get(step) ?? rootRunId;
 }

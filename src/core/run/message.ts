@@ -6,7 +6,7 @@ import type { Failure } from "../encoding/error-record.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
 import type { Command, NodeResult } from "./stored-schema.js";
-import { none } from "./transition.js";
+import { emptyList } from "./transition.js";
 
 export interface Message {
   readonly to: string;
@@ -14,19 +14,19 @@ export interface Message {
   readonly data: string;
 }
 
-export function writeMail(to: string, command: Command): Message {
+export function encodeMessage(to: string, command: Command): Message {
   const { type, ...rest } = command;
-  return { to, kind: type, data: encode(rest, { what: "message", limit: Number.POSITIVE_INFINITY }) };
+  return { to, kind: type, data: encode(rest, { label: "message", limitBytes: Number.POSITIVE_INFINITY }) };
 }
 
 /** null for what this version does not understand: a newer one may have sent it. */
-export function readMail(row: { readonly kind: string; readonly data: string }): Command | null {
-  if (!known.has(row.kind)) return null;
+export function decodeMessage(row: { readonly kind: string; readonly data: string }): Command | null {
+  if (!commandTypes.has(row.kind)) return null;
   return { type: row.kind, ...(decode(row.data) as object) } as Command;
 }
 
 /** All of them: a message of a kind that is missing here would be passed over. */
-const known = new Set<string>(
+const commandTypes = new Set<string>(
   Object.keys({
     signal: true,
     pause: true,
@@ -45,7 +45,7 @@ const known = new Set<string>(
   } satisfies Record<Command["type"], true>),
 );
 
-export interface Kin {
+export interface ParentLink {
   readonly parentId: string | null;
   readonly parentNode: string | null;
   readonly parentIndex: number | null;
@@ -53,12 +53,12 @@ export interface Kin {
 }
 
 /** Tells the parent how a run ended. A map's children keep their results to themselves: there may be thousands. */
-export function mailToParent(
-  run: Kin,
+export function createParentMessage(
+  run: ParentLink,
   status: "completed" | "failed" | "canceled",
   output: string | null,
   failure: Failure | null,
-  attempted: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
+  attemptResult: { readonly retryMs: number | null; readonly ms: number } = { retryMs: null, ms: 0 },
 ): Message | null {
   const { parentId, parentIndex, parentAttempt } = run;
   if (parentId === null || run.parentNode === null) return null;
@@ -66,13 +66,13 @@ export function mailToParent(
   if (parentAttempt !== null) {
     const error =
       status === "completed" ? null : (failure ?? { name: "RunCanceledError", message: "It was canceled." });
-    return new NodesMail(parentId, [{ node: parentNode, attempt: parentAttempt, output, error, ...attempted }]);
+    return new NodesMessage(parentId, [{ node: parentNode, attempt: parentAttempt, output, error, ...attemptResult }]);
   }
   if (parentIndex !== null) {
     const [completed, failed] = status === "completed" ? [[parentIndex], []] : [[], [parentIndex]];
-    return new ChildrenMail(parentId, parentNode, completed, failed);
+    return new ChildrenMessage(parentId, parentNode, completed, failed);
   }
-  return writeMail(parentId, {
+  return encodeMessage(parentId, {
     type: "child",
     node: parentNode,
     status,
@@ -83,7 +83,7 @@ export function mailToParent(
 }
 
 /** News of a map's children. It is not written out before it is stored, so that several can become one. */
-class ChildrenMail implements Message {
+class ChildrenMessage implements Message {
   readonly kind = "children";
   readonly to: string;
   readonly node: string;
@@ -97,18 +97,18 @@ class ChildrenMail implements Message {
     this.failed = failed;
   }
 
-  copy(): ChildrenMail {
-    return new ChildrenMail(this.to, this.node, [...this.completed], [...this.failed]);
+  copy(): ChildrenMessage {
+    return new ChildrenMessage(this.to, this.node, [...this.completed], [...this.failed]);
   }
 
-  add({ completed, failed }: ChildrenMail): void {
+  add({ completed, failed }: ChildrenMessage): void {
     this.completed.push(...completed);
     this.failed.push(...failed);
   }
 
   get data(): string {
     const { node, completed, failed } = this;
-    return writeMail(this.to, {
+    return encodeMessage(this.to, {
       type: "children",
       node,
       completed: rangesOf(completed),
@@ -118,7 +118,7 @@ class ChildrenMail implements Message {
 }
 
 /** News of nodes that were handed to others. */
-class NodesMail implements Message {
+class NodesMessage implements Message {
   readonly kind = "nodes";
   readonly to: string;
   readonly results: NodeResult[];
@@ -128,40 +128,42 @@ class NodesMail implements Message {
     this.results = results;
   }
 
-  copy(): NodesMail {
-    return new NodesMail(this.to, [...this.results]);
+  copy(): NodesMessage {
+    return new NodesMessage(this.to, [...this.results]);
   }
 
-  add({ results }: NodesMail): void {
+  add({ results }: NodesMessage): void {
     this.results.push(...results);
   }
 
   get data(): string {
-    return writeMail(this.to, { type: "nodes", results: this.results }).data;
+    return encodeMessage(this.to, { type: "nodes", results: this.results }).data;
   }
 }
 
 /** Children of one map, and nodes of one graph, that end in the same commit tell their run in one message, with the first transition of them. */
-export function gatherMail<T extends { readonly mail: readonly Message[] }>(transitions: readonly T[]): readonly T[] {
-  const gathered = new Map<string, ChildrenMail | NodesMail>();
+export function mergeMessages<T extends { readonly messages: readonly Message[] }>(
+  transitions: readonly T[],
+): readonly T[] {
+  const mergedByKey = new Map<string, ChildrenMessage | NodesMessage>();
   const result: T[] = [];
   for (const transition of transitions) {
-    const [mail] = transition.mail;
-    if (transition.mail.length !== 1 || !(mail instanceof ChildrenMail || mail instanceof NodesMail)) {
+    const [message] = transition.messages;
+    if (transition.messages.length !== 1 || !(message instanceof ChildrenMessage || message instanceof NodesMessage)) {
       result.push(transition);
       continue;
     }
-    const key = mail instanceof ChildrenMail ? `${mail.to}/${mail.node}` : mail.to;
-    const first = gathered.get(key);
+    const key = message instanceof ChildrenMessage ? `${message.to}/${message.node}` : message.to;
+    const first = mergedByKey.get(key);
     if (first === undefined) {
       // A copy: when the commit has to be split, each is on its own again.
-      const own = mail.copy();
-      gathered.set(key, own);
-      result.push({ ...transition, mail: [own] });
+      const copy = message.copy();
+      mergedByKey.set(key, copy);
+      result.push({ ...transition, messages: [copy] });
     } else {
-      first.add(mail as never);
-      result.push({ ...transition, mail: none });
+      first.add(message as never);
+      result.push({ ...transition, messages: emptyList });
     }
   }
-  return gathered.size === 0 ? transitions : result;
+  return mergedByKey.size === 0 ? transitions : result;
 }

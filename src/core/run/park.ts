@@ -1,56 +1,64 @@
 /** What parking a run writes: when it wakes up, for which workers, and its note. The same for its owner and for clients. */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
-import { newsSeenIn, writeParkingNote } from "./parking-note.js";
+import { seenVersionIn, writeParkingNote } from "./parking-note.js";
 import { type RunState, statusOf } from "./state.js";
-import type { Next } from "./transition.js";
+import type { NextTaskState } from "./transition.js";
 import { nextDueAt } from "./waiting.js";
 
-type Park = Extract<Next, { kind: "park" }>;
+type Park = Extract<NextTaskState, { kind: "park" }>;
 
 /** Which workers are asked for the run, and how urgently. */
-export interface Station {
+export interface TaskRouting {
   readonly route: string;
   readonly priority: number;
 }
 
-export interface OwnerParks {
+export interface OwnerParkOptions {
   /** Not to be used afterwards: what is written with the park is folded into it. */
   readonly state: RunState;
   /** What is written with the park, and when the earliest wait that it opens is due: in milliseconds, or at an instant. */
   readonly pending: {
     readonly events: readonly NewEvent[];
-    readonly wakeIn: number | null;
+    readonly wakeInMs: number | null;
     readonly wakeAt: number | null;
   };
   /** The store's time, as the owner last heard it. */
-  readonly at: number;
+  readonly storeNow: number;
   /** Its code was stopped in the middle, or before it could begin: it is to be run again at once. */
-  readonly isCutShort: boolean;
+  readonly wasCodeStopped: boolean;
   /** What its code still asks for; undefined when the code was not run. */
-  readonly awaited: ((key: string) => boolean) | undefined;
+  readonly isAwaited: ((key: string) => boolean) | undefined;
   /** How many answers its code has seen: all of them if it was run; null when that is not known. */
-  readonly newsSeen: number | "all" | null;
-  readonly station: Station | null;
+  readonly seenVersion: number | "all" | null;
+  readonly routing: TaskRouting | null;
 }
 
 /** A worker lets go of its run. */
-export function parkByOwner({ state, pending, at, isCutShort, awaited, newsSeen, station }: OwnerParks): Park {
-  const isInterrupted = isCutShort && state.paused === null;
-  const stateDue = nextDueAt(state, awaited);
-  const wakeIn = isInterrupted ? 0 : state.paused === null ? pending.wakeIn : null;
+export function parkByOwner({
+  state,
+  pending,
+  storeNow,
+  wasCodeStopped,
+  isAwaited,
+  seenVersion,
+  routing,
+}: OwnerParkOptions): Park {
+  const isInterrupted = wasCodeStopped && state.paused === null;
+  const stateDueAt = nextDueAt(state, isAwaited);
+  const wakeInMs = isInterrupted ? 0 : state.paused === null ? pending.wakeInMs : null;
   // The events get a provisional stamp, only to be summed up in the note.
-  for (const one of pending.events) evolve(state, { ...one, seq: state.seq + 1, at });
-  const dueAt = state.paused !== null ? null : earlier(stateDue, pending.wakeAt);
+  for (const one of pending.events) evolve(state, { ...one, seq: state.seq + 1, at: storeNow });
+  const dueAt = state.paused !== null ? null : earlier(stateDueAt, pending.wakeAt);
   const recheckMs = pauseRecheckMs(pending.events);
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: writeParkingNote(state, isInterrupted ? null : newsSeen === "all" ? state.news : newsSeen),
+    waiting: writeParkingNote(state, isInterrupted ? null : seenVersion === "all" ? state.wakeVersion : seenVersion),
     startedAt: state.startedAt,
     wakeAt: state.paused !== null && recheckMs === null ? state.paused.recheckAt : dueAt,
-    wakeIn: state.paused !== null ? recheckMs : wakeIn,
-    ...station,
+    wakeInMs: state.paused !== null ? recheckMs : wakeInMs,
+    ...routing,
   };
 }
 
@@ -71,15 +79,15 @@ function earlier(a: number | null, b: number | null): number | null {
  * @param waiting the note that its row has
  */
 export function parkByClient(state: RunState, waiting: string | null): Park {
-  const seen = newsSeenIn(waiting);
-  const hasNews = state.paused === null && (seen === null || state.news > seen);
+  const seenVersion = seenVersionIn(waiting);
+  const hasUnseenChanges = state.paused === null && (seenVersion === null || state.wakeVersion > seenVersion);
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: writeParkingNote(state, seen),
+    waiting: writeParkingNote(state, seenVersion),
     startedAt: null,
-    wakeAt: hasNews ? null : nextDueAt(state),
-    wakeIn: hasNews ? 0 : null,
+    wakeAt: hasUnseenChanges ? null : nextDueAt(state),
+    wakeInMs: hasUnseenChanges ? 0 : null,
   };
 }
 
@@ -87,30 +95,30 @@ export function parkByClient(state: RunState, waiting: string | null): Park {
  * A client has written to a run that has not begun. It stays due as it is, also while it is paused. When a worker meets it
  * then, the log says that its time has come (`run.became_due`), and the run begins as soon as it is resumed.
  *
- * @param isStarted the client starts it now
+ * @param isStartRequested the client starts it now
  */
-export function parkUnbegun(state: RunState, isStarted: boolean): Park {
+export function parkNotStarted(state: RunState, isStartRequested: boolean): Park {
   const isPaused = state.paused !== null;
-  const beginsNow = isStarted || (!isPaused && state.becameDue);
+  const startsNow = isStartRequested || (!isPaused && state.becameDueWhilePaused);
   return {
     kind: "park",
     status: isPaused ? "paused" : "pending",
     waiting: isPaused ? writeParkingNote(state, null) : null,
     startedAt: null,
     wakeAt: null,
-    wakeIn: beginsNow ? 0 : null,
-    ...(beginsNow ? {} : { keepsDue: true }),
+    wakeInMs: startsNow ? 0 : null,
+    ...(startsNow ? {} : { keepsDueTime: true }),
   };
 }
 
 /** Whether the code of a parked run has a reason to run at this time: a map whose children trickle in, say, is no news. */
-export function isNewsForCode(state: RunState, waiting: string | null, now: number): boolean {
+export function shouldRunCode(state: RunState, waiting: string | null, now: number): boolean {
   if (waiting === null) return true;
-  const seen = newsSeenIn(waiting);
-  if (seen === null || state.news > seen) return true;
+  const seenVersion = seenVersionIn(waiting);
+  if (seenVersion === null || state.wakeVersion > seenVersion) return true;
   for (const op of state.ops.values()) {
     if (op.kind !== "step") continue;
-    if (op.phase === "again" && op.held === null && (op.dueAt ?? 0) <= now) return true;
+    if (op.phase === "awaiting_attempt" && op.pauseCause === null && (op.dueAt ?? 0) <= now) return true;
     if (op.phase === "started" && op.deadlineAt !== null && op.deadlineAt <= now) return true;
   }
   return false;

@@ -6,14 +6,14 @@ import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
 import { currentStep, waitingFor } from "./waiting.js";
 
-const nothingNoted: ParkingNote = { for: [] };
+const emptyNote: ParkingNote = { for: [] };
 
-/** @param newsSeen null when it is not known what the code has seen: it is run then, which is always right, if not always needed */
-export function writeParkingNote(state: RunState, newsSeen: number | null): string {
+/** @param seenVersion null when it is not known what the code has seen: it is run then, which is always right, if not always needed */
+export function writeParkingNote(state: RunState, seenVersion: number | null): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
-    ...(newsSeen === null ? {} : { news: newsSeen }),
+    ...(seenVersion === null ? {} : { news: seenVersion }),
     seq: state.seq,
     for: waitingFor(state),
     ...paused,
@@ -24,34 +24,34 @@ export function writeParkingNote(state: RunState, newsSeen: number | null): stri
 
 /** Of a run that was paused before its log could be folded. */
 export const writePauseNote = (reason: string, pausedAt?: number): string =>
-  JSON.stringify({ ...nothingNoted, paused: reason, pausedAt });
+  JSON.stringify({ ...emptyNote, paused: reason, pausedAt });
 
 /** How many answers the code had seen; null when that is not known. */
-export const newsSeenIn = (waiting: string | null): number | null => readParkingNote(waiting).news ?? null;
+export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).news ?? null;
 
 /** A note that cannot be read counts as none: the code is run then. */
 export function readParkingNote(text: string | null): ParkingNote {
   try {
     return parseParkingNote(text);
   } catch {
-    return nothingNoted;
+    return emptyNote;
   }
 }
 
 /** @throws TypeError or SyntaxError when it cannot be read */
 export function parseParkingNote(text: string | null): ParkingNote {
-  if (text === null) return nothingNoted;
+  if (text === null) return emptyNote;
   const note: unknown = JSON.parse(text);
   // Of a run that has ended: the store has written how many events its log has.
-  if (typeof note === "number") return { ...nothingNoted, seq: note };
+  if (typeof note === "number") return { ...emptyNote, seq: note };
   if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
-  const read = { ...nothingNoted, ...(note as Partial<ParkingNote>) };
-  const isSound =
-    (read.news === undefined || typeof read.news === "number") &&
-    Array.isArray(read.for) &&
-    read.for.every(isKnownWaiting);
-  if (!isSound) throw new TypeError("it does not say what the run waits for");
-  return read;
+  const parsedNote = { ...emptyNote, ...(note as Partial<ParkingNote>) };
+  const isValid =
+    (parsedNote.news === undefined || typeof parsedNote.news === "number") &&
+    Array.isArray(parsedNote.for) &&
+    parsedNote.for.every(hasKind);
+  if (!isValid) throw new TypeError("it does not say what the run waits for");
+  return parsedNote;
 }
 
-const isKnownWaiting = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;
+const hasKind = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;

@@ -3,15 +3,15 @@ export type Range = [first: number, last: number];
 
 /** [3, 1, 2, 7] → [[1, 3], [7, 7]] */
 export function rangesOf(numbers: readonly number[]): Range[] {
-  const found: Range[] = [];
+  const ranges: Range[] = [];
   for (const number of numbers.toSorted((a, b) => a - b)) {
-    const last = found.at(-1);
+    const last = ranges.at(-1);
     if (last !== undefined && number === last[1] + 1) last[1] = number;
-    else found.push([number, number]);
+    else ranges.push([number, number]);
   }
-  return found;
+  return ranges;
 }
 
-export function* indexes(ranges: readonly (readonly [number, number])[]): Generator<number> {
+export function* expandRanges(ranges: readonly (readonly [number, number])[]): Generator<number> {
   for (const [first, last] of ranges) for (let index = first; index <= last; index += 1) yield index;
 }

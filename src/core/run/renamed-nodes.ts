@@ -4,15 +4,15 @@ import type { RunState } from "./state.js";
 import { recordedName } from "./step-name.js";
 import type { Aliases } from "./stored-schema.js";
 
-interface Renaming {
+interface RenameContext {
   readonly state: RunState;
   readonly definition: { readonly aliases: Aliases | null };
 }
 
 /** What the log calls a step of the code. */
-export function keysOfNames({ state, definition }: Renaming): (name: string) => string {
+export function createStepKeyLookup({ state, definition }: RenameContext): (name: string) => string {
   const { aliases } = definition;
-  if (aliases === null && state.renamed === null) return (name) => name;
+  if (aliases === null && state.logNameByCodeName === null) return (name) => name;
   return (name) => recordedName(state, aliases, "", name);
 }
 
@@ -22,8 +22,8 @@ interface NamedNode {
 }
 
 /** The declared steps as the log calls them. */
-export function nodesByKey<Node extends NamedNode>(nodes: readonly Node[], renaming: Renaming): readonly Node[] {
-  if (renaming.definition.aliases === null && renaming.state.renamed === null) return nodes;
-  const keyOf = keysOfNames(renaming);
+export function withLogNames<Node extends NamedNode>(nodes: readonly Node[], context: RenameContext): readonly Node[] {
+  if (context.definition.aliases === null && context.state.logNameByCodeName === null) return nodes;
+  const keyOf = createStepKeyLookup(context);
   return nodes.map((node) => ({ ...node, name: keyOf(node.name), after: node.after.map(keyOf) }));
 }

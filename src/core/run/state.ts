@@ -2,7 +2,7 @@
 
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
-import type { Adopted, Place } from "./stored-schema.js";
+import type { AdoptedChildren, ChildrenOrigin } from "./stored-schema.js";
 
 export interface Signal {
   readonly seq: number;
@@ -18,34 +18,34 @@ export interface StepOp {
   /** The latest attempt that the log knows of. */
   attempt: number;
   /** Failures that count against the retry policy. */
-  failures: number;
+  countedFailures: number;
   /** Failures, countable or not: what the backoff grows with. */
-  setbacks: number;
+  totalFailures: number;
   /** Attempts in a row that a passing error (`TransientError`) has put off. A failure that counts sets it back to 0. */
-  postponed: number;
+  consecutiveTransientFailures: number;
   /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
-  streak: number;
+  consecutiveFailures: number;
   /** Runs of its job that are of no use any more. An attempt whose worker died spends none: the next one waits for the same run. */
-  spent: number;
+  discardedJobRuns: number;
   /** Continuations in a row that did not move the cursor. */
-  standstill: number;
-  /** In phase "again": it waits for its own time, not for another attempt. */
-  planned: boolean;
-  /** In phase "again": its run was paused because of it, and no operator has released it since. Then it does not begin by itself. */
-  held: { readonly reason: string; readonly error: Failure | null } | null;
+  continuationsWithoutProgress: number;
+  /** In phase "awaiting_attempt": it waits for its own time, not for another attempt. */
+  isScheduled: boolean;
+  /** In phase "awaiting_attempt": its run was paused because of it, and no operator has released it since. Then it does not begin by itself. */
+  pauseCause: { readonly reason: string; readonly error: Failure | null } | null;
   /** Its last attempt asked to start over. */
-  rewound: boolean;
-  phase: "started" | "again" | "completed" | "failed" | "skipped";
+  isRewound: boolean;
+  phase: "started" | "awaiting_attempt" | "completed" | "failed" | "skipped";
   /** In phase "started": its worker died. Otherwise it rests in the middle, waiting for something durable. */
-  abandoned: boolean;
+  isAbandoned: boolean;
   /** In phase "started": when its time is up, if that matters while it rests. */
   deadlineAt: number | null;
-  /** When the next attempt is due, in phase "again". */
+  /** When the next attempt is due, in phase "awaiting_attempt". */
   dueAt: number | null;
   /** The job that its latest attempt was handed to, until its end is known. */
   job: string | null;
   /** The ancestry of its completed attempt, if it is a node of a graph. */
-  hash: string | null;
+  ancestryHash: string | null;
   /** The data of the event that ended it, decoded when it is delivered. */
   data: string | null;
 }
@@ -58,7 +58,7 @@ interface TimerOp {
 
 export interface WaitOp {
   readonly kind: "wait";
-  phase: "open" | "completed" | "timed out" | "withdrawn";
+  phase: "open" | "completed" | "timed_out" | "withdrawn";
   readonly names: readonly string[];
   readonly mode: "any" | "all";
   readonly dueAt: number | null;
@@ -81,16 +81,16 @@ export interface MapOp {
   readonly concurrency: number;
   readonly tolerate: number;
   /** Children that exist, those among them that may run, those that have ended. */
-  spawned: number;
-  released: number;
-  settled: number;
-  failed: number[];
+  spawnedCount: number;
+  releasedCount: number;
+  endedCount: number;
+  failedIndexes: number[];
   /** By index, which children have ended: a message may come twice. */
-  readonly ended: Set<number>;
+  readonly endedIndexes: Set<number>;
   /** How many children have ended although they were not released yet (canceled, say): they make no room for others. */
-  ahead: number;
+  endedBeforeRelease: number;
   /** Children that were taken over from other runs. */
-  readonly adopted: readonly Adopted[] | null;
+  readonly adopted: readonly AdoptedChildren[] | null;
 }
 
 interface BranchOp {
@@ -125,7 +125,7 @@ export interface Ending {
 }
 
 /** `op` tells it from an answer to the same call before the code forgot it and asked again. */
-export interface Answered {
+export interface AnsweredCall {
   readonly key: string;
   readonly at: number;
   readonly op: Op | undefined;
@@ -134,18 +134,18 @@ export interface Answered {
 /** What a run has from the runs that it goes on for. */
 export interface Lineage {
   /** The first of them. */
-  readonly root: string;
+  readonly rootRunId: string;
   /** By step: the run whose id its idempotency key begins with, where that is not the root. */
-  readonly roots: ReadonlyMap<string, string>;
+  readonly keyRunIds: ReadonlyMap<string, string>;
   /** By call: where its children are, the newest first. */
-  readonly children: ReadonlyMap<string, readonly Place[]>;
+  readonly childrenOrigins: ReadonlyMap<string, readonly ChildrenOrigin[]>;
   /** By step that was undone: the ancestry that it had, which steps that were taken over refer to. */
-  readonly hashes: ReadonlyMap<string, readonly string[]>;
+  readonly undoneHashes: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface BlockedWorker {
   /** By its name. */
-  readonly worker: string;
+  readonly workerName: string;
   /** Its id and epoch: a message about it may come twice. */
   readonly session: string;
 }
@@ -156,111 +156,111 @@ export interface RunState {
   /** What the calls of user code led to, by their key. */
   readonly ops: Map<string, Op>;
   /** The calls that have an answer, in the order of the log: user code gets them in this order, live and on replay. */
-  readonly answered: Answered[];
+  readonly answeredCalls: AnsweredCall[];
   /** Signals that came and were not consumed, in order. */
-  readonly signals: Signal[];
+  readonly pendingSignals: Signal[];
   /** Of the signals that came with one; none before the first. */
   signalKeys: Set<string> | null;
   startedAt: number | null;
   /** A schema has accepted its input; `value` is what it made of it, unless that is what was given. */
-  input: { readonly made: boolean; readonly value: unknown } | null;
+  checkedInput: { readonly isTransformed: boolean; readonly value: unknown } | null;
   /** Its steps are declared. */
-  steps: "chain" | "graph" | null;
+  stepStructure: "chain" | "graph" | null;
   /** Calls that began although the log had others that the code had not made yet. */
-  added: Set<string> | null;
+  addedCalls: Set<string> | null;
   /** Names of calls that were added to the code, or taken out of it, and that an operator has accepted. */
-  accepted: Set<string> | null;
+  acceptedNames: Set<string> | null;
   /** By the name in the code, the name that the log has. */
-  renamed: Map<string, string> | null;
+  logNameByCodeName: Map<string, string> | null;
   /** The signature of those that it was last executed with. */
-  shape: string | null;
+  stepSignature: string | null;
   /** The run that failed and that this one goes on for. */
   forkedFrom: string | null;
   /** Of a run that goes on for another one, see `run.forked`. */
   lineage: Lineage | null;
   /** Calls that the other run had made and that were not kept: they are made again, whatever else the log has. */
-  redo: Set<string> | null;
+  callsToRedo: Set<string> | null;
   /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
-  dag: FrozenDag | null;
+  importedDag: FrozenDag | null;
   /** Timers and waits that bodies of declared steps have begun, by their keys. */
-  resting: Set<string> | null;
+  bodyWaits: Set<string> | null;
   /** By declared step, the calls that its body has begun in the attempt that runs or rests. */
   bodyCalls: Map<string, Set<string>> | null;
   /** The step that an operator sent it to; null when it never was. */
-  position: string | null;
+  movedToStep: string | null;
   deadlineAt: number | null;
   paused: Pause | null;
   /** By step, "" for the handler: the signal that ended its last pause. It is kept until the step ends, or pauses again. */
-  resumedBy: Map<string, Signal> | null;
-  cancel: { readonly reason: string | null; readonly force: boolean } | null;
+  resumeSignals: Map<string, Signal> | null;
+  cancelRequest: { readonly reason: string | null; readonly force: boolean } | null;
   /** The time to begin came while the run was paused. */
-  becameDue: boolean;
+  becameDueWhilePaused: boolean;
   /** Its time limit has passed, and this is what it fails with. */
-  expired: Failure | null;
+  timeoutFailure: Failure | null;
   /** When the handler asked to be run again. */
   reattemptAt: number | null;
   /** How often in a row a passing error of the handler has put the run off, without it getting anywhere in between. */
-  postponed: number;
+  consecutiveTransientFailures: number;
   ending: Ending | null;
   /** Steps that know how to be undone, in the order in which they were completed. */
-  readonly undoable: string[];
+  readonly undoableSteps: string[];
   /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
   generation: number;
   /** The same of declared steps that started over, each by itself. */
   stepGenerations: Map<string, number> | null;
   /** By step, the number of its last attempt before the handler rewound: attempts go on counting from there. */
-  rewound: Map<string, number> | null;
+  attemptsBeforeRewind: Map<string, number> | null;
   /** At which delivery of the run a worker last recorded something. Deaths count from there. */
-  survived: number;
+  lastProductiveDelivery: number;
   /** The latest delivery that the log knows of. */
   delivery: number;
   /**
    * Where its code has blocked the event loop of a worker, and whose: a step, "" for the handler, null when it is only one of
    * several runs that may have. A step that completes after all, and an operator's `resume`, clear it.
    */
-  blocked: Map<string | null, BlockedWorker> | null;
+  blockedWorkers: Map<string | null, BlockedWorker> | null;
   /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
-  news: number;
+  wakeVersion: number;
 }
 
 export function initialState(): RunState {
   return {
     seq: 0,
     ops: new Map(),
-    answered: [],
-    signals: [],
+    answeredCalls: [],
+    pendingSignals: [],
     signalKeys: null,
     startedAt: null,
-    input: null,
-    steps: null,
-    added: null,
-    accepted: null,
-    renamed: null,
-    shape: null,
+    checkedInput: null,
+    stepStructure: null,
+    addedCalls: null,
+    acceptedNames: null,
+    logNameByCodeName: null,
+    stepSignature: null,
     forkedFrom: null,
     lineage: null,
-    redo: null,
-    dag: null,
-    resting: null,
+    callsToRedo: null,
+    importedDag: null,
+    bodyWaits: null,
     bodyCalls: null,
-    position: null,
+    movedToStep: null,
     deadlineAt: null,
     paused: null,
-    resumedBy: null,
-    cancel: null,
-    becameDue: false,
-    expired: null,
+    resumeSignals: null,
+    cancelRequest: null,
+    becameDueWhilePaused: false,
+    timeoutFailure: null,
     reattemptAt: null,
-    postponed: 0,
+    consecutiveTransientFailures: 0,
     ending: null,
-    undoable: [],
+    undoableSteps: [],
     generation: 0,
     stepGenerations: null,
-    rewound: null,
-    survived: 1,
+    attemptsBeforeRewind: null,
+    lastProductiveDelivery: 1,
     delivery: 1,
-    blocked: null,
-    news: 0,
+    blockedWorkers: null,
+    wakeVersion: 0,
   };
 }
 
@@ -278,7 +278,7 @@ export function isAnswered(op: Op): boolean {
     case "timer":
       return op.phase === "fired";
     case "wait":
-      return op.phase === "completed" || op.phase === "timed out";
+      return op.phase === "completed" || op.phase === "timed_out";
     case "child":
     case "map":
       return op.phase !== "open";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
-import { dataOf, event } from "./event.js";
+import { dataOf, newEvent } from "./event.js";
 import { hasStepOutput, readStepFacts, stepOutputText, withStepHash, writeStepCompleted } from "./step-completed.js";
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/);
@@ -51,8 +51,8 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const values = fc.record({ output: value, input: value }, { requiredKeys: [] });
 
-const encoded = (given: { output?: unknown; input?: unknown }): Record<string, string> =>
-  Object.fromEntries(Object.entries(given).map(([name, one]) => [name, encode(one, { what: name })]));
+const encoded = (fields: { output?: unknown; input?: unknown }): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, encode(one, { label: name })]));
 
 describe("the data of step.completed", () => {
   test("is JSON with the facts and the values that it was written with", () => {
@@ -98,7 +98,7 @@ describe("the data of step.completed", () => {
 
   test("is in this order, also when its facts are given in another", () => {
     const place = { node: "a", attempt: 1 };
-    const done = event("step.completed", place, { ms: 3, undo: true }, { input: "2", output: '{"by":"operator"}' });
+    const done = newEvent("step.completed", place, { ms: 3, undo: true }, { input: "2", output: '{"by":"operator"}' });
     expect(done.data).toBe('{"undo":true,"ms":3,"output":{"by":"operator"},"input":2}');
     expect(dataOf(done, "step.completed")).toEqual({ undo: true, ms: 3, output: { by: "operator" }, input: 2 });
   });

@@ -47,7 +47,8 @@ function factMembers({ undo, hash, by, ms }: StepFacts): string {
 }
 
 function valueMember(data: StepCompleted, raw: Readonly<Record<string, string>>, name: "output" | "input"): string {
-  const text = raw[name] ?? (name in data ? encode(data[name], { what: name, limit: Number.POSITIVE_INFINITY }) : null);
+  const text =
+    raw[name] ?? (name in data ? encode(data[name], { label: name, limitBytes: Number.POSITIVE_INFINITY }) : null);
   return text === null ? "" : `"${name}":${text}`;
 }
 
@@ -59,9 +60,9 @@ const headPattern =
   /^\{(?:"undo":(true)[,}])?(?:"hash":"([^"\\]*)"[,}])?(?:"by":"(operator)"[,}])?(?:"ms":(-?\d[\d.e+-]*)[,}])?/;
 
 function readHead(data: string): { readonly facts: StepFacts; readonly length: number } {
-  const found = headPattern.exec(data);
-  if (found === null) return { facts: {}, length: data.length };
-  const [head, undo, hash, by, ms] = found;
+  const match = headPattern.exec(data);
+  if (match === null) return { facts: {}, length: data.length };
+  const [head, undo, hash, by, ms] = match;
   const facts: { -readonly [Name in keyof StepFacts]: StepFacts[Name] } = {};
   if (undo !== undefined) facts.undo = true;
   if (hash !== undefined) facts.hash = hash;

@@ -7,22 +7,22 @@ interface Generations {
 }
 
 /** What a declared step does durably is recorded under its own name, this, and the name that its body uses. */
-export const scopeMark = "/";
+export const scopeSeparator = "/";
 /** What the code for one item of a resumable step does is recorded under the item's number. */
-export const itemPrefix = (item: number): string => `#${item + 1}${scopeMark}`;
-export const scopeOf = (step: string): string => step + scopeMark;
+export const itemPrefix = (item: number): string => `#${item + 1}${scopeSeparator}`;
+export const scopeOf = (step: string): string => step + scopeSeparator;
 
 /** The declared step that a call belongs to; a call of the handler itself belongs to itself. */
 export function outerStep(key: string): string {
-  const mark = key.indexOf(scopeMark);
-  return mark < 0 ? key : key.slice(0, mark);
+  const separatorIndex = key.indexOf(scopeSeparator);
+  return separatorIndex < 0 ? key : key.slice(0, separatorIndex);
 }
 
 /** The name under which children know the call that started them: those of an earlier generation are strangers. */
 export function childNode(state: Generations, key: string): string {
-  const mark = key.indexOf(scopeMark);
-  const own = mark < 0 ? 0 : (state.stepGenerations?.get(key.slice(0, mark)) ?? 0);
-  if (own > 0) return `${key}~${state.generation}.${own}`;
+  const separatorIndex = key.indexOf(scopeSeparator);
+  const stepGeneration = separatorIndex < 0 ? 0 : (state.stepGenerations?.get(key.slice(0, separatorIndex)) ?? 0);
+  if (stepGeneration > 0) return `${key}~${state.generation}.${stepGeneration}`;
   return state.generation === 0 ? key : `${key}~${state.generation}`;
 }
 

@@ -6,14 +6,14 @@ import type { Aliases } from "./stored-schema.js";
 export const onFailureStep = "on_failure";
 
 /** Whether an operator has accepted the change of code that this call is about, by its key or by its name in the code. */
-export function isAccepted({ accepted }: RunState, key: string): boolean {
-  if (accepted === null) return false;
-  const name = unnumbered(key);
-  return accepted.has(name) || accepted.has(name.slice(name.lastIndexOf("/") + 1));
+export function isAccepted({ acceptedNames }: RunState, key: string): boolean {
+  if (acceptedNames === null) return false;
+  const name = withoutCallNumber(key);
+  return acceptedNames.has(name) || acceptedNames.has(name.slice(name.lastIndexOf("/") + 1));
 }
 
 /** The name of a call without the number that it got because the name was used before. */
-export const unnumbered = (key: string): string => key.replace(/#\d+$/, "");
+export const withoutCallNumber = (key: string): string => key.replace(/#\d+$/, "");
 
 /**
  * The name under which the log knows what the code calls `name`: an older one if the step was renamed while the run was
@@ -21,9 +21,9 @@ export const unnumbered = (key: string): string => key.replace(/#\d+$/, "");
  * the same. That holds for a retry, too, which does again under the older name what the failed run had not completed.
  */
 export function recordedName(state: RunState, aliases: Aliases | null, prefix: string, name: string): string {
-  const { ops, redo } = state;
-  const isKnown = (key: string) => ops.has(key) || redo?.has(key) === true;
-  const older = state.renamed?.get(name);
-  if (older !== undefined && isKnown(prefix + older)) return older;
-  return aliases?.[name]?.find((alias) => isKnown(prefix + alias)) ?? name;
+  const { ops, callsToRedo } = state;
+  const isInLog = (key: string) => ops.has(key) || callsToRedo?.has(key) === true;
+  const logName = state.logNameByCodeName?.get(name);
+  if (logName !== undefined && isInLog(prefix + logName)) return logName;
+  return aliases?.[name]?.find((alias) => isInLog(prefix + alias)) ?? name;
 }

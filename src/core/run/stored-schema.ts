@@ -12,7 +12,7 @@ import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Range } from "./ranges.js";
 
 /** The version of everything below. */
-export const storedVersion = 1;
+export const storedSchemaVersion = 1;
 
 // ── pawl_events.data ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -25,7 +25,7 @@ export interface EventData {
    * if that is not what was given.
    */
   "run.started": {
-    began?: number;
+    startedAt?: number;
     timeoutMs?: number;
     steps?: "chain" | "graph";
     shape?: string;
@@ -44,9 +44,9 @@ export interface EventData {
   "run.forked": {
     from: string;
     root: string;
-    roots?: Record<string, string>;
+    keyRunIds?: Record<string, string>;
     redo: string[];
-    children?: Record<string, Place[]>;
+    children?: Record<string, ChildrenOrigin[]>;
     hashes?: Record<string, string[]>;
   };
   /** A worker took the run over from one that died: executions that had begun are abandoned. */
@@ -58,7 +58,13 @@ export interface EventData {
    */
   "run.blocked": { worker: string; session: string; by?: string; suspected?: true };
   /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
-  "run.paused": { reason: string; error?: Failure; resumeOn?: string; recheckMs?: number; passable?: boolean };
+  "run.paused": {
+    reason: string;
+    error?: Failure;
+    resumeOn?: string;
+    recheckMs?: number;
+    continuesWhenResumed?: boolean;
+  };
   /**
    * `signal` is the number of the signal that did it, and is consumed by that. `only`: the one step that the operator has
    * released; others that had paused the run stay as they are. `accept`: names of calls that the code has and the log
@@ -67,7 +73,7 @@ export interface EventData {
   "run.resumed": {
     by: "operator" | "signal" | "recheck";
     signal?: number;
-    only?: string;
+    onlyStep?: string;
     accept?: readonly string[];
     renamed?: Readonly<Record<string, string>>;
   };
@@ -107,15 +113,15 @@ export interface EventData {
     ms?: number;
     retryMs?: number;
     transient?: boolean;
-    spent?: true;
-    moved?: true;
+    jobRunEnded?: true;
+    cursorMoved?: true;
     worker?: string;
   };
   /**
    * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
    * further than its predecessor had.
    */
-  "step.reattempted": { waitMs: number; ms?: number; rewind?: true; still?: true };
+  "step.reattempted": { waitMs: number; ms?: number; rewind?: true; cursorUnmoved?: true };
   /** `by: "code"`: its class says that it was removed. */
   "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number; worker?: string };
   /** The step, or a condition of its workflow, canceled the run. */
@@ -158,7 +164,7 @@ export interface EventData {
     spawned: number;
     released: number;
     /** Those that are children of other runs, taken over with their results, and which of them have failed. */
-    from?: Adopted[];
+    from?: AdoptedChildren[];
     failed?: Range[];
   };
   /** More children exist, or may run. */
@@ -171,7 +177,7 @@ export interface EventData {
    * It is executed by code whose declared steps are not those that it was executed by before. `vanished`: the run has a
    * record of them, the code does not know them. `overtaken`: it has none, and is past something that now comes after them.
    */
-  "shape.changed": { shape: string; vanished?: string[]; overtaken?: string[] };
+  "shape.changed": { shape: string; removedSteps?: string[]; passedSteps?: string[] };
   /** The case that a branch of the code has taken. */
   "branch.chosen": { choice: string };
   /** The run has taken the newer way of its code at this `ctx.patched()`. */
@@ -181,13 +187,13 @@ export interface EventData {
 }
 
 /** Where the children of one call are: their ids are computed from this. `node` is the name that they know the call by. */
-export interface Place {
+export interface ChildrenOrigin {
   run: string;
   node: string;
 }
 
 /** Children of a map that have their results from another run of the line. */
-export interface Adopted extends Place {
+export interface AdoptedChildren extends ChildrenOrigin {
   indexes: Range[];
 }
 

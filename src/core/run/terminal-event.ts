@@ -4,34 +4,34 @@
  */
 import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";
-import { event, type StoredEvent } from "./event.js";
+import { newEvent, type StoredEvent } from "./event.js";
 
-interface EndedRun {
+interface RunResultColumns {
   readonly status: string;
   readonly output: string | null;
   readonly error: string | null;
   readonly finishedAt: number | null;
 }
 
-const endings = new Set(["run.completed", "run.failed", "run.canceled"]);
+const terminalEventTypes = new Set(["run.completed", "run.failed", "run.canceled"]);
 
-export const isEnding = ({ type }: { readonly type: string }): boolean => endings.has(type);
+export const isTerminalEvent = ({ type }: { readonly type: string }): boolean => terminalEventTypes.has(type);
 
 /** The event that ends a log of `count` events; null when the run has not ended. */
-export function endingOf(run: EndedRun, count: number): StoredEvent | null {
+export function terminalEventOf(run: RunResultColumns, eventCount: number): StoredEvent | null {
   if (run.finishedAt === null) return null;
-  return { ...endingEvent(run), seq: count + 1, at: run.finishedAt };
+  return { ...newTerminalEvent(run), seq: eventCount + 1, at: run.finishedAt };
 }
 
-function endingEvent({ status, output, error }: EndedRun) {
-  if (status === "completed") return event("run.completed", {}, undefined, output === null ? {} : { output });
-  if (status === "failed") return event("run.failed", {}, undefined, error === null ? {} : { error });
-  const reason = reasonIn(error);
-  return event("run.canceled", {}, reason === null ? {} : { reason });
+function newTerminalEvent({ status, output, error }: RunResultColumns) {
+  if (status === "completed") return newEvent("run.completed", {}, undefined, output === null ? {} : { output });
+  if (status === "failed") return newEvent("run.failed", {}, undefined, error === null ? {} : { error });
+  const reason = cancelReasonIn(error);
+  return newEvent("run.canceled", {}, reason === null ? {} : { reason });
 }
 
 /** The column may be damaged; that is `verify`'s business, not a reason to have no history. */
-function reasonIn(error: string | null): string | null {
+function cancelReasonIn(error: string | null): string | null {
   if (error === null) return null;
   try {
     return (decode(error) as Failure).message;

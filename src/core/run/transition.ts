@@ -9,7 +9,7 @@ export type ActiveStatus = "pending" | "waiting" | "paused";
 export type TerminalStatus = "completed" | "failed" | "canceled";
 
 /** What is fixed when a run is born. It is the log's entry number zero, kept in the run's row and never changed. */
-export interface Birth {
+export interface RunSpec {
   readonly id: string;
   readonly workflow: string;
   /** "" when the definition has none. */
@@ -32,7 +32,7 @@ export interface Birth {
   readonly parentAttempt: number | null;
 }
 
-export interface NewRun extends Birth {
+export interface NewRun extends RunSpec {
   /** What claims know its task by; undefined: the name of the workflow. */
   readonly route?: string;
   /** Unique among active runs; null when several are allowed. Cleared by the store when the run finishes. */
@@ -46,7 +46,7 @@ export interface NewRun extends Birth {
 }
 
 /** A message for a run's inbox, addressed to a run that any worker may own. */
-export interface Mail {
+export interface Message {
   readonly to: string;
   readonly kind: string;
   readonly data: string;
@@ -60,15 +60,15 @@ export interface CursorWrite {
 }
 
 /** What becomes of a run's task, and of the columns of its row that are computed from the log. */
-export type Next =
+export type NextTaskState =
   /** Stays with its owner; only in a fenced commit. No row of `runs` or `tasks` is touched. */
   | { readonly kind: "keep" }
   /**
    * Owner is cleared, deliveries go back to 0, `status` and `waiting` are written, `startedAt` is written unless set.
-   * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeIn` (milliseconds after the commit); with both
-   * null only mail or a commit can move it. wakeIn 0 (or an instant that has passed) makes it ready.
+   * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeInMs` (milliseconds after the commit); with both
+   * null only mail or a commit can move it. wakeInMs 0 (or an instant that has passed) makes it ready.
    * `route` and `priority` are written to the task alone; the run's row keeps what it was born with.
-   * `keepsDue`, only in a client's commit: the task stays ready, parked or held as it is, and `wakeAt` and `wakeIn` are
+   * `keepsDueTime`, only in a client's commit: the task stays ready, parked or held as it is, and `wakeAt` and `wakeInMs` are
    * null. A client that writes to a run which has not begun cannot know when it is to begin: its parent may release it,
    * or its time may come, between the client's reads and its commit.
    * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
@@ -80,7 +80,7 @@ export type Next =
       readonly waiting: string | null;
       readonly startedAt: number | "now" | null;
       readonly wakeAt: number | null;
-      readonly wakeIn: number | null;
+      readonly wakeInMs: number | null;
       /**
        * Which workers are asked for it from now on: what claims and hints know the task by. undefined leaves it as it
        * is. At birth it is the name of the workflow.
@@ -88,7 +88,7 @@ export type Next =
       readonly route?: string;
       /** undefined leaves it as it is. */
       readonly priority?: number;
-      readonly keepsDue?: true;
+      readonly keepsDueTime?: true;
     }
   /** The task's row is deleted and the run's row gets its end; `startedAt` as for park. Refused while it has messages. */
   | {
@@ -103,42 +103,42 @@ export type Next =
 export interface Transition {
   readonly runId: string;
   /** How many events the log has before this; the first of `events` becomes number `after + 1`. */
-  readonly after: number;
+  readonly afterSeq: number;
   /** Written as ONE row of the events table (a row spans several events when there are several). May be empty. */
   readonly events: readonly NewEvent[];
-  readonly next: Next;
+  readonly next: NextTaskState;
   /** Inbox rows whose content is now in `events`: deleted, and the task's mail count lowered by as many. */
-  readonly drained: readonly number[];
+  readonly drainedInboxIds: readonly number[];
   /** Children, born in the same transaction. One whose id exists already is passed over (it is our own). */
-  readonly starts: readonly NewRun[];
+  readonly newChildren: readonly NewRun[];
   /** Messages to other runs: stored, their mail counts raised, and a parked addressee made ready at once. To a run without a task: dropped. */
-  readonly mail: readonly Mail[];
+  readonly messages: readonly Message[];
   /** Held runs to be made ready now. Those that are not parked any more are passed over. */
-  readonly release: readonly string[];
+  readonly releasedChildIds: readonly string[];
   readonly cursors: readonly CursorWrite[];
 }
 
 /** The empty list that transitions share. */
-export const none: readonly never[] = [];
+export const emptyList: readonly never[] = [];
 
-export const keep: Next = { kind: "keep" };
+export const keepOwner: NextTaskState = { kind: "keep" };
 
 /** A transition that does what it is told and nothing else: unless `next` says otherwise, the run stays with its owner. */
-export function transitionOf(
+export function createTransition(
   runId: string,
-  after: number,
-  what: Partial<Omit<Transition, "runId" | "after">> = {},
+  afterSeq: number,
+  changes: Partial<Omit<Transition, "runId" | "after">> = {},
 ): Transition {
   return {
     runId,
-    after,
-    events: none,
-    next: keep,
-    drained: none,
-    starts: none,
-    mail: none,
-    release: none,
-    cursors: none,
-    ...what,
+    afterSeq,
+    events: emptyList,
+    next: keepOwner,
+    drainedInboxIds: emptyList,
+    newChildren: emptyList,
+    messages: emptyList,
+    releasedChildIds: emptyList,
+    cursors: emptyList,
+    ...changes,
   };
 }

@@ -1,26 +1,26 @@
 /** What a run waits for, from its state: for people, for the task that wakes it, and for its next owner. */
-import { compensationOf, isCompensation } from "./compensation.js";
+import { compensationKeyOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
-import { outerStep, scopeMark } from "./step-key.js";
+import { outerStep, scopeSeparator } from "./step-key.js";
 import { onFailureStep } from "./step-name.js";
 import type { Waiting } from "./stored-schema.js";
 
 export function waitingFor(state: RunState): Waiting[] {
   const waiting: Waiting[] = [];
   if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
-  const isUndone = isBeingUndone(state);
+  const isCompensating = isBeingCompensated(state);
   for (const [name, op] of state.ops) {
     // Its handler has ended: what that had waited for does not move the run any more.
-    if (isUndone && !isOfUndoing(name)) continue;
+    if (isCompensating && !isCompensationCall(name)) continue;
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
     // A step that is held waits for an operator, and that is said of the run when it is paused.
-    else if (op.kind === "step" && op.phase === "again" && (op.held === null || state.paused !== null))
-      waiting.push({ kind: op.planned ? "step" : "retry", step: name, attempt: op.attempt + 1 });
+    else if (op.kind === "step" && op.phase === "awaiting_attempt" && (op.pauseCause === null || state.paused !== null))
+      waiting.push({ kind: op.isScheduled ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
       waiting.push({ kind: "child", name, runId: op.runId, workflow: op.workflow });
     else if (op.kind === "map" && op.phase === "open") {
-      waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.settled, count: op.count });
+      waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.endedCount, count: op.count });
     }
   }
   const dispatched = [...state.ops.values()].filter(isDispatched);
@@ -29,23 +29,23 @@ export function waitingFor(state: RunState): Waiting[] {
   return waiting;
 }
 
-function isBeingUndone({ undoable, cancel, ops }: RunState): boolean {
-  if (undoable.length === 0) return false;
-  return cancel !== null || undoable.some((step) => ops.has(compensationOf(step)));
+function isBeingCompensated({ undoableSteps, cancelRequest, ops }: RunState): boolean {
+  if (undoableSteps.length === 0) return false;
+  return cancelRequest !== null || undoableSteps.some((step) => ops.has(compensationKeyOf(step)));
 }
 
 /** What undoes a step, what its body waits for, and `onFailure`. */
-function isOfUndoing(key: string): boolean {
+function isCompensationCall(key: string): boolean {
   const step = outerStep(key);
   return isCompensation(step) || step === onFailureStep;
 }
 
 /** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
 export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
-  if (state.steps !== "chain") return null;
+  if (state.stepStructure !== "chain") return null;
   for (const [name, op] of state.ops) {
-    if (op.kind !== "step" || hasEnded(op) || name.includes(scopeMark)) continue;
-    return { name, attempt: op.phase === "again" ? op.attempt + 1 : op.attempt };
+    if (op.kind !== "step" || hasEnded(op) || name.includes(scopeSeparator)) continue;
+    return { name, attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt };
   }
   return null;
 }
@@ -67,40 +67,46 @@ export interface NextStep {
  * The step that a run of a chain comes to next, when none has begun or waits for its time: behind the last one that has
  * ended, or the first one.
  *
- * @param beginsAt when a run that has not begun is to begin
+ * @param startsAt when a run that has not begun is to begin
  */
-export function nextStep(state: RunState, chain: readonly ChainStep[], beginsAt: number | null): NextStep | null {
-  if (state.steps === "graph" || state.dag !== null || state.ending !== null || currentStep(state) !== null)
+export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt: number | null): NextStep | null {
+  if (
+    state.stepStructure === "graph" ||
+    state.importedDag !== null ||
+    state.ending !== null ||
+    currentStep(state) !== null
+  )
     return null;
-  const placeOf = (name: string) => chain.findIndex((step) => step.name === name);
-  const isOver = ([name, op]: [string, Op]) =>
-    op.kind === "step" && hasEnded(op) && !name.includes(scopeMark) && placeOf(name) >= 0;
-  const last = [...state.ops].findLast(isOver)?.[0];
-  const step = chain[last === undefined ? Math.max(0, placeOf(state.position ?? "")) : placeOf(last) + 1];
+  const chainIndexOf = (name: string) => chain.findIndex((step) => step.name === name);
+  const isEndedStep = ([name, op]: [string, Op]) =>
+    op.kind === "step" && hasEnded(op) && !name.includes(scopeSeparator) && chainIndexOf(name) >= 0;
+  const last = [...state.ops].findLast(isEndedStep)?.[0];
+  const step = chain[last === undefined ? Math.max(0, chainIndexOf(state.movedToStep ?? "")) : chainIndexOf(last) + 1];
   if (step === undefined) return null;
-  const after = last === undefined ? state.startedAt : state.answered.findLast(({ key }) => key === last)?.at;
-  const from = after ?? beginsAt;
-  const attempt = (state.rewound?.get(step.name) ?? 0) + 1;
-  return { name: step.name, attempt, dueAt: from === null ? null : from + (step.waitMs ?? 0) };
+  const previousEndAt =
+    last === undefined ? state.startedAt : state.answeredCalls.findLast(({ key }) => key === last)?.at;
+  const baseAt = previousEndAt ?? startsAt;
+  const attempt = (state.attemptsBeforeRewind?.get(step.name) ?? 0) + 1;
+  return { name: step.name, attempt, dueAt: baseAt === null ? null : baseAt + (step.waitMs ?? 0) };
 }
 
 /**
  * When time alone gives the run something to do; null when only a message can. `awaited` leaves out what the code does
  * not ask for any more: it must not wake the run again and again.
  */
-export function nextDueAt(state: RunState, awaited: (key: string) => boolean = () => true): number | null {
+export function nextDueAt(state: RunState, isAwaited: (key: string) => boolean = () => true): number | null {
   if (state.paused !== null) return state.paused.recheckAt;
-  let due = state.deadlineAt;
+  let earliestAt = state.deadlineAt;
   const consider = (instant: number | null) => {
-    if (instant !== null && (due === null || instant < due)) due = instant;
+    if (instant !== null && (earliestAt === null || instant < earliestAt)) earliestAt = instant;
   };
   consider(state.reattemptAt);
   for (const [key, op] of state.ops) {
-    const open =
+    const isOpen =
       ((op.kind === "timer" || op.kind === "wait") && op.phase === "open") ||
-      (op.kind === "step" && op.phase === "again" && op.held === null);
-    if (open && awaited(key)) consider(op.dueAt);
-    if (op.kind === "step" && op.phase === "started" && awaited(key)) consider(op.deadlineAt);
+      (op.kind === "step" && op.phase === "awaiting_attempt" && op.pauseCause === null);
+    if (isOpen && isAwaited(key)) consider(op.dueAt);
+    if (op.kind === "step" && op.phase === "started" && isAwaited(key)) consider(op.deadlineAt);
   }
-  return due;
+  return earliestAt;
 }

@@ -1,19 +1,19 @@
 /** The chain of a class: its parents' steps and its own, each in its place. */
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
-import { knownNames } from "../known-names.js";
+import { suggestNames } from "../name-suggestions.js";
 import type { Declarations, StepDeclaration } from "./declarations.js";
 
 export interface ChainStep extends StepDeclaration {
   readonly name: string;
 }
 
-/** @param family what the class and its parents declare, the oldest first */
+/** @param declarations what the class and its parents declare, the oldest first */
 export function resolveChain(
   workflow: string,
-  family: readonly Declarations[],
+  declarations: readonly Declarations[],
 ): { chain: ChainStep[]; tasks: ChainStep[] } {
-  const declared = family.flatMap((one) => one.steps);
-  const steps = nameAll(declared.filter(({ kind }) => kind !== "task"));
+  const declared = declarations.flatMap((one) => one.steps);
+  const steps = nameSteps(declared.filter(({ kind }) => kind !== "task"));
   const tasks = declared.filter((one): one is ChainStep => one.kind === "task");
   checkUnique(workflow, [...steps, ...tasks]);
   const names = new Set(steps.map((step) => step.name));
@@ -24,26 +24,26 @@ export function resolveChain(
     if (beforeStep !== undefined && afterStep !== undefined)
       throw new InvalidInputError(`Step "${step.name}" of ${workflow} has both beforeStep and afterStep; give one.`);
     const anchor = beforeStep ?? afterStep;
-    if (anchor !== undefined && !names.has(anchor)) throw unknownAnchor(workflow, step, anchor, [...names]);
+    if (anchor !== undefined && !names.has(anchor)) throw unknownAnchorError(workflow, step, anchor, [...names]);
     (anchor === undefined ? chain : positioned).push(step);
   }
   insertAll(workflow, chain, positioned);
   return { chain, tasks };
 }
 
-function unknownAnchor(workflow: string, step: ChainStep, anchor: string, names: readonly string[]) {
+function unknownAnchorError(workflow: string, step: ChainStep, anchor: string, names: readonly string[]) {
   const option = step.options.beforeStep === undefined ? "afterStep" : "beforeStep";
   const others = names.filter((name) => name !== step.name);
   const problem = `Step "${step.name}" of workflow ${workflow} has ${option}: "${anchor}", which is not one of its steps`;
   return new StepNotDefinedError({
     workflow,
     step: anchor,
-    problem: problem + knownNames(anchor, "other steps", others),
+    problem: problem + suggestNames(anchor, "other steps", others),
   });
 }
 
 /** A step without a name is called by its place among the declared: step_1, step_2… */
-function nameAll(steps: readonly StepDeclaration[]): ChainStep[] {
+function nameSteps(steps: readonly StepDeclaration[]): ChainStep[] {
   return steps.map((step, index) => ({ ...step, name: step.name ?? `step_${index + 1}` }));
 }
 
@@ -61,10 +61,10 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
 /** Steps may stand beside steps that are themselves placed beside others: each goes in as soon as its neighbour is there. */
 function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
   /** The last step that was put behind this one: the next goes behind that, so that they keep their order. */
-  const behind = new Map<string, string>();
+  const lastInsertedAfter = new Map<string, string>();
   let waiting = [...positioned];
   while (waiting.length > 0) {
-    const left = waiting.filter((step) => !insert(chain, step, behind));
+    const left = waiting.filter((step) => !insert(chain, step, lastInsertedAfter));
     if (left.length === waiting.length) {
       const names = left.map(({ name }) => `"${name}"`).join(", ");
       throw new InvalidInputError(`The steps ${names} of ${workflow} are placed beside each other in a circle.`);
@@ -73,7 +73,7 @@ function insertAll(workflow: string, chain: ChainStep[], positioned: readonly Ch
   }
 }
 
-function insert(chain: ChainStep[], step: ChainStep, behind: Map<string, string>): boolean {
+function insert(chain: ChainStep[], step: ChainStep, lastInsertedAfter: Map<string, string>): boolean {
   const { beforeStep, afterStep } = step.options;
   const indexOf = (name: string) => chain.findIndex((one) => one.name === name);
   if (beforeStep !== undefined) {
@@ -83,9 +83,9 @@ function insert(chain: ChainStep[], step: ChainStep, behind: Map<string, string>
     return true;
   }
   const anchor = afterStep as string;
-  const index = indexOf(behind.get(anchor) ?? anchor);
+  const index = indexOf(lastInsertedAfter.get(anchor) ?? anchor);
   if (index < 0) return false;
   chain.splice(index + 1, 0, step);
-  behind.set(anchor, step.name);
+  lastInsertedAfter.set(anchor, step.name);
   return true;
 }

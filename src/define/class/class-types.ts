@@ -3,14 +3,14 @@ import type { Awaitable } from "../awaitable.js";
 import type { AnyInstance, WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
 /** The methods that a class adds. */
-export type MethodName<W> = Spelt<
+export type MethodName<W> = ExpandedNames<
   {
     [Name in Exclude<keyof W, keyof AnyInstance>]: W[Name] extends (...args: any[]) => unknown ? Name : never;
   }[Exclude<keyof W, keyof AnyInstance>]
 >;
 
 /** In a message of the compiler, the names themselves and not what they are called here. */
-type Spelt<Names> = Names extends infer Name extends string ? Name : never;
+type ExpandedNames<Names> = Names extends infer Name extends string ? Name : never;
 
 /** The members that a class adds and that can tell whether something is so: getters, properties, methods. */
 export type ConditionName<W> = {

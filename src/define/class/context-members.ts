@@ -10,11 +10,11 @@ export interface Binding {
 }
 
 /** What the instance under construction gets: its own fields may be made of it. */
-let binding: Binding | null = null;
+let bindingInConstruction: Binding | null = null;
 let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
 
 class ContextMembers {
-  readonly #binding = binding;
+  readonly #binding = bindingInConstruction;
 
   static {
     contextOf = (instance) => {
@@ -34,7 +34,7 @@ class ContextMembers {
   }
 }
 
-const members = {
+const contextMembers = {
   runId: "value",
   workflowName: "value",
   input: "value",
@@ -68,7 +68,7 @@ const members = {
   suspend: "method",
 } satisfies Record<keyof WorkflowContext, "value" | "method">;
 
-for (const [name, kind] of Object.entries(members) as [keyof WorkflowContext, "value" | "method"][]) {
+for (const [name, kind] of Object.entries(contextMembers) as [keyof WorkflowContext, "value" | "method"][]) {
   const get = function (this: ContextMembers) {
     return contextOf(this)[name];
   };
@@ -80,7 +80,7 @@ for (const [name, kind] of Object.entries(members) as [keyof WorkflowContext, "v
 }
 
 /** Names that a workflow's own members would hide. Hooks are there to be overridden. */
-export const reservedNames: ReadonlySet<string> = new Set([...Object.keys(members), "hero", "idempotencyKey"]);
+export const reservedNames: ReadonlySet<string> = new Set([...Object.keys(contextMembers), "hero", "idempotencyKey"]);
 
 export const WithContext = ContextMembers as unknown as abstract new <Hero, Input, Output>() => InstanceContext<
   Hero,
@@ -89,11 +89,11 @@ export const WithContext = ContextMembers as unknown as abstract new <Hero, Inpu
 >;
 
 /** Makes an instance that works with this. */
-export function constructWith<Instance>(type: new () => Instance, given: Binding): Instance {
-  binding = given;
+export function constructWith<Instance>(type: new () => Instance, newBinding: Binding): Instance {
+  bindingInConstruction = newBinding;
   try {
     return new type();
   } finally {
-    binding = null;
+    bindingInConstruction = null;
   }
 }

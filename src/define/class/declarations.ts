@@ -1,7 +1,7 @@
 /** What one class says about itself. Each class has its own, so that a subclass never touches its parent. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import {
   type AnyStepOptions,
   type ClassOptions,
@@ -23,58 +23,61 @@ export interface StepDeclaration {
 }
 
 export class Declarations {
-  readonly #of: string;
+  readonly #workflowName: string;
   readonly steps: StepDeclaration[] = [];
-  readonly conditions: AnyCondition[] = [];
-  readonly removed: string[] = [];
+  readonly cancelConditions: AnyCondition[] = [];
+  readonly removedSteps: string[] = [];
   options: ClassOptions<any> = {};
   /** Once a class is in use, what it says is settled. */
-  sealed = false;
+  isSealed = false;
 
-  constructor(of: string) {
-    this.#of = of;
+  constructor(workflowName: string) {
+    this.#workflowName = workflowName;
   }
 
   setOptions(options: ClassOptions<any>): void {
-    this.#checkOpen("options");
-    checkClassOptions(options, `workflow ${this.#of}`);
+    this.#checkNotSealed("options");
+    checkClassOptions(options, `workflow ${this.#workflowName}`);
     this.options = { ...this.options, ...options };
   }
 
   cancelIf(conditions: readonly AnyCondition[]): void {
-    this.#checkOpen("cancelIf");
-    for (const condition of conditions) checkCondition(condition, `cancelIf of workflow ${this.#of}`);
-    this.conditions.push(...conditions);
+    this.#checkNotSealed("cancelIf");
+    for (const condition of conditions) checkCondition(condition, `cancelIf of workflow ${this.#workflowName}`);
+    this.cancelConditions.push(...conditions);
   }
 
   removeSteps(names: readonly string[]): void {
-    this.#checkOpen("removedSteps");
+    this.#checkNotSealed("removedSteps");
     if (!Array.isArray(names))
-      throw new InvalidInputError(`removedSteps of workflow ${this.#of} takes a list of names.`);
-    this.removed.push(...names.map((name) => checkName("step", name)));
+      throw new InvalidInputError(`removedSteps of workflow ${this.#workflowName} takes a list of names.`);
+    this.removedSteps.push(...names.map((name) => checkName("step", name)));
   }
 
   /** Its parts are an optional name, optional options and an optional function, in this order. */
   addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
-    const word = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
-    this.#checkOpen(word);
+    const methodName = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
+    this.#checkNotSealed(methodName);
     const rest = [...parts];
-    const given = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
+    const explicitName = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
     const options = typeof rest[0] === "object" ? rest.shift() : {};
     const fn = rest.shift();
-    const thing = kind === "task" ? "task" : "step";
-    const what = given === null ? `a ${thing} of workflow ${this.#of}` : `${thing} "${given}" of workflow ${this.#of}`;
-    const isNamed = given !== null || (kind !== "task" && fn !== undefined) || hasName(fn);
+    const noun = kind === "task" ? "task" : "step";
+    const subject =
+      explicitName === null
+        ? `a ${noun} of workflow ${this.#workflowName}`
+        : `${noun} "${explicitName}" of workflow ${this.#workflowName}`;
+    const isNamed = explicitName !== null || (kind !== "task" && fn !== undefined) || hasName(fn);
     if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
-      const called = kind === "task" ? "name" : "name?";
+      const nameSyntax = kind === "task" ? "name" : "name?";
       throw new InvalidInputError(
-        `Write ${what} as ${word}(${called}, options?, function), or ${word}(method, options?).`,
+        `Write ${subject} as ${methodName}(${nameSyntax}, options?, function), or ${methodName}(method, options?).`,
       );
     }
-    (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, what);
-    checkFit(kind, options as AnyStepOptions, fn, what);
+    (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, subject);
+    checkOptionsOfKind(kind, options as AnyStepOptions, fn, subject);
     // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
-    const name = given ?? (hasName(fn) ? checkStepName(fn.name) : null);
+    const name = explicitName ?? (hasName(fn) ? checkStepName(fn.name) : null);
     this.steps.push({
       kind,
       name,
@@ -83,48 +86,52 @@ export class Declarations {
     });
   }
 
-  #checkOpen(what: string): void {
-    if (!this.sealed) return;
+  #checkNotSealed(what: string): void {
+    if (!this.isSealed) return;
     throw new InvalidInputError(
-      `Workflow ${this.#of} is in use already; call ${what} in its static block, before it is started or given to a worker.`,
+      `Workflow ${this.#workflowName} is in use already; call ${what} in its static block, before it is started or given to a worker.`,
     );
   }
 }
 
 /** Options that exist, but not for this. */
-function checkFit(
+function checkOptionsOfKind(
   kind: StepDeclaration["kind"],
   { beforeStep, afterStep, job, args }: AnyStepOptions,
   fn: unknown,
-  what: string,
+  subject: string,
 ): void {
   if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
     throw new InvalidInputError(
-      `${upper(what)} has a place in the chain, which is for steps; say what it comes after with dependsOn.`,
+      `${capitalize(subject)} has a place in the chain, which is for steps; say what it comes after with dependsOn.`,
     );
   if (job !== undefined && fn !== undefined)
-    throw new InvalidInputError(`${upper(what)} has a job and a function; it takes one of them.`);
+    throw new InvalidInputError(`${capitalize(subject)} has a job and a function; it takes one of them.`);
   if (job !== undefined && kind === "resumable")
-    throw new InvalidInputError(`${upper(what)} has a job, which has no cursor; write it as a step or a task.`);
+    throw new InvalidInputError(`${capitalize(subject)} has a job, which has no cursor; write it as a step or a task.`);
   if (args !== undefined && job === undefined)
-    throw new InvalidInputError(`${upper(what)} has args, which are for a job, and names none; add the job.`);
+    throw new InvalidInputError(`${capitalize(subject)} has args, which are for a job, and names none; add the job.`);
 }
 
-const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 
 /** The parts of a step are recorded under its name and a slash. */
 function checkStepName(name: unknown): string {
   const checked = checkName("step", name);
-  if (!checked.includes(scopeMark)) return checked;
-  throw new InvalidInputError(`The step name "${checked}" contains "${scopeMark}"; choose another.`);
+  if (!checked.includes(scopeSeparator)) return checked;
+  throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
 }
 
 const declarations = new WeakMap<object, Declarations>();
 
-export function declarationsOf(of: { readonly name: string }): Declarations {
-  let own = declarations.get(of);
-  if (own === undefined) declarations.set(of, (own = new Declarations(of.name === "" ? "(unnamed class)" : of.name)));
+export function declarationsOf(workflowClass: { readonly name: string }): Declarations {
+  let own = declarations.get(workflowClass);
+  if (own === undefined)
+    declarations.set(
+      workflowClass,
+      (own = new Declarations(workflowClass.name === "" ? "(unnamed class)" : workflowClass.name)),
+    );
   return own;
 }

@@ -10,19 +10,19 @@ import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import type { WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
-import { knownNames } from "../known-names.js";
+import { suggestNames } from "../name-suggestions.js";
 import { definitionBrand } from "../runnable.js";
-import { type DeclaredStep, type StepJob, type Stepping, stepping } from "../step-engine.js";
+import { type DeclaredStep, type StepEngine, type StepJob, stepEngineKey } from "../step-engine.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
 import { type AnyCondition, type Declarations, declarationsOf } from "./declarations.js";
 import { resolveDependencies } from "./dependencies.js";
 import { type PolicyLevel, reactTo } from "./exceptions.js";
 import { type ClassCode, executeStep } from "./execute.js";
-import { noteName } from "./minified-name.js";
+import { markIfMinified } from "./minified-name.js";
 import type { ClassOptions } from "./options.js";
-import { type Chain, walk } from "./run-chain.js";
-import { roam, type Web } from "./run-class-graph.js";
+import { type Chain, runChain } from "./run-chain.js";
+import { type ClassGraph, runClassGraph } from "./run-class-graph.js";
 import { Workflow } from "./workflow.js";
 import type { WorkflowClass } from "./workflow-instance.js";
 
@@ -32,7 +32,7 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   let definition = definitions.get(workflow);
   if (definition === undefined) {
     definitions.set(workflow, (definition = compile(workflow)));
-    noteName(definition, declarationsOf(workflow).options.name);
+    markIfMinified(definition, declarationsOf(workflow).options.name);
   }
   return definition;
 }
@@ -44,27 +44,27 @@ interface HeroStatics {
 }
 
 function compile(workflow: WorkflowClass): WorkflowDefinition {
-  const line = lineage(workflow);
-  const family = line.map(declarationsOf);
-  const own = family.at(-1) as Declarations;
-  const options = Object.assign({}, ...family.map((one) => one.options), {
-    name: own.options.name,
+  const hierarchy = classHierarchy(workflow);
+  const declarations = hierarchy.map(declarationsOf);
+  const ownDeclarations = declarations.at(-1) as Declarations;
+  const options = Object.assign({}, ...declarations.map((one) => one.options), {
+    name: ownDeclarations.options.name,
   }) as ClassOptions<any>;
-  const name = nameOf(workflow, own);
-  const cancelIf = family.flatMap((one) => one.conditions);
-  const { chain: links, tasks } = resolveChain(name, family);
-  const placed = resolveDependencies(name, links, tasks);
-  const steps = placed.map(({ step }) => step);
-  const isChain = placed.every(
-    ({ step, after }, index) => step.kind !== "task" && isBehind(after, placed[index - 1]?.step.name),
+  const name = nameOf(workflow, ownDeclarations);
+  const cancelIf = declarations.flatMap((one) => one.cancelConditions);
+  const { chain: chainSteps, tasks } = resolveChain(name, declarations);
+  const orderedSteps = resolveDependencies(name, chainSteps, tasks);
+  const steps = orderedSteps.map(({ step }) => step);
+  const isChain = orderedSteps.every(
+    ({ step, after }, index) => step.kind !== "task" && followsOnly(after, orderedSteps[index - 1]?.step.name),
   );
-  if (!isChain) checkUnplaced(name, steps);
-  checkHidesNothing(name, line);
+  if (!isChain) checkNoStepRouting(name, steps);
+  checkNoReservedMembers(name, hierarchy);
   for (const step of steps) checkStep(name, step, workflow);
   if (options.onFailure !== undefined && steps.some((step) => step.name === "on_failure"))
     throw new InvalidInputError(`Workflow ${name} has a step "on_failure", which is what onFailure is recorded as.`);
   for (const condition of cancelIf) checkMember(name, condition, workflow);
-  for (const one of family) one.sealed = true;
+  for (const one of declarations) one.isSealed = true;
 
   const { heroType = null, loadHero = null } = workflow as HeroStatics;
   if (loadHero !== null && typeof loadHero !== "function")
@@ -73,10 +73,10 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   const code: ClassCode = { workflow, cancelIf, loadHero: loadHero as ClassCode["loadHero"], mayProceedWithoutHero };
   const chain: Chain = {
     workflow: name,
-    steps: steps.map((step) => compileStep(code, step, family)),
-    removed: new Set(family.flatMap((one) => one.removed)),
+    steps: steps.map((step) => compileStep(code, step, declarations)),
+    removedSteps: new Set(declarations.flatMap((one) => one.removedSteps)),
   };
-  const nodes = placed.map(({ step, after }, index): DeclaredNode => {
+  const nodes = orderedSteps.map(({ step, after }, index): DeclaredNode => {
     const job = jobNameOf(step);
     const waitMs = chain.steps[index]?.waitMs ?? 0;
     return {
@@ -87,7 +87,10 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       ...(waitMs === 0 ? {} : { waitMs }),
     };
   });
-  const web: Web = { ...chain, nodes: chain.steps.map((step, index) => ({ step, after: nodes[index]?.after ?? [] })) };
+  const classGraph: ClassGraph = {
+    ...chain,
+    nodes: chain.steps.map((step, index) => ({ step, after: nodes[index]?.after ?? [] })),
+  };
   return Object.freeze({
     [definitionBrand]: true as const,
     name,
@@ -114,23 +117,23 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       signature: shapeSignature(nodes),
       nodes,
       queues: [...new Set(steps.flatMap((step) => step.options.queue ?? []))],
-      placed: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
+      hasStepRouting: steps.some((step) => step.options.queue !== undefined || step.options.priority !== undefined),
     },
-    retryOfNode: null,
+    nodeRetryDelayMs: null,
     handler: (ctx: WorkflowContext<any>) => {
       const engine = engineOf(ctx);
       // A run that was in several places at a time is not one that can be walked along, whatever the code says now.
-      const isWalked = isChain && engine.began !== "graph" && engine.dag === null;
-      return isWalked ? walk(chain, engine) : roam(web, engine);
+      const runsAsChain = isChain && engine.executedAs !== "graph" && engine.dag === null;
+      return runsAsChain ? runChain(chain, engine) : runClassGraph(classGraph, engine);
     },
   });
 }
 
-const isBehind = (after: readonly string[], previous: string | undefined) =>
+const followsOnly = (after: readonly string[], previous: string | undefined) =>
   after.length === (previous === undefined ? 0 : 1) && after[0] === previous;
 
 /** A run is in one place: steps that run side by side cannot be in several. */
-function checkUnplaced(workflow: string, steps: readonly ChainStep[]): void {
+function checkNoStepRouting(workflow: string, steps: readonly ChainStep[]): void {
   const step = steps.find(({ options }) => options.queue !== undefined || options.priority !== undefined);
   if (step === undefined) return;
   throw new InvalidInputError(
@@ -138,10 +141,11 @@ function checkUnplaced(workflow: string, steps: readonly ChainStep[]): void {
   );
 }
 
-const engineOf = (ctx: WorkflowContext<any>) => (ctx as unknown as { readonly [stepping]: Stepping })[stepping];
+const engineOf = (ctx: WorkflowContext<any>) =>
+  (ctx as unknown as { readonly [stepEngineKey]: StepEngine })[stepEngineKey];
 
 /** From the first class below Workflow down to this one. */
-function lineage(workflow: WorkflowClass): WorkflowClass[] {
+function classHierarchy(workflow: WorkflowClass): WorkflowClass[] {
   const line: WorkflowClass[] = [];
   for (
     let type: WorkflowClass = workflow;
@@ -153,15 +157,15 @@ function lineage(workflow: WorkflowClass): WorkflowClass[] {
   return line;
 }
 
-function nameOf(workflow: WorkflowClass, own: Declarations): string {
-  const name = own.options.name ?? workflow.name;
+function nameOf(workflow: WorkflowClass, declarations: Declarations): string {
+  const name = declarations.options.name ?? workflow.name;
   if (name !== "") return checkName("workflow", name);
   throw new InvalidInputError('This workflow class has no name; give it one with this.options({ name: "…" }).');
 }
 
-function checkHidesNothing(name: string, line: readonly WorkflowClass[]): void {
-  const methods = line.flatMap((type) => Object.getOwnPropertyNames(type.prototype));
-  for (const member of [...methods, ...fieldsOf(line.at(-1) as WorkflowClass)]) {
+function checkNoReservedMembers(name: string, hierarchy: readonly WorkflowClass[]): void {
+  const methods = hierarchy.flatMap((type) => Object.getOwnPropertyNames(type.prototype));
+  for (const member of [...methods, ...fieldsOf(hierarchy.at(-1) as WorkflowClass)]) {
     if (!reservedNames.has(member)) continue;
     throw new InvalidInputError(
       `Workflow ${name} has a member "${member}", which would hide that of its context; give it another name.`,
@@ -183,15 +187,15 @@ function checkStep(workflow: string, step: ChainStep, type: WorkflowClass): void
     if (condition !== undefined) checkMember(workflow, condition, type);
   if (step.fn !== null || step.options.job !== undefined || hasMember(type, step.name, true)) return;
   const problem = `Step "${step.name}" of workflow ${workflow} has no function, and the class has no method of that name`;
-  const known = knownNames(step.name, "methods", membersOf(type, true));
-  throw new StepNotDefinedError({ workflow, step: step.name, problem: problem + known });
+  const suggestion = suggestNames(step.name, "methods", membersOf(type, true));
+  throw new StepNotDefinedError({ workflow, step: step.name, problem: problem + suggestion });
 }
 
 function checkMember(workflow: string, condition: AnyCondition, type: WorkflowClass): void {
   if (typeof condition !== "string" || hasMember(type, condition, false)) return;
-  const known = knownNames(condition, "members", membersOf(type, false));
+  const suggestion = suggestNames(condition, "members", membersOf(type, false));
   throw new InvalidInputError(
-    `Workflow ${workflow} has a condition "${condition}", but no member of that name${known}`,
+    `Workflow ${workflow} has a condition "${condition}", but no member of that name${suggestion}`,
   );
 }
 
@@ -203,14 +207,14 @@ function hasMember(type: WorkflowClass, name: string, callable: boolean): boolea
 const membersOf = (type: WorkflowClass, callable: boolean) => [...declaredMembers(type, callable), ...fieldsOf(type)];
 
 function declaredMembers(type: WorkflowClass, callable: boolean): Set<string> {
-  const found = new Set<string>();
-  for (const { prototype } of lineage(type)) {
+  const names = new Set<string>();
+  for (const { prototype } of classHierarchy(type)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       if (name in Workflow.prototype) continue;
-      if (!callable || typeof value === "function") found.add(name);
+      if (!callable || typeof value === "function") names.add(name);
     }
   }
-  return found;
+  return names;
 }
 
 function jobNameOf({ options: { job } }: ChainStep): string | null {
@@ -218,15 +222,15 @@ function jobNameOf({ options: { job } }: ChainStep): string | null {
   return typeof job === "string" ? job : (job as JobDefinition).job;
 }
 
-function jobOf(step: ChainStep, withAnother: StepJob["withAnother"]): StepJob | null {
+function jobOf(step: ChainStep, withJob: StepJob["withJob"]): StepJob | null {
   const name = jobNameOf(step);
-  return name === null ? null : { name, withAnother };
+  return name === null ? null : { name, withJob };
 }
 
-function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarations[]): DeclaredStep {
+function compileStep(code: ClassCode, step: ChainStep, declarations: readonly Declarations[]): DeclaredStep {
   const { options, name } = step;
-  const levels: PolicyLevel[] = [options, ...family.map((one) => one.options).reverse()];
-  const backoff = family.reduce((policy, one) => resolveRetry(one.options.retry, policy), resolveRetry());
+  const levels: PolicyLevel[] = [options, ...declarations.map((one) => one.options).reverse()];
+  const backoff = declarations.reduce((policy, one) => resolveRetry(one.options.retry, policy), resolveRetry());
   const retry = resolveRetry(options.retry, backoff);
   return {
     name,
@@ -235,7 +239,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
     onCrash: options.onCrash ?? "rerun",
     queue: options.queue ?? null,
     priority: options.priority ?? null,
-    places: null,
+    semaphore: null,
     checkpoints:
       step.kind !== "resumable"
         ? null
@@ -244,7 +248,7 @@ function compileStep(code: ClassCode, step: ChainStep, family: readonly Declarat
             maxIterations: options.maxIterations ?? null,
             relaxed: options.checkpoint === "relaxed",
           },
-    job: jobOf(step, (another) => compileStep(code, { ...step, options: { ...options, job: another } }, family)),
+    job: jobOf(step, (another) => compileStep(code, { ...step, options: { ...options, job: another } }, declarations)),
     compensate: null,
     retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),

@@ -1,10 +1,10 @@
 /** What each step and task of a class comes after: by its place in the chain, or as it says. */
 import { GraphError } from "../../core/errors/errors.js";
-import { orderOf } from "../../core/graph/topological-sort.js";
-import { knownNames } from "../known-names.js";
+import { topologicalSort } from "../../core/graph/topological-sort.js";
+import { suggestNames } from "../name-suggestions.js";
 import type { ChainStep } from "./chain.js";
 
-export interface PlacedStep {
+export interface OrderedStep {
   readonly step: ChainStep;
   readonly after: readonly string[];
 }
@@ -18,45 +18,45 @@ export function resolveDependencies(
   workflow: string,
   chain: readonly ChainStep[],
   tasks: readonly ChainStep[],
-): PlacedStep[] {
-  const placed = new Map<string, PlacedStep>();
+): OrderedStep[] {
+  const stepsByName = new Map<string, OrderedStep>();
   chain.forEach((step, index) => {
     const previous = chain[index - 1]?.name;
     const { dependsOn, alsoDependsOn } = step.options;
-    const own = dependsOn === undefined ? (previous === undefined ? [] : [previous]) : listOf(dependsOn);
-    placed.set(step.name, { step, after: [...new Set([...own, ...listOf(alsoDependsOn)])] });
+    const dependencies = dependsOn === undefined ? (previous === undefined ? [] : [previous]) : toList(dependsOn);
+    stepsByName.set(step.name, { step, after: [...new Set([...dependencies, ...toList(alsoDependsOn)])] });
   });
   for (const step of tasks) {
     const { dependsOn, alsoDependsOn } = step.options;
-    placed.set(step.name, { step, after: [...new Set([...listOf(dependsOn), ...listOf(alsoDependsOn)])] });
+    stepsByName.set(step.name, { step, after: [...new Set([...toList(dependsOn), ...toList(alsoDependsOn)])] });
   }
-  for (const { step, after } of placed.values()) {
-    const unknown = after.find((name) => !placed.has(name));
+  for (const { step, after } of stepsByName.values()) {
+    const unknown = after.find((name) => !stepsByName.has(name));
     if (unknown === undefined) continue;
-    const others = [...placed.keys()].filter((name) => name !== step.name);
-    const known = knownNames(unknown, "other steps and tasks", others);
+    const others = [...stepsByName.keys()].filter((name) => name !== step.name);
+    const suggestion = suggestNames(unknown, "other steps and tasks", others);
     throw new GraphError(
-      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${known}`,
+      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${suggestion}`,
       {
         workflow,
         nodes: [step.name, unknown],
       },
     );
   }
-  return inOrder(workflow, placed);
+  return sortSteps(workflow, stepsByName);
 }
 
-const listOf = (names: string | readonly string[] | null | undefined): readonly string[] =>
+const toList = (names: string | readonly string[] | null | undefined): readonly string[] =>
   names == null ? [] : typeof names === "string" ? [names] : names;
 
-function inOrder(workflow: string, placed: ReadonlyMap<string, PlacedStep>): PlacedStep[] {
-  const found = orderOf([...placed.values()].map(({ step, after }) => [step.name, after]));
-  if (found.circle === null) return found.order.map((name) => placed.get(name) as PlacedStep);
+function sortSteps(workflow: string, stepsByName: ReadonlyMap<string, OrderedStep>): OrderedStep[] {
+  const sorted = topologicalSort([...stepsByName.values()].map(({ step, after }) => [step.name, after]));
+  if (sorted.cycle === null) return sorted.order.map((name) => stepsByName.get(name) as OrderedStep);
   throw new GraphError(
-    `The steps of workflow ${workflow} go in a circle: ${found.circle.join(" → ")}. Leave out one of these dependencies.`,
+    `The steps of workflow ${workflow} go in a circle: ${sorted.cycle.join(" → ")}. Leave out one of these dependencies.`,
     {
       workflow,
-      nodes: found.circle,
+      nodes: sorted.cycle,
     },
   );
 }

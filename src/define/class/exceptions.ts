@@ -3,9 +3,9 @@
 import { InvalidInputError, PauseError, PermanentError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
-import { promptAnswer } from "../../core/naming/prompt-answer.js";
-import { nextDelay, type RetryPolicy } from "../../core/naming/retry-policy.js";
-import { isHopeless, isPassing } from "../retry-reaction.js";
+import { nextDelayMs, type RetryPolicy } from "../../core/naming/retry-policy.js";
+import { requireSyncResult } from "../../core/naming/sync-result.js";
+import { isNotRetryable, isTransientError } from "../retry-reaction.js";
 import type { Reaction } from "../step-engine.js";
 
 /** "pause" for a person to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
@@ -31,8 +31,8 @@ export type ExceptionDecider = (
   history: { readonly reattempts: number },
 ) => ExceptionAction | ExceptionRule | undefined;
 
-type Part = ExceptionAction | ExceptionRule | ExceptionDecider;
-export type ExceptionPolicy = Part | readonly Part[];
+type PolicyPart = ExceptionAction | ExceptionRule | ExceptionDecider;
+export type ExceptionPolicy = PolicyPart | readonly PolicyPart[];
 
 const actions: readonly ExceptionAction[] = ["pause", "cancel", "reattempt", "skip", "fail"];
 
@@ -78,10 +78,10 @@ function checkRule(rule: ExceptionRule, what: string): void {
 }
 
 /** A function decides about one error: it cannot answer with another function, nor with a list of rules. */
-function checkAnswer(decided: unknown): void {
-  if (typeof decided === "function" || Array.isArray(decided))
+function checkDecision(decision: unknown): void {
+  if (typeof decision === "function" || Array.isArray(decision))
     throw new InvalidInputError("The answer of onException is an action or a rule, not a function or a list.");
-  checkPolicy(decided, "answer of onException");
+  checkPolicy(decision, "answer of onException");
 }
 
 /** What one place says: a step, or a class. */
@@ -104,61 +104,61 @@ export function reactTo(
   history: { readonly reattempts: number; readonly postponed: number },
   random: number,
 ): Reaction {
-  const special = firstOf(levels, (level) => bestRule(error, partsOf(level)));
-  if (special === undefined) {
+  const specificRule = firstDefined(levels, (level) => mostSpecificRule(error, partsOf(level)));
+  if (specificRule === undefined) {
     // These errors say themselves what they mean, unless a rule is made for them.
     if (error instanceof PauseError) return { kind: "pause" };
     if (error instanceof PermanentError) return { kind: "fail" };
-    if (isPassing(error))
+    if (isTransientError(error))
       return {
         kind: "reattempt",
-        waitMs: nextDelay(backoff, history.reattempts + history.postponed + 1, random, error),
-        counts: false,
+        waitMs: nextDelayMs(backoff, history.reattempts + history.postponed + 1, random, error),
+        countsAsReattempt: false,
       };
   }
-  const rule = special ??
-    firstOf(levels, (level) => blanketRule(error, partsOf(level), history)) ?? { action: "pause" };
+  const rule = specificRule ??
+    firstDefined(levels, (level) => generalRule(error, partsOf(level), history)) ?? { action: "pause" };
   if (rule.action !== "reattempt") return { kind: rule.action };
-  const limit = rule.maxReattempts ?? firstOf(levels, (level) => level.maxReattempts) ?? defaultMaxReattempts;
-  if (history.reattempts >= limit || isHopeless(error))
-    return { kind: rule.terminalAction ?? firstOf(levels, (level) => level.terminalAction) ?? "pause" };
+  const limit = rule.maxReattempts ?? firstDefined(levels, (level) => level.maxReattempts) ?? defaultMaxReattempts;
+  if (history.reattempts >= limit || isNotRetryable(error))
+    return { kind: rule.terminalAction ?? firstDefined(levels, (level) => level.terminalAction) ?? "pause" };
   const waitMs =
     rule.wait === undefined
-      ? nextDelay(backoff, history.reattempts + 1, random, error)
+      ? nextDelayMs(backoff, history.reattempts + 1, random, error)
       : parseDuration(rule.wait, "wait of onException");
-  return { kind: "reattempt", waitMs, counts: true };
+  return { kind: "reattempt", waitMs, countsAsReattempt: true };
 }
 
-function firstOf<T>(levels: readonly PolicyLevel[], look: (level: PolicyLevel) => T | undefined): T | undefined {
+function firstDefined<T>(levels: readonly PolicyLevel[], select: (level: PolicyLevel) => T | undefined): T | undefined {
   for (const level of levels) {
-    const found = look(level);
-    if (found !== undefined) return found;
+    const value = select(level);
+    if (value !== undefined) return value;
   }
   return undefined;
 }
 
-function partsOf({ onException }: PolicyLevel): readonly Part[] {
+function partsOf({ onException }: PolicyLevel): readonly PolicyPart[] {
   if (onException === undefined) return [];
-  return Array.isArray(onException) ? onException : [onException as Part];
+  return Array.isArray(onException) ? onException : [onException as PolicyPart];
 }
 
 /** A function that recognises the error beats a class; of several classes, the one closest to the error's own. */
-function bestRule(error: unknown, parts: readonly Part[]): ExceptionRule | undefined {
+function mostSpecificRule(error: unknown, parts: readonly PolicyPart[]): ExceptionRule | undefined {
   let best: ExceptionRule | undefined;
-  let closest = Number.POSITIVE_INFINITY;
+  let bestDistance = Number.POSITIVE_INFINITY;
   for (const part of parts) {
     if (typeof part !== "object" || part.on === undefined) continue;
     const distance = distanceTo(error, part.on);
-    if (distance >= closest) continue;
+    if (distance >= bestDistance) continue;
     best = part;
-    closest = distance;
+    bestDistance = distance;
   }
   return best;
 }
 
 function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): number {
   if (typeof on === "function" && !isErrorClass(on))
-    return promptAnswer('"on" of onException', (on as (error: unknown) => boolean)(error)) ? 0 : Infinity;
+    return requireSyncResult('"on" of onException', (on as (error: unknown) => boolean)(error)) ? 0 : Infinity;
   let distance = Number.POSITIVE_INFINITY;
   for (const one of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
     if (!(error instanceof one)) continue;
@@ -173,17 +173,17 @@ function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): numbe
 const isErrorClass = (value: unknown) =>
   typeof value === "function" && (value === Error || value.prototype instanceof Error);
 
-function blanketRule(
+function generalRule(
   error: unknown,
-  parts: readonly Part[],
+  parts: readonly PolicyPart[],
   history: { readonly reattempts: number },
 ): ExceptionRule | undefined {
   for (const part of parts) {
     if (typeof part === "object" && part.on !== undefined) continue;
-    const decided = typeof part === "function" ? promptAnswer("onException", part(error, history)) : part;
-    if (decided === undefined) continue;
-    if (typeof part === "function") checkAnswer(decided);
-    return typeof decided === "string" ? { action: decided } : decided;
+    const decision = typeof part === "function" ? requireSyncResult("onException", part(error, history)) : part;
+    if (decision === undefined) continue;
+    if (typeof part === "function") checkDecision(decision);
+    return typeof decision === "string" ? { action: decision } : decision;
   }
   return undefined;
 }

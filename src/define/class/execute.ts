@@ -28,24 +28,24 @@ export async function executeStep(
   scope: StepScope,
   heroRef: { readonly type: string; readonly id: string } | null,
 ): Promise<unknown> {
-  const hero = await heroOf(code, heroRef);
-  if (hero === gone) {
+  const hero = await resolveHero(code, heroRef);
+  if (hero === missingHero) {
     const reason = `The hero ${heroRef?.type} ${heroRef?.id} is gone.`;
     return scope.leave({ kind: "cancel", reason, outcome: "canceled_by_condition" });
   }
   const w = constructWith(code.workflow, { ctx: scope.ctx, hero, idempotencyKey: scope.execution.idempotencyKey });
-  const about = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
+  const execution = { id: scope.execution.id, step: step.name, attempt: scope.execution.attempt };
   const hooks: BoundHooks = {
     before: (execution) => w.beforeStepExecution(execution),
     after: (execution) => w.afterStepExecution(execution),
     around: (execution, next) => w.aroundStepExecution(execution, next),
   };
-  if (!scope.wakes) {
+  if (!scope.resumesAfterWait) {
     await scope.withoutRecords("A condition", () => checkConditions(code, step, scope, w));
-    await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(about)));
+    await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(execution)));
   }
   const host = { runId: w.runId, log: w.log, inFrame: scope.inFrame };
-  return runWithHooks(hooks, about, host, () => {
+  return runWithHooks(hooks, execution, host, () => {
     if (step.options.job !== undefined) return runJob(step, w, scope);
     const iter = scope.checkpoints === null ? undefined : new StepIterator(step.name, scope.checkpoints);
     if (step.fn !== null) return step.fn.call(w, w, iter);
@@ -59,44 +59,52 @@ export async function executeStep(
  */
 async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepScope): Promise<unknown> {
   const { job, args } = options;
-  const given = typeof args === "function" ? await args.call(w, w) : args;
-  const { jobRun } = scope;
+  const jobArgs = typeof args === "function" ? await args.call(w, w) : args;
+  const { jobRunNumber } = scope;
   const node = { id: scope.execution.name, name };
   // Only a key that cannot be made of the run and the node is told: that of a retry, which keeps its predecessor's.
   const key = w.idempotencyKey === `${w.runId}:${node.id}` ? {} : { key: w.idempotencyKey };
-  const input: JobInput = { args: given, run: w.runId, node, attempt: w.attempt, failures: jobRun - 1, ...key };
+  const input: JobInput = { args: jobArgs, run: w.runId, node, attempt: w.attempt, failures: jobRunNumber - 1, ...key };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
   try {
-    return await w.run(child as JobDefinition, input, { name: jobRunName(jobRun) });
+    return await w.run(child as JobDefinition, input, { name: jobRunName(jobRunNumber) });
   } catch (error) {
-    scope.jobFailed();
+    scope.markJobFailed();
     throw error;
   }
 }
 
-const gone = Symbol("gone");
+const missingHero = Symbol("gone");
 
-async function heroOf(code: ClassCode, ref: { readonly type: string; readonly id: string } | null): Promise<unknown> {
+async function resolveHero(
+  code: ClassCode,
+  ref: { readonly type: string; readonly id: string } | null,
+): Promise<unknown> {
   if (ref === null) return null;
   if (code.loadHero === null) return ref;
   const hero = (await code.loadHero.call(code.workflow, ref.id)) ?? null;
-  return hero === null && !code.mayProceedWithoutHero ? gone : hero;
+  return hero === null && !code.mayProceedWithoutHero ? missingHero : hero;
 }
 
 /** Now, and not when the step was scheduled: what they ask about may have changed since. */
 async function checkConditions(code: ClassCode, step: ChainStep, scope: StepScope, w: AnyInstance): Promise<void> {
   for (const condition of code.cancelIf) {
-    if (!(await holds(condition, w))) continue;
-    const which = typeof condition === "string" ? ` (${condition})` : "";
-    scope.leave({ kind: "cancel", reason: `A cancelIf condition${which} is true.`, outcome: "canceled_by_condition" });
+    if (!(await evaluateCondition(condition, w))) continue;
+    const conditionText = typeof condition === "string" ? ` (${condition})` : "";
+    scope.leave({
+      kind: "cancel",
+      reason: `A cancelIf condition${conditionText} is true.`,
+      outcome: "canceled_by_condition",
+    });
   }
   const { skipIf, if: runIf } = step.options;
-  const skipped =
-    (skipIf !== undefined && (await holds(skipIf, w))) || (runIf !== undefined && !(await holds(runIf, w)));
-  if (skipped) scope.leave({ kind: "skip", outcome: "skipped_by_condition" });
+  const isSkipped =
+    (skipIf !== undefined && (await evaluateCondition(skipIf, w))) ||
+    (runIf !== undefined && !(await evaluateCondition(runIf, w)));
+  if (isSkipped) scope.leave({ kind: "skip", outcome: "skipped_by_condition" });
 }
 
-async function holds(condition: AnyCondition, w: AnyInstance): Promise<boolean> {
+async function evaluateCondition(condition: AnyCondition, w: AnyInstance): Promise<boolean> {
   if (typeof condition === "boolean") return condition;
   if (typeof condition === "function") return Boolean(await condition.call(w, w));
   const member = (w as unknown as Record<string, unknown>)[condition];

@@ -5,7 +5,7 @@ import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
-import { promptAnswer } from "../../core/naming/prompt-answer.js";
+import { requireSyncResult } from "../../core/naming/sync-result.js";
 import type { Checkpoints } from "../step-engine.js";
 
 export interface Pages<Item, Cursor> {
@@ -47,7 +47,7 @@ export class StepIterator {
   }
 
   get description(): string {
-    return `at step "${this.name}", cursor ${show(this.cursor)}`;
+    return `at step "${this.name}", cursor ${describeValue(this.cursor)}`;
   }
 
   /** Moves the cursor: the next execution finds exactly this value. An item is done. */
@@ -61,7 +61,9 @@ export class StepIterator {
     const cursor: unknown = this.cursor ?? options.from ?? 0;
     if (typeof cursor === "bigint") return this.set(cursor + 1n);
     if (!Number.isSafeInteger(cursor))
-      throw new InvalidInputError(`advance() needs a cursor that is a whole number; it is ${show(cursor)}. Use set().`);
+      throw new InvalidInputError(
+        `advance() needs a cursor that is a whole number; it is ${describeValue(cursor)}. Use set().`,
+      );
     return this.set((cursor as number) + 1);
   }
 
@@ -90,7 +92,9 @@ export class StepIterator {
       throw new InvalidInputError("over() needs something to iterate over, such as an array.");
     const start: unknown = this.cursor ?? 0;
     if (!Number.isSafeInteger(start))
-      throw new InvalidInputError(`over() counts its items; its cursor is a whole number, not ${show(start)}.`);
+      throw new InvalidInputError(
+        `over() counts its items; its cursor is a whole number, not ${describeValue(start)}.`,
+      );
     if (Array.isArray(items)) {
       this.total(items.length);
       for (let index = start as number; index < items.length; index += 1) {
@@ -139,12 +143,12 @@ export class StepIterator {
       const after = (this.cursor ?? null) as Cursor | null;
       const page = await fetch(after, size);
       if (!Array.isArray(page))
-        throw new InvalidInputError(`fetch(after, limit) must return a list of items, not ${show(page)}.`);
+        throw new InvalidInputError(`fetch(after, limit) must return a list of items, not ${describeValue(page)}.`);
       if (page.length === 0) return;
       const last = page.at(-1) as Item;
       if (after !== null && isDeepStrictEqual(keyOf(last), after))
         throw new InvalidInputError(
-          `fetch(after, limit) was asked for what comes after ${show(after)} and returned that very item.`,
+          `fetch(after, limit) was asked for what comes after ${describeValue(after)} and returned that very item.`,
         );
       yield page;
     }
@@ -159,7 +163,7 @@ export class StepIterator {
     fn: (item: Item) => unknown,
   ): Promise<void> {
     for await (const [item, cursor] of typeof pairs === "function"
-      ? promptAnswer("The function that each() takes", pairs(this.cursor))
+      ? requireSyncResult("The function that each() takes", pairs(this.cursor))
       : pairs) {
       await this.#checkpoints.item(() => fn(item));
       await this.set(cursor);
@@ -173,7 +177,7 @@ function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => 
   return (item) => {
     const value =
       typeof key === "function"
-        ? promptAnswer("key", key(item))
+        ? requireSyncResult("key", key(item))
         : (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
     if (value !== undefined && value !== null) return value as Cursor;
     const what = typeof key === "function" ? "key to know it by" : `"${String(key)}" to know it by`;
@@ -181,7 +185,7 @@ function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => 
   };
 }
 
-function show(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
   if (value === null || typeof value !== "object")
     return typeof value === "string" ? JSON.stringify(value) : String(value);

@@ -103,10 +103,10 @@ export type JobStepOptions<
 > = StepDeclarationOptions<W> & {
   /** What `job(…)` made, or its name. */
   readonly job: Job;
-} & GivenArgs<W, ArgsOf<Job>>;
+} & JobArgsOption<W, ArgsOf<Job>>;
 
 /** What the job gets: a value, or a function that makes it. Left out when the job takes nothing. */
-type GivenArgs<W, Args> = [Args] extends [void]
+type JobArgsOption<W, Args> = [Args] extends [void]
   ? { readonly args?: undefined }
   : unknown extends Args
     ? { readonly args?: ((w: W) => unknown) | object | string | number | boolean | bigint | null }
@@ -191,27 +191,28 @@ const resumableChecks: Record<keyof AnyStepOptions, Check> = {
   checkpoint: (value, what) => checkActions(value, what, ["awaited", "relaxed"]),
 };
 
-export const checkClassOptions = (options: unknown, of: string) => checkAll(options, of, classChecks);
-export const checkStepOptions = (options: unknown, of: string) => checkAll(options, of, stepChecks);
-export const checkResumableOptions = (options: unknown, of: string) => checkAll(options, of, resumableChecks);
+export const checkClassOptions = (options: unknown, owner: string) => checkEachOption(options, owner, classChecks);
+export const checkStepOptions = (options: unknown, owner: string) => checkEachOption(options, owner, stepChecks);
+export const checkResumableOptions = (options: unknown, owner: string) =>
+  checkEachOption(options, owner, resumableChecks);
 
-function checkAll(options: unknown, of: string, checks: Readonly<Record<string, Check>>): void {
-  checkOptions(upper(of), options, new Set(Object.keys(checks)));
+function checkEachOption(options: unknown, owner: string, checks: Readonly<Record<string, Check>>): void {
+  checkOptions(capitalize(owner), options, new Set(Object.keys(checks)));
   for (const [name, value] of Object.entries(options as object))
-    if (value !== undefined) (checks[name] as Check)(value, `${name} of ${of}`);
+    if (value !== undefined) (checks[name] as Check)(value, `${name} of ${owner}`);
 }
 
-const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function checkCondition(value: unknown, what: string): void {
   if (typeof value === "boolean" || typeof value === "function" || typeof value === "string") return;
   throw new InvalidInputError(`The ${what} must be a function, the name of a member, or a boolean.`);
 }
 
-function checkCount(value: unknown, what: string, least: number): void {
+function checkCount(value: unknown, what: string, min: number): void {
   if (value === Number.POSITIVE_INFINITY) return;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least) return;
-  throw new InvalidInputError(`The ${what} must be a whole number of at least ${least}, not ${String(value)}.`);
+  if (typeof value === "number" && Number.isInteger(value) && value >= min) return;
+  throw new InvalidInputError(`The ${what} must be a whole number of at least ${min}, not ${String(value)}.`);
 }
 
 function checkBoolean(value: unknown, what: string): void {

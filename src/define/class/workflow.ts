@@ -91,16 +91,16 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
 
   /** The next step of the chain. Without a function it is the method of that name; without a name it is `step_1`, `step_2`… */
   static step<C extends AnyClass>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     methodOrFunction: MethodName<InstanceType<C>> | StepFunction<C>,
   ): void;
   static step<
     C extends AnyClass,
     const First extends string | StepDeclarationOptions<InstanceType<C>>,
     const Job extends JobDefinition | string,
-  >(this: Loading<C>, nameOrOptions: First, optionsOrFunction: BehindName<C, First, Job>): void;
+  >(this: WithHeroLoader<C>, nameOrOptions: First, optionsOrFunction: StepArgument<C, First, Job>): void;
   static step<C extends AnyClass>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     name: string,
     options: StepDeclarationOptions<InstanceType<C>>,
     fn: StepFunction<C>,
@@ -113,14 +113,14 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
    * A node beside the chain: it runs as soon as all that it depends on is done, at the same time as whatever else can.
    * Without a function it is the method of that name, or the job that the options name.
    */
-  static task<C extends AnyClass>(this: Loading<C>, method: MethodName<InstanceType<C>>): void;
+  static task<C extends AnyClass>(this: WithHeroLoader<C>, method: MethodName<InstanceType<C>>): void;
   static task<C extends AnyClass, const First extends string, const Job extends JobDefinition | string>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     name: First,
-    optionsOrFunction: BehindName<C, First, Job>,
+    optionsOrFunction: StepArgument<C, First, Job>,
   ): void;
   static task<C extends AnyClass>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     name: string,
     options: StepDeclarationOptions<InstanceType<C>>,
     fn: StepFunction<C>,
@@ -131,16 +131,16 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
 
   /** A step that goes through many items and remembers how far it got. */
   static resumableStep<C extends AnyClass>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     methodOrFunction: MethodName<InstanceType<C>> | ResumableFunction<C>,
   ): void;
   static resumableStep<C extends AnyClass, const First extends string | ResumableStepOptions<InstanceType<C>>>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     nameOrOptions: First,
-    optionsOrFunction: BehindResumableName<C, First>,
+    optionsOrFunction: ResumableStepArgument<C, First>,
   ): void;
   static resumableStep<C extends AnyClass>(
-    this: Loading<C>,
+    this: WithHeroLoader<C>,
     name: string,
     options: ResumableStepOptions<InstanceType<C>>,
     fn: ResumableFunction<C>,
@@ -154,7 +154,7 @@ type StepFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<
 type ResumableFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>, iter: StepIterator) => unknown;
 
 /** A class whose steps are declared: unless others are to extend it, it knows how its hero is loaded. */
-type Loading<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHeroOf<C> : unknown);
+type WithHeroLoader<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHeroOf<C> : unknown);
 
 /**
  * What a class about a hero has to have: the hero's loader. Only a hero that is no more than its reference needs none.
@@ -166,14 +166,14 @@ export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
     : { readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined> };
 
 /** What may follow the name: options alone only if it is that of a method, or if they name a job. */
-type BehindName<C extends AnyClass, Name, Job extends JobDefinition | string> =
+type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
   Name extends MethodName<InstanceType<C>>
     ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>
     : Name extends string
       ? StepFunction<C> | JobStepOptions<InstanceType<C>, Job> | OptionsOfMethod<MethodName<InstanceType<C>>>
       : StepFunction<C>;
 
-type BehindResumableName<C extends AnyClass, Name> =
+type ResumableStepArgument<C extends AnyClass, Name> =
   Name extends MethodName<InstanceType<C>>
     ? ResumableFunction<C> | ResumableStepOptions<InstanceType<C>>
     : Name extends string

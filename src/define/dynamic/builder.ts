@@ -6,14 +6,14 @@ import {
   type DagOptions,
   type FrozenDag,
   type FrozenNode,
-  freeze,
+  freezeDag,
 } from "../../core/graph/frozen-dag.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import { knownNames } from "../known-names.js";
+import { suggestNames } from "../name-suggestions.js";
 import type { JobDefinition } from "./job.js";
 
 /** A node of a graph that is being built. */
@@ -27,7 +27,7 @@ export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
 /** What a job takes; of one that is known by its name only, anything. */
 export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
-type GivenArgs<Job> = [ArgsOf<Job>] extends [void]
+type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
   ? { readonly args?: undefined }
   : unknown extends ArgsOf<Job>
     ? { readonly args?: unknown }
@@ -37,9 +37,9 @@ export type NodeOptions<Job extends JobDefinition | string = JobDefinition | str
   readonly job: Job;
   /** Default: the node before it, or all nodes of the fan-out before it. */
   readonly dependsOn?: DependsOn;
-} & GivenArgs<Job>;
+} & NodeArgsOption<Job>;
 
-type GivenItemArgs<Item, Job> = [ArgsOf<Job>] extends [void]
+type ItemArgsOption<Item, Job> = [ArgsOf<Job>] extends [void]
   ? { readonly args?: undefined }
   : unknown extends ArgsOf<Job>
     ? { readonly args?: (item: Item, index: number) => unknown }
@@ -49,12 +49,12 @@ export type FanOutOptions<Item, Job extends JobDefinition | string> = {
   readonly name: (item: Item, index: number) => string;
   readonly job: Job;
   readonly dependsOn?: DependsOn;
-} & GivenItemArgs<Item, Job>;
+} & ItemArgsOption<Item, Job>;
 
 const nodeOptions = new Set<string>(["job", "args", "dependsOn"] satisfies (keyof NodeOptions)[]);
 const fanOutOptions = new Set<string>(["name", ...nodeOptions]);
 
-interface Draft {
+interface UnfrozenNode {
   readonly name: string;
   readonly job: string;
   readonly args: unknown;
@@ -64,8 +64,8 @@ interface Draft {
 export class GraphBuilder {
   readonly #workflow: string;
   readonly #runtime: Runtime;
-  readonly #drafts = new Map<string, Draft>();
-  readonly #ids = new Map<string, string>();
+  readonly #nodes = new Map<string, UnfrozenNode>();
+  readonly #idsByName = new Map<string, string>();
   /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
   #previous: readonly NodeRef[] = [];
 
@@ -79,7 +79,7 @@ export class GraphBuilder {
   node<const Job extends JobDefinition | string>(name: string, options: NodeOptions<Job>): NodeRef {
     checkOptions(`Node "${String(name)}"`, options ?? {}, nodeOptions);
     const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
-    const node = this.#add(name, job, args, this.#given(name, dependsOn));
+    const node = this.#add(name, job, args, this.#resolveDependsOn(name, dependsOn));
     this.#previous = [node];
     return node;
   }
@@ -98,7 +98,7 @@ export class GraphBuilder {
       throw new InvalidInputError(`\`args\` of fanOut in graph "${this.#workflow}" is a function of the item.`);
     if (typeof (items as Partial<Iterable<Item>> | null)?.[Symbol.iterator] !== "function")
       throw new InvalidInputError(`fanOut in graph "${this.#workflow}" needs a list of items.`);
-    const dependsOn = this.#given("fanOut", options.dependsOn);
+    const dependsOn = this.#resolveDependsOn("fanOut", options.dependsOn);
     const nodes = Array.from(items, (item, index) =>
       this.#add(options.name(item, index), options.job, options.args?.(item, index), dependsOn),
     );
@@ -106,7 +106,7 @@ export class GraphBuilder {
     return nodes;
   }
 
-  #given(name: string, dependsOn: DependsOn | undefined): readonly (NodeRef | string)[] {
+  #resolveDependsOn(name: string, dependsOn: DependsOn | undefined): readonly (NodeRef | string)[] {
     if (dependsOn === undefined) return this.#previous;
     if (dependsOn === null) return [];
     const list = Array.isArray(dependsOn) ? dependsOn : [dependsOn];
@@ -117,11 +117,11 @@ export class GraphBuilder {
     return list;
   }
 
-  #add(name: string, job: JobDefinition | string, args: unknown, dependsOn: Draft["dependsOn"]): NodeRef {
+  #add(name: string, job: JobDefinition | string, args: unknown, dependsOn: UnfrozenNode["dependsOn"]): NodeRef {
     const checked = checkName("node", name);
-    if (checked.includes(scopeMark))
-      throw new InvalidInputError(`The node name "${checked}" contains "${scopeMark}"; choose another.`);
-    if (this.#ids.has(checked))
+    if (checked.includes(scopeSeparator))
+      throw new InvalidInputError(`The node name "${checked}" contains "${scopeSeparator}"; choose another.`);
+    if (this.#idsByName.has(checked))
       throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; give one another name.`, {
         workflow: this.#workflow,
         nodes: [checked],
@@ -132,41 +132,41 @@ export class GraphBuilder {
         `Node "${checked}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
       );
     const id = this.#newId();
-    this.#ids.set(checked, id);
-    this.#drafts.set(id, { name: checked, job: checkName("job", jobName, 190), args, dependsOn });
+    this.#idsByName.set(checked, id);
+    this.#nodes.set(id, { name: checked, job: checkName("job", jobName, 190), args, dependsOn });
     return { id, name: checked };
   }
 
   #newId(): string {
     for (;;) {
       const id = `n_${randomHex(this.#runtime, 4)}`;
-      if (!this.#drafts.has(id)) return id;
+      if (!this.#nodes.has(id)) return id;
     }
   }
 
   /** @internal What was built, as data. */
-  frozen(at: Date, options: DagOptions): FrozenDag {
-    if (this.#drafts.size === 0)
+  freezeDag(at: Date, options: DagOptions): FrozenDag {
+    if (this.#nodes.size === 0)
       throw new GraphError(
         `Graph "${this.#workflow}" has no nodes; add them with g.node(name, { job }) or g.fanOut(items, …).`,
         { workflow: this.#workflow },
       );
     const nodes: Record<string, FrozenNode> = {};
-    for (const [id, { name, job, args, dependsOn }] of this.#drafts) {
+    for (const [id, { name, job, args, dependsOn }] of this.#nodes) {
       const depends_on = [...new Set(dependsOn.map((one) => this.#idOf(name, one)))];
       nodes[id] = { name, job, ...(args === undefined ? {} : { args }), depends_on };
     }
-    return freeze(this.#workflow, nodes, at, checkDagOptions(options));
+    return freezeDag(this.#workflow, nodes, at, checkDagOptions(options));
   }
 
-  #idOf(node: string, of: NodeRef | string): string {
-    const id = typeof of === "string" ? this.#ids.get(of) : of.id;
-    if (id !== undefined && this.#drafts.has(id)) return id;
-    const name = typeof of === "string" ? of : of.name;
-    const others = [...this.#ids.keys()].filter((one) => one !== node);
-    const known = knownNames(name, "other nodes", others);
+  #idOf(node: string, dependency: NodeRef | string): string {
+    const id = typeof dependency === "string" ? this.#idsByName.get(dependency) : dependency.id;
+    if (id !== undefined && this.#nodes.has(id)) return id;
+    const name = typeof dependency === "string" ? dependency : dependency.name;
+    const others = [...this.#idsByName.keys()].filter((one) => one !== node);
+    const suggestion = suggestNames(name, "other nodes", others);
     throw new GraphError(
-      `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph${known}`,
+      `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph${suggestion}`,
       {
         workflow: this.#workflow,
         nodes: [node, name],

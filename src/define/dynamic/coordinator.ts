@@ -4,23 +4,23 @@ import { toFailure } from "../../core/encoding/error-record.js";
 import { GraphError } from "../../core/errors/errors.js";
 import type { FrozenDag, FrozenNode } from "../../core/graph/frozen-dag.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
-import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import type { WorkflowContext } from "../context.js";
-import { type NodeFailure, type ScheduledNode, workOff } from "../dag-scheduler.js";
+import { type NodeFailure, runDag, type ScheduledNode } from "../dag-scheduler.js";
 import type { WorkflowDefinition } from "../definition.js";
-import { anyHero } from "../hero.js";
+import { defaultHeroPolicy } from "../hero.js";
 import { definitionBrand } from "../runnable.js";
-import { type Stepping, stepping } from "../step-engine.js";
+import { type StepEngine, stepEngineKey } from "../step-engine.js";
 
 interface Node extends ScheduledNode {
-  readonly frozen: FrozenNode;
+  readonly frozenNode: FrozenNode;
 }
 
 export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   [definitionBrand]: true as const,
   name: graphRoute,
   style: "graph" as const,
-  version: frozenVersion,
+  version: frozenDagVersion,
   queue: null,
   priority: 0,
   retry: resolveRetry(),
@@ -31,41 +31,43 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   onFailure: null,
   onError: null,
   hooks: null,
-  hero: anyHero,
+  hero: defaultHeroPolicy,
   aliases: null,
-  declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], placed: false },
-  retryOfNode: null,
-  handler: (ctx: WorkflowContext<FrozenDag>, born: FrozenDag) =>
-    coordinate((ctx as unknown as { readonly [stepping]: Stepping })[stepping], born),
+  declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], hasStepRouting: false },
+  nodeRetryDelayMs: null,
+  handler: (ctx: WorkflowContext<FrozenDag>, storedDag: FrozenDag) =>
+    coordinate((ctx as unknown as { readonly [stepEngineKey]: StepEngine })[stepEngineKey], storedDag),
 });
 
-async function coordinate(engine: Stepping, born: FrozenDag): Promise<void> {
-  const dag = engine.dag ?? born;
+async function coordinate(engine: StepEngine, storedDag: FrozenDag): Promise<void> {
+  const dag = engine.dag ?? storedDag;
   const { concurrency = Number.POSITIVE_INFINITY, onNodeFailure = "stop" } = dag.options ?? {};
-  const nodes = Object.entries(dag.nodes).map(([key, frozen]): Node => ({ key, after: frozen.depends_on, frozen }));
-  const failures = await workOff<Node>({
+  const nodes = Object.entries(dag.nodes).map(
+    ([key, frozenNode]): Node => ({ key, after: frozenNode.depends_on, frozenNode }),
+  );
+  const failures = await runDag<Node>({
     nodes,
     concurrency,
     onFailure: onNodeFailure,
-    ended: ({ key }) => engine.recordOf(key)?.phase ?? null,
-    leavesOut: () => false,
-    execute: async ({ key, frozen }) => {
+    recordedState: ({ key }) => engine.recordOf(key)?.phase ?? null,
+    shouldSkip: () => false,
+    execute: async ({ key, frozenNode }) => {
       await engine.dispatch({
         id: key,
-        name: frozen.name,
-        job: frozen.job as string,
-        args: frozen.args,
+        name: frozenNode.name,
+        job: frozenNode.job as string,
+        args: frozenNode.args,
         frozenAt: dag.frozen_at,
       });
       return engine.recordOf(key)?.phase === "skipped" ? "skipped" : "completed";
     },
   });
-  if (failures.length > 0) return engine.pauseWithError(problemOf(failures), failures[0]?.node.key);
+  if (failures.length > 0) return engine.pauseWithError(failureError(failures), failures[0]?.node.key);
 }
 
-function problemOf(failures: readonly NodeFailure<Node>[]): Error {
+function failureError(failures: readonly NodeFailure<Node>[]): Error {
   const [{ node, error }] = failures as [NodeFailure<Node>];
-  const names = failures.map((one) => one.node.frozen.name);
+  const names = failures.map((one) => one.node.frozenNode.name);
   const others =
     names.length === 1
       ? ""
@@ -74,9 +76,9 @@ function problemOf(failures: readonly NodeFailure<Node>[]): Error {
           .map((name) => `"${name}"`)
           .join(", ")}.`;
   return new GraphError(
-    `Node "${node.frozen.name}" failed: ${sentence(toFailure(error).message)}${others} Repair the cause and resume(), or reattempt() a node.`,
+    `Node "${node.frozenNode.name}" failed: ${toSentence(toFailure(error).message)}${others} Repair the cause and resume(), or reattempt() a node.`,
     { nodes: names },
   );
 }
 
-const sentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+const toSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);

@@ -10,7 +10,7 @@ import type { JobInput } from "../../core/run/stored-schema.js";
 import type { Logger, StepTools, WorkflowContext } from "../context.js";
 import { isDefinition, type WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow } from "../function/function.js";
-import { byRetryPolicy } from "../retry-reaction.js";
+import { reactByRetryPolicy } from "../retry-reaction.js";
 
 /** What a job gets beside its arguments. */
 export interface JobTools {
@@ -50,7 +50,7 @@ export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinit
 }
 
 /** Then the node has failed, and its graph is paused, whatever the job's `retry` says. */
-const mostAttempts = 1_000;
+const maxAttempts = 1_000;
 
 /**
  * Defines a job.
@@ -75,11 +75,11 @@ export function job<Args = void, Output = void>(
   return Object.freeze({
     ...definition,
     job: name,
-    retryOfNode: (error: unknown, { failures }: JobInput, random: number) => {
+    nodeRetryDelayMs: (error: unknown, { failures }: JobInput, random: number) => {
       // Each attempt is a run of its own, and two events in the log of the graph: there has to be an end to it.
-      if (failures + 1 >= mostAttempts) return null;
-      const history = { failures, setbacks: failures, reattempts: failures, postponed: 0 };
-      const reaction = byRetryPolicy(definition.retry, error, history, random);
+      if (failures + 1 >= maxAttempts) return null;
+      const history = { failures, totalFailures: failures, reattempts: failures, postponed: 0 };
+      const reaction = reactByRetryPolicy(definition.retry, error, history, random);
       return reaction.kind === "reattempt" ? reaction.waitMs : null;
     },
   }) as JobDefinition<any, any>;

@@ -9,7 +9,7 @@ import type { Aliases } from "../../core/run/stored-schema.js";
 import { checkAliases } from "../aliases.js";
 import type { SignalHandle } from "../context.js";
 import type { ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "../definition.js";
-import { anyHero } from "../hero.js";
+import { defaultHeroPolicy } from "../hero.js";
 import { definitionBrand } from "../runnable.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../standard-schema.js";
 import { checkHooks, hookNames, type StepHooks } from "../step-hooks.js";
@@ -99,10 +99,10 @@ export function workflow(
     onFailure: options.onFailure ?? null,
     onError: options.onError ?? null,
     hooks: checkHooks(`workflow "${name}"`, options),
-    hero: anyHero,
+    hero: defaultHeroPolicy,
     aliases: checkAliases(`workflow "${name}"`, options.aliases),
     declared: null,
-    retryOfNode: null,
+    nodeRetryDelayMs: null,
     handler,
   });
 }

@@ -3,11 +3,11 @@ import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.
 import { checkName } from "../../core/naming/names.js";
 import type { WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow, workflowOptions } from "../function/function.js";
-import { type Stepping, stepping } from "../step-engine.js";
+import { type StepEngine, stepEngineKey } from "../step-engine.js";
 import { type GraphJson, signatureOf, toJson, toMermaid } from "./drawing.js";
 import type { GraphInput, GraphOutput } from "./graph-types.js";
 import type { AnyNode } from "./node.js";
-import { planOf, runGraph } from "./run-graph.js";
+import { createGraphPlan, runGraph } from "./run-graph.js";
 import { shapeOf } from "./shape.js";
 
 export interface GraphOptions extends WorkflowOptions {
@@ -17,8 +17,8 @@ export interface GraphOptions extends WorkflowOptions {
   readonly removedSteps?: readonly string[];
 }
 
-const ofTheGraph = ["concurrency", "removedSteps"] satisfies (keyof GraphOptions)[];
-const graphOptions = new Set([...workflowOptions, ...ofTheGraph]);
+const graphOnlyOptions = ["concurrency", "removedSteps"] satisfies (keyof GraphOptions)[];
+const graphOptions = new Set([...workflowOptions, ...graphOnlyOptions]);
 
 export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
   /** Changes when names, dependencies or cases do. */
@@ -49,7 +49,7 @@ export function graph<const Nodes extends readonly AnyNode[]>(
   const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
   const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
-  const plan = planOf(shape, definition, { concurrency, removed });
+  const plan = createGraphPlan(shape, definition, { concurrency, removed });
   const signature = signatureOf(shape);
   return Object.freeze({
     ...definition,
@@ -59,9 +59,9 @@ export function graph<const Nodes extends readonly AnyNode[]>(
       signature,
       nodes: shape.nodes.map(({ name: node, handle, after }) => ({ name: node, kind: handle.kind, after })),
       queues: [],
-      placed: false,
+      hasStepRouting: false,
     },
-    handler: (ctx: object) => runGraph(plan, (ctx as { readonly [stepping]: Stepping })[stepping]),
+    handler: (ctx: object) => runGraph(plan, (ctx as { readonly [stepEngineKey]: StepEngine })[stepEngineKey]),
     signature,
     toJSON: () => toJson(shape),
     toMermaid: () => toMermaid(shape),

@@ -5,7 +5,7 @@ import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName } from "../../core/naming/names.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/naming/retry-policy.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import type { WorkflowContext } from "../context.js";
 
 /** What the function of a graph's step gets: all of `ctx`, and the outputs of the steps before it. */
@@ -146,9 +146,10 @@ export function retryOf(options: GraphStepOptions, defaults: RetryPolicy): Retry
   return options.retry === undefined ? defaults : resolveRetry(options.retry, defaults);
 }
 
-function checkNodes<Nodes extends readonly AnyNode[]>(of: string, nodes: Nodes): Nodes {
+function checkNodes<Nodes extends readonly AnyNode[]>(owner: string, nodes: Nodes): Nodes {
   for (const node of nodes) {
-    if (!isNode(node)) throw new InvalidInputError(`"${of}" takes steps and branches made by step(…) and branch(…).`);
+    if (!isNode(node))
+      throw new InvalidInputError(`"${owner}" takes steps and branches made by step(…) and branch(…).`);
   }
   return nodes;
 }
@@ -158,6 +159,6 @@ export const isNode = (value: unknown): value is AnyNode =>
 
 function checkNodeName(name: unknown): void {
   const checked = checkName("step", name);
-  if (checked.includes(scopeMark))
-    throw new InvalidInputError(`The step name "${checked}" contains "${scopeMark}"; choose another.`);
+  if (checked.includes(scopeSeparator))
+    throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
 }

@@ -3,29 +3,29 @@
 import { Semaphore } from "../../concurrency/semaphore.js";
 import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { parseDuration } from "../../core/naming/duration.js";
-import { type Ended, type ScheduledNode, workOff } from "../dag-scheduler.js";
+import { type NodeEnd, runDag, type ScheduledNode } from "../dag-scheduler.js";
 import type { WorkflowDefinition } from "../definition.js";
-import { missingSteps } from "../missing-steps.js";
-import { byRetryPolicy } from "../retry-reaction.js";
-import type { DeclaredStep, Stepping, StepScope } from "../step-engine.js";
+import { findMissingSteps } from "../missing-steps.js";
+import { reactByRetryPolicy } from "../retry-reaction.js";
+import type { DeclaredStep, StepEngine, StepScope } from "../step-engine.js";
 import { bindHooks, runWithHooks, type StepHooks } from "../step-hooks.js";
 import { type AnyNode, type GraphStepOptions, retryOf, type StepContext } from "./node.js";
 import { isAncestor, type Shape, type ShapeNode } from "./shape.js";
 
-interface Scheduled extends ScheduledNode {
+interface ScheduledGraphNode extends ScheduledNode {
   readonly choice: ShapeNode["choice"];
 }
 
 export interface GraphPlan {
   readonly shape: Shape;
   readonly concurrency: number;
-  readonly scheduled: readonly Scheduled[];
-  readonly steps: ReadonlyMap<string, (engine: Stepping) => DeclaredStep>;
+  readonly scheduled: readonly ScheduledGraphNode[];
+  readonly steps: ReadonlyMap<string, (engine: StepEngine) => DeclaredStep>;
   /** Steps that are gone and may be passed over. */
   readonly removed: ReadonlySet<string>;
 }
 
-export function planOf(
+export function createGraphPlan(
   shape: Shape,
   { retry, hooks }: Defaults,
   { concurrency, removed }: Pick<GraphPlan, "concurrency" | "removed">,
@@ -33,23 +33,31 @@ export function planOf(
   const scheduled = shape.nodes.map(({ name, after, choice }) => ({ key: name, after, choice }));
   const steps = new Map(
     shape.nodes.map((node) => {
-      const places = placesOf(node);
-      return [node.name, (engine: Stepping) => ({ ...declare(shape, node, { retry, hooks }, engine), places })];
+      const semaphore = createSemaphore(node);
+      return [
+        node.name,
+        (engine: StepEngine) => ({ ...declareStep(shape, node, { retry, hooks }, engine), semaphore }),
+      ];
     }),
   );
   return { shape, concurrency, scheduled, steps, removed };
 }
 
 /** One line for all runs of the process. */
-function placesOf({ handle }: ShapeNode): Semaphore | null {
+function createSemaphore({ handle }: ShapeNode): Semaphore | null {
   const limit = handle.kind === "step" ? handle.options.concurrency : undefined;
   return limit === undefined ? null : new Semaphore(limit);
 }
 
 type Defaults = Pick<WorkflowDefinition, "retry" | "hooks">;
-type Unplaced = Omit<DeclaredStep, "places">;
+type StepWithoutSemaphore = Omit<DeclaredStep, "semaphore">;
 
-function declare(shape: Shape, node: ShapeNode, { retry, hooks }: Defaults, engine: Stepping): Unplaced {
+function declareStep(
+  shape: Shape,
+  node: ShapeNode,
+  { retry, hooks }: Defaults,
+  engine: StepEngine,
+): StepWithoutSemaphore {
   const { name, handle } = node;
   const options: GraphStepOptions = handle.kind === "step" ? handle.options : {};
   const undo = options.compensate;
@@ -67,27 +75,28 @@ function declare(shape: Shape, node: ShapeNode, { retry, hooks }: Defaults, engi
     compensate: undo === undefined ? null : (scope, output) => undo(contextOf(shape, node, engine, scope), output),
     body: (scope) => {
       const ctx = contextOf(shape, node, engine, scope);
-      const body = () => (handle.kind === "step" ? handle.fn(ctx) : choose(handle, ctx));
-      return hooks === null ? body() : hooked(hooks, ctx, scope, body);
+      const body = () => (handle.kind === "step" ? handle.fn(ctx) : chooseCase(handle, ctx));
+      return hooks === null ? body() : runHooked(hooks, ctx, scope, body);
     },
-    react: (error, history, random) => byRetryPolicy(policy, error, history, random),
+    react: (error, history, random) => reactByRetryPolicy(policy, error, history, random),
   };
 }
 
-async function hooked(
-  given: StepHooks,
+async function runHooked(
+  stepHooks: StepHooks,
   ctx: StepContext<any>,
   scope: StepScope,
   body: () => unknown,
 ): Promise<unknown> {
-  const hooks = bindHooks(given, ctx);
+  const hooks = bindHooks(stepHooks, ctx);
   const { id, name, attempt } = scope.execution;
-  const about = { id, step: name, attempt };
-  if (!scope.wakes) await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(about)));
-  return runWithHooks(hooks, about, { runId: ctx.runId, log: ctx.log, inFrame: scope.inFrame }, body);
+  const execution = { id, step: name, attempt };
+  if (!scope.resumesAfterWait)
+    await scope.withoutRecords("A hook", async () => scope.inFrame(() => hooks.before(execution)));
+  return runWithHooks(hooks, execution, { runId: ctx.runId, log: ctx.log, inFrame: scope.inFrame }, body);
 }
 
-async function choose(handle: Extract<AnyNode, { kind: "branch" }>, ctx: StepContext<any>): Promise<string> {
+async function chooseCase(handle: Extract<AnyNode, { kind: "branch" }>, ctx: StepContext<any>): Promise<string> {
   const choice = await handle.choose(ctx);
   if (Object.hasOwn(handle.cases, choice)) return choice;
   const cases = Object.keys(handle.cases).join(", ");
@@ -96,7 +105,7 @@ async function choose(handle: Extract<AnyNode, { kind: "branch" }>, ctx: StepCon
   );
 }
 
-function contextOf(shape: Shape, node: ShapeNode, engine: Stepping, scope: StepScope): StepContext<any> {
+function contextOf(shape: Shape, node: ShapeNode, engine: StepEngine, scope: StepScope): StepContext<any> {
   const read = ({ name }: AnyNode) => {
     if (!isAncestor(shape, name, node.name))
       throw new GraphError(
@@ -122,21 +131,21 @@ function contextOf(shape: Shape, node: ShapeNode, engine: Stepping, scope: StepS
   }) as StepContext<any>;
 }
 
-export async function runGraph(plan: GraphPlan, engine: Stepping): Promise<unknown> {
+export async function runGraph(plan: GraphPlan, engine: StepEngine): Promise<unknown> {
   engine.compensateWith([...plan.steps.values()].map((declare) => declare(engine)));
-  const missing = missingSteps(engine, new Set(plan.steps.keys()), plan.removed);
-  const obstacle = obstacleOf(plan, engine, missing.open);
+  const missing = findMissingSteps(engine, new Set(plan.steps.keys()), plan.removed);
+  const obstacle = findObstacle(plan, engine, missing.openStep);
   if (obstacle !== null) return engine.pauseWithError(obstacle.error, obstacle.step);
-  if (missing.vanished.length > 0) return engine.doesNotFit(missing.unrecorded, missing.vanished);
-  for (const name of missing.passable) await engine.passOver(name);
-  const [failure] = await workOff<Scheduled>({
+  if (missing.vanished.length > 0) return engine.pauseForMismatch(missing.unrecorded, missing.vanished);
+  for (const name of missing.skippable) await engine.skipRemovedStep(name);
+  const [failure] = await runDag<ScheduledGraphNode>({
     nodes: plan.scheduled,
     concurrency: plan.concurrency,
     onFailure: "stop",
-    ended: ({ key }) => engine.recordOf(key)?.phase ?? null,
-    leavesOut: (node, endedOf) => isLeftOut(engine, node, endedOf),
+    recordedState: ({ key }) => engine.recordOf(key)?.phase ?? null,
+    shouldSkip: (node, endedOf) => skipIfNotChosen(engine, node, endedOf),
     execute: async ({ key }) => {
-      await engine.execute((plan.steps.get(key) as (engine: Stepping) => DeclaredStep)(engine));
+      await engine.execute((plan.steps.get(key) as (engine: StepEngine) => DeclaredStep)(engine));
       return engine.recordOf(key)?.phase === "skipped" ? "skipped" : "completed";
     },
   });
@@ -145,13 +154,14 @@ export async function runGraph(plan: GraphPlan, engine: Stepping): Promise<unkno
 }
 
 /** What the code of today cannot go on with. */
-function obstacleOf(
+function findObstacle(
   { shape }: GraphPlan,
-  engine: Stepping,
-  lost: string | null,
+  engine: StepEngine,
+  missingStep: string | null,
 ): { readonly error: Error; readonly step?: string } | null {
   const { workflow } = shape;
-  if (lost !== null) return { error: new StepNotDefinedError({ workflow, step: lost, inGraph: true }), step: lost };
+  if (missingStep !== null)
+    return { error: new StepNotDefinedError({ workflow, step: missingStep, inGraph: true }), step: missingStep };
   for (const { name, handle } of shape.nodes) {
     if (handle.kind !== "branch") continue;
     const record = engine.recordOf(name);
@@ -163,23 +173,23 @@ function obstacleOf(
 }
 
 /** Of a case that was not chosen; or everything before it was skipped. */
-function isLeftOut(
-  engine: Stepping,
-  { key, after, choice }: Scheduled,
-  endedOf: (key: string) => Ended | undefined,
+function skipIfNotChosen(
+  engine: StepEngine,
+  { key, after, choice }: ScheduledGraphNode,
+  endedOf: (key: string) => NodeEnd | undefined,
 ): boolean {
   const branch = choice === null ? null : engine.recordOf(choice.branch);
-  const notChosen = branch?.phase === "completed" && branch.output !== choice?.label;
-  if (!notChosen && !(after.length > 0 && after.every((name) => endedOf(name) === "skipped"))) return false;
-  engine.leaveOut(key);
+  const isNotChosen = branch?.phase === "completed" && branch.output !== choice?.label;
+  if (!isNotChosen && !(after.length > 0 && after.every((name) => endedOf(name) === "skipped"))) return false;
+  engine.recordSkipped(key);
   return true;
 }
 
 /** That of the last step; of several, an object by name. Steps that were skipped have none. */
-function outputOf({ last }: Shape, engine: Stepping): unknown {
-  const outputs = last.flatMap(({ name }): [string, unknown][] => {
+function outputOf({ lastSteps }: Shape, engine: StepEngine): unknown {
+  const outputs = lastSteps.flatMap(({ name }): [string, unknown][] => {
     const record = engine.recordOf(name);
     return record?.phase === "completed" ? [[name, record.output]] : [];
   });
-  return last.length === 1 ? outputs[0]?.[1] : Object.fromEntries(outputs);
+  return lastSteps.length === 1 ? outputs[0]?.[1] : Object.fromEntries(outputs);
 }

@@ -1,6 +1,6 @@
 /** The shape of a graph: its nodes in an order in which they can run, checked before anything does. */
 import { GraphError } from "../../core/errors/errors.js";
-import { orderOf } from "../../core/graph/topological-sort.js";
+import { topologicalSort } from "../../core/graph/topological-sort.js";
 import { type AnyNode, type BranchHandle, isNode, type StepHandle } from "./node.js";
 
 export interface ShapeNode {
@@ -18,58 +18,59 @@ export interface Shape {
   readonly nodes: readonly ShapeNode[];
   readonly byName: ReadonlyMap<string, ShapeNode>;
   /** Those that nothing comes after: their outputs are the run's. */
-  readonly last: readonly ShapeNode[];
+  readonly lastSteps: readonly ShapeNode[];
 }
 
-export function shapeOf(workflow: string, given: readonly AnyNode[]): Shape {
-  const found = new Map<string, ShapeNode>();
-  collect(workflow, given, null, found);
-  if (found.size === 0) throw new GraphError(`Graph "${workflow}" has no steps; give it at least one.`, { workflow });
-  for (const node of found.values()) checkDependencies(workflow, node, found);
-  const nodes = inOrder(workflow, found);
-  const followed = new Set(nodes.flatMap((node) => node.after));
+export function shapeOf(workflow: string, handles: readonly AnyNode[]): Shape {
+  const nodesByName = new Map<string, ShapeNode>();
+  collect(workflow, handles, null, nodesByName);
+  if (nodesByName.size === 0)
+    throw new GraphError(`Graph "${workflow}" has no steps; give it at least one.`, { workflow });
+  for (const node of nodesByName.values()) checkDependencies(workflow, node, nodesByName);
+  const nodes = sortNodes(workflow, nodesByName);
+  const namesWithSuccessors = new Set(nodes.flatMap((node) => node.after));
   return {
     workflow,
     nodes,
-    byName: found,
-    last: nodes.filter(({ name, handle }) => handle.kind === "step" && !followed.has(name)),
+    byName: nodesByName,
+    lastSteps: nodes.filter(({ name, handle }) => handle.kind === "step" && !namesWithSuccessors.has(name)),
   };
 }
 
 function collect(
   workflow: string,
-  given: readonly AnyNode[],
+  handles: readonly AnyNode[],
   choice: ShapeNode["choice"],
-  found: Map<string, ShapeNode>,
+  nodesByName: Map<string, ShapeNode>,
 ): void {
-  if (!Array.isArray(given)) throw new GraphError(`Graph "${workflow}" takes a list of steps.`, { workflow });
-  for (const handle of given) {
+  if (!Array.isArray(handles)) throw new GraphError(`Graph "${workflow}" takes a list of steps.`, { workflow });
+  for (const handle of handles) {
     if (!isNode(handle))
       throw new GraphError(`Graph "${workflow}" takes steps made by step(…) and branch(…) only.`, { workflow });
     const { name } = handle;
-    if (found.has(name))
+    if (nodesByName.has(name))
       throw new GraphError(`Graph "${workflow}" has two steps called "${name}"; give one another name.`, {
         workflow,
         nodes: [name],
       });
     const after = new Set(handle.dependencies.map((dependency) => dependency.name));
     if (choice !== null) after.add(choice.branch);
-    found.set(name, { name, handle, after: [...after], choice });
+    nodesByName.set(name, { name, handle, after: [...after], choice });
     if (handle.kind !== "branch") continue;
     for (const [label, nodes] of Object.entries(handle.cases))
-      collect(workflow, nodes as readonly AnyNode[], { branch: name, label }, found);
+      collect(workflow, nodes as readonly AnyNode[], { branch: name, label }, nodesByName);
   }
 }
 
-function checkDependencies(workflow: string, node: ShapeNode, found: ReadonlyMap<string, ShapeNode>): void {
+function checkDependencies(workflow: string, node: ShapeNode, nodesByName: ReadonlyMap<string, ShapeNode>): void {
   for (const dependency of node.handle.dependencies) {
-    const known = found.get(dependency.name);
-    if (known === undefined)
+    const dependencyNode = nodesByName.get(dependency.name);
+    if (dependencyNode === undefined)
       throw new GraphError(
         `Step "${node.name}" of graph "${workflow}" comes after "${dependency.name}", which is not in the graph; add it to the list.`,
         { workflow, nodes: [node.name, dependency.name] },
       );
-    if (!isSame(known.handle, dependency))
+    if (!isSameHandle(dependencyNode.handle, dependency))
       throw new GraphError(
         `Step "${node.name}" of graph "${workflow}" comes after another "${dependency.name}" than the one in the graph.`,
         { workflow, nodes: [node.name, dependency.name] },
@@ -78,30 +79,30 @@ function checkDependencies(workflow: string, node: ShapeNode, found: ReadonlyMap
 }
 
 /** `.after` makes a new handle of the same step: what it does tells who it is. */
-function isSame(one: AnyNode, other: AnyNode): boolean {
-  if (one.kind === "step") return other.kind === "step" && one.fn === other.fn;
-  return other.kind === "branch" && one.choose === other.choose;
+function isSameHandle(first: AnyNode, second: AnyNode): boolean {
+  if (first.kind === "step") return second.kind === "step" && first.fn === second.fn;
+  return second.kind === "branch" && first.choose === second.choose;
 }
 
-function inOrder(workflow: string, found: ReadonlyMap<string, ShapeNode>): ShapeNode[] {
-  const { order, circle } = orderOf([...found.values()].map(({ name, after }) => [name, after]));
-  if (circle !== null)
+function sortNodes(workflow: string, nodesByName: ReadonlyMap<string, ShapeNode>): ShapeNode[] {
+  const { order, cycle } = topologicalSort([...nodesByName.values()].map(({ name, after }) => [name, after]));
+  if (cycle !== null)
     throw new GraphError(
-      `Graph "${workflow}" goes in a circle: ${circle.join(" → ")}. Leave out one of these dependencies.`,
-      { workflow, nodes: circle },
+      `Graph "${workflow}" goes in a circle: ${cycle.join(" → ")}. Leave out one of these dependencies.`,
+      { workflow, nodes: cycle },
     );
-  return order.map((name) => found.get(name) as ShapeNode);
+  return order.map((name) => nodesByName.get(name) as ShapeNode);
 }
 
 /** Whether `name` lies somewhere before `of`. */
-export function isAncestor(shape: Shape, name: string, of: string): boolean {
+export function isAncestor(shape: Shape, name: string, descendant: string): boolean {
   const seen = new Set<string>();
-  const open = [...(shape.byName.get(of)?.after ?? [])];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  const toVisit = [...(shape.byName.get(descendant)?.after ?? [])];
+  for (let next = toVisit.pop(); next !== undefined; next = toVisit.pop()) {
     if (next === name) return true;
     if (seen.has(next)) continue;
     seen.add(next);
-    open.push(...(shape.byName.get(next)?.after ?? []));
+    toVisit.push(...(shape.byName.get(next)?.after ?? []));
   }
   return false;
 }

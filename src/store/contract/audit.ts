@@ -13,7 +13,7 @@ export interface AuditedTask {
   readonly owner: string | null;
   readonly epoch: number | null;
   readonly deliveries: number;
-  readonly mail: number;
+  readonly pendingMessages: number;
 }
 
 /** A run's row with what the other tables have of it, all of one instant. */
@@ -36,12 +36,12 @@ export interface AuditedRun {
   readonly task: AuditedTask | null;
   readonly inboxRows: number;
   /** The number of the last event that the rows of the log claim to hold; 0 without any. */
-  readonly lastEvent: number;
+  readonly lastEventSeq: number;
   /** About how much its payloads and its log take. */
   readonly bytes: number;
 }
 
-export type StrayTable = "tasks" | "events" | "inbox" | "cursors";
+export type OrphanTable = "tasks" | "events" | "inbox" | "cursors";
 
 export interface AuditPage {
   /** Only ids that come after this one; null: from the first. */
@@ -57,5 +57,5 @@ export interface Audit {
    * Ids, in their order, of runs that have rows in this table although they do not exist; for the inbox also those that
    * exist and have no task.
    */
-  strays(table: StrayTable, page: AuditPage): Promise<readonly string[]>;
+  orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]>;
 }

@@ -19,7 +19,7 @@ export interface Batch {
 }
 
 /** A start that the database refused because of a key; `existing` is the run that has it. */
-export interface Refusal {
+export interface RefusedStart {
   readonly runId: string;
   readonly reason: "startKey" | "heroKey";
   readonly existing: RunRecord;
@@ -31,15 +31,15 @@ export type CommitResult =
       /** The instant every event of the batch was stamped with. */
       readonly at: number;
       /** Runs that were to be parked but have mail, see `Next`. */
-      readonly kept: readonly string[];
+      readonly notParked: readonly string[];
       /**
        * Runs of this batch that stay with their owner (`next.kind` "keep") and have undrained messages that this commit does
        * not drain, as of the commit's own snapshot. Messages that the batch itself delivers may be missing. Only in a fenced
        * commit: an owner learns of an acknowledged pause or cancel this way, before its next heartbeat.
        */
-      readonly mailed: readonly string[];
+      readonly ownedWithMessages: readonly string[];
       /** `Batch.starts` that were refused; everything else is written. A start whose own id exists already is not refused. */
-      readonly refused: readonly Refusal[];
+      readonly refused: readonly RefusedStart[];
     }
   /** The fence is gone. Nothing was written. */
   | { readonly kind: "fenced" }
@@ -47,4 +47,4 @@ export type CommitResult =
    * This run's log does not end at `after` (or, without a fence, it is owned or has mail). Nothing was written. `unread`: it
    * was to finish, and has messages that this commit does not drain: what was acknowledged must not vanish with its inbox.
    */
-  | { readonly kind: "conflict"; readonly runId: string; readonly unread?: true };
+  | { readonly kind: "conflict"; readonly runId: string; readonly hasUnreadMessages?: true };

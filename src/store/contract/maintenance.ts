@@ -9,22 +9,22 @@ import type { WorkflowRecord } from "./records.js";
 import type { WorkerRecord } from "./worker.js";
 
 /** Where a run is in the order of age. */
-export interface Age {
+export interface AgePosition {
   readonly createdAt: number;
   readonly id: string;
 }
 
-export interface Root extends Age {
+export interface RootRun extends AgePosition {
   readonly finishedAt: number | null;
   /** Only such a run may have been retried. */
   readonly hasFailed: boolean;
 }
 
-export interface RootsPage {
-  readonly bornBefore: number;
+export interface RootRunsPage {
+  readonly createdBefore: number;
   readonly workflow: string | null;
   /** Only those that come after this one; null: from the oldest. */
-  readonly after: Age | null;
+  readonly after: AgePosition | null;
   readonly limit: number;
 }
 
@@ -34,7 +34,7 @@ export interface ChildKey {
   readonly id: string;
 }
 
-export interface Child extends ChildKey {
+export interface ChildRun extends ChildKey {
   readonly finishedAt: number | null;
   readonly hasFailed: boolean;
 }
@@ -48,18 +48,18 @@ export interface RunSample {
 }
 
 /** Tasks that claims know by this route (see `Next`) and version. */
-export interface Backlog {
+export interface RouteBacklog {
   readonly route: string;
   readonly version: string;
   /** Those that nobody has: ready, or parked until a time that has come. */
-  readonly due: number;
+  readonly dueCount: number;
   readonly oldestDueAt: number;
 }
 
-export interface Executing {
+export interface OwnedTaskCount {
   readonly route: string;
   readonly version: string;
-  readonly owned: number;
+  readonly ownedCount: number;
 }
 
 export interface PausedQueue {
@@ -69,7 +69,7 @@ export interface PausedQueue {
 }
 
 /** What a worker can execute, and when it was last heard of. */
-export type WorkerRoutes = Pick<WorkerRecord, "routes" | "live" | "beatAt" | "leaseMs">;
+export type WorkerRoutes = Pick<WorkerRecord, "routes" | "live" | "heartbeatAt" | "leaseMs">;
 
 /** A run that waits for a child of this route, which is due and which no worker has taken. */
 export interface WaitingParent {
@@ -77,22 +77,22 @@ export interface WaitingParent {
   readonly route: string;
 }
 
-export interface Upkeep {
+export interface Maintenance {
   /** Runs without a parent, the oldest first (created_at, id). */
-  roots(page: RootsPage): Promise<readonly Root[]>;
-  children(
+  rootRuns(page: RootRunsPage): Promise<readonly RootRun[]>;
+  childRuns(
     parentIds: readonly string[],
     page: { readonly after: ChildKey | null; readonly limit: number },
-  ): Promise<readonly Child[]>;
+  ): Promise<readonly ChildRun[]>;
   /**
    * Deletes those of the runs that have ended, with their events, cursors and what is left of their inboxes. All of them
    * or none; their keys may be used again. Returns how many there were.
    */
-  remove(runIds: readonly string[]): Promise<number>;
+  deleteRuns(runIds: readonly string[]): Promise<number>;
   /** The ids of workers that count as live but were last heard of before this (real) instant. There should be none. */
-  silentWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
+  expiredWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
   /** Deletes the rows of dead workers that were last heard of before this (real) instant and own nothing. Returns their names. */
-  forgetWorkers(asked: { readonly silentSince: number }): Promise<readonly string[]>;
+  deleteDeadWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
 
   /** Of all known workers, live and dead. Unlike `Store.workers` it does not count what they own: that may read all open tasks. */
   workerRoutes(): Promise<readonly WorkerRoutes[]>;
@@ -100,11 +100,11 @@ export interface Upkeep {
   parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]>;
 
   /** Runs of a workflow that were born at this instant or later, the newest first. */
-  samples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
+  runSamples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
   /** Counts what is due, by index: however many tasks sleep. Routes with nothing due are missing. */
-  backlog(): Promise<readonly Backlog[]>;
+  backlog(): Promise<readonly RouteBacklog[]>;
   /** Counts what is owned. Reads all open tasks where no index tells the owned from the sleeping: every claim would pay for it. */
-  executing(): Promise<readonly Executing[]>;
+  ownedTaskCounts(): Promise<readonly OwnedTaskCount[]>;
   /** All that were ever registered, by name. */
   workflows(): Promise<readonly WorkflowRecord[]>;
 

@@ -35,7 +35,7 @@ export interface StoreOptions {
    * Told of trouble that was dealt with (a retried deadlock), and once, without an error, that the server cannot be reached
    * and that it can be again.
    */
-  readonly onTrouble?: (what: string, error?: unknown) => void;
+  readonly onWarning?: (message: string, error?: unknown) => void;
   /** Where the store's timers, clocks and random numbers come from. Default: the process. */
   readonly runtime?: Runtime;
 }

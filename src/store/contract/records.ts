@@ -1,5 +1,5 @@
 /** The rows of a store, as they are read. */
-import type { Birth, RunStatus } from "../../core/run/transition.js";
+import type { RunSpec, RunStatus } from "../../core/run/transition.js";
 
 /** A column that a store could not read. The field of the record has a stand-in. */
 export interface Damage {
@@ -8,7 +8,7 @@ export interface Damage {
 }
 
 /** A run's row as it is read. `status` is "running" exactly while a worker owns its task. */
-export interface RunRecord extends Birth {
+export interface RunRecord extends RunSpec {
   readonly status: RunStatus;
   readonly output: string | null;
   readonly error: string | null;
@@ -37,7 +37,7 @@ export interface TaskRecord {
   /** Claims since it was last parked by its owner. */
   readonly deliveries: number;
   /** Undrained rows in its inbox. */
-  readonly mail: number;
+  readonly pendingMessages: number;
 }
 
 export interface InboxRow {

@@ -8,10 +8,10 @@
  * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
  */
 import type { StoredEvent } from "../../core/run/event.js";
-import type { Mail, NewRun } from "../../core/run/transition.js";
-import type { Batch, CommitResult, Refusal } from "./commit.js";
+import type { Message, NewRun } from "../../core/run/transition.js";
+import type { Batch, CommitResult, RefusedStart } from "./commit.js";
 import type { Hint } from "./hint.js";
-import type { Upkeep } from "./maintenance.js";
+import type { Maintenance } from "./maintenance.js";
 import type {
   CursorRow,
   InboxRow,
@@ -21,33 +21,33 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
-import type { BeatResult, ClaimRequest, ClaimResult, Fence, WorkerInfo, WorkerRecord } from "./worker.js";
+import type { ClaimRequest, ClaimResult, Fence, HeartbeatResult, WorkerInfo, WorkerRecord } from "./worker.js";
 
 export type { NewEvent, StoredEvent } from "../../core/run/event.js";
 export type {
   ActiveStatus,
-  Birth,
   CursorWrite,
-  Mail,
+  Message,
   NewRun,
-  Next,
+  NextTaskState,
+  RunSpec,
   RunStatus,
   TerminalStatus,
   Transition,
 } from "../../core/run/transition.js";
-export type { Audit, AuditedRun, AuditedTask, StrayTable } from "./audit.js";
-export type { Batch, CommitResult, Refusal } from "./commit.js";
+export type { Audit, AuditedRun, AuditedTask, OrphanTable } from "./audit.js";
+export type { Batch, CommitResult, RefusedStart } from "./commit.js";
 export type { Hint } from "./hint.js";
 export type {
-  Age,
-  Backlog,
-  Child,
+  AgePosition,
   ChildKey,
-  Executing,
+  ChildRun,
+  Maintenance,
+  OwnedTaskCount,
   PausedQueue,
-  Root,
+  RootRun,
+  RouteBacklog,
   RunSample,
-  Upkeep,
   WorkerRoutes,
 } from "./maintenance.js";
 export type { PoolSizes, StoreOptions } from "./options.js";
@@ -62,11 +62,11 @@ export type {
   WorkflowRegistration,
 } from "./records.js";
 export type {
-  BeatResult,
-  Claimed,
+  ClaimedTask,
   ClaimRequest,
   ClaimResult,
   Fence,
+  HeartbeatResult,
   Route,
   WorkerInfo,
   WorkerRecord,
@@ -75,7 +75,7 @@ export type {
 export interface SentInTransaction {
   /** The addressees that have no task (any more). */
   readonly undeliverable: readonly string[];
-  readonly unbegun: readonly string[];
+  readonly notStarted: readonly string[];
 }
 
 /** A transaction of its own connection, for steps whose writes commit with their record. */
@@ -107,15 +107,15 @@ export interface Store {
   startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }>;
+  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }>;
   /** Puts messages into inboxes, as `Transition.mail` does. Returns the addressees that have no task (any more). */
-  send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }>;
+  send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }>;
   /**
    * The same on the caller's own open transaction; the caller commits. A run that is parked and has not begun gets nothing,
    * as a message would let it begin before its time; it is named in `unbegun`.
    */
-  sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction>;
-  begin(): Promise<StoreTransaction>;
+  sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction>;
+  beginTransaction(): Promise<StoreTransaction>;
 
   /**
    * Takes due tasks: of what is ready, higher priority first, then those due earlier. Parked tasks whose time has come
@@ -123,14 +123,14 @@ export interface Store {
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /** Registers or revives a worker: `live`, with an epoch higher than any it had. */
-  enlist(worker: WorkerInfo): Promise<Fence>;
+  registerWorker(worker: WorkerInfo): Promise<Fence>;
   /** Renews the lease, reaps silent workers, reports mail and which queues are paused. */
-  beat(fence: Fence): Promise<BeatResult>;
+  heartbeat(fence: Fence): Promise<HeartbeatResult>;
   /**
    * A worker leaves: marked dead, what it still owned is made ready. Here and when workers are reaped, others are told
    * to look in any case: only the one that is gone knew when the runs that it had parked become due.
    */
-  retire(fence: Fence): Promise<void>;
+  deregisterWorker(fence: Fence): Promise<void>;
 
   now(): Promise<number>;
   run(id: string): Promise<RunRecord | null>;
@@ -138,9 +138,9 @@ export interface Store {
   runs(filter: RunFilter): Promise<readonly RunRecord[]>;
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
   /** The tasks that this fence owns: for a worker that did not hear what became of a claim or a commit. */
-  owned(fence: Fence): Promise<readonly TaskRecord[]>;
+  ownedTasks(fence: Fence): Promise<readonly TaskRecord[]>;
   /** Those of them that have undrained mail, as `beat` reports them; but this only looks. */
-  mailed(fence: Fence): Promise<readonly string[]>;
+  ownedWithMessages(fence: Fence): Promise<readonly string[]>;
   /** A page of one log, in order, from the event after number `after`. */
   log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
   /** Whole logs, for replay. Runs without events may be missing from the map. */
@@ -153,10 +153,10 @@ export interface Store {
   workflow(name: string): Promise<WorkflowRecord | null>;
 
   /** What operators and housekeeping ask for; no run waits for any of it. */
-  readonly upkeep: Upkeep;
+  readonly maintenance: Maintenance;
 
   /** Whether `watch` hears of other processes' commits too. If not, processes that wait for them have to look. */
-  readonly hearsOthers: boolean;
+  readonly hasCrossProcessHints: boolean;
   /** Calls the listener with hints about this and other processes' commits until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;
   close(): Promise<void>;

@@ -18,20 +18,20 @@ export interface ClaimRequest {
   readonly limitPerRoute: number;
 }
 
-export interface Claimed {
+export interface ClaimedTask {
   readonly run: RunRecord;
   /** Claims since the run was last parked by an owner, this one included: 2 and more means its owner died. */
   readonly deliveries: number;
-  readonly mail: number;
+  readonly pendingMessages: number;
   /** True when the log is certainly empty, so that it need not be read. */
-  readonly fresh: boolean;
+  readonly isFresh: boolean;
 }
 
 export type ClaimResult =
   | {
       readonly kind: "claimed";
       readonly at: number;
-      readonly tasks: readonly Claimed[];
+      readonly tasks: readonly ClaimedTask[];
       /** When the next parked task of these routes becomes due, as far as known; null: none, or more are due already. */
       readonly nextDueAt: number | null;
     }
@@ -52,20 +52,20 @@ export interface WorkerRecord extends WorkerInfo {
   readonly epoch: number;
   readonly live: boolean;
   readonly startedAt: number;
-  readonly beatAt: number;
+  readonly heartbeatAt: number;
   /** How many tasks it owns now. */
-  readonly owned: number;
+  readonly ownedTaskCount: number;
   /** Only of a damaged row. */
   readonly damage?: Damage;
 }
 
-export interface BeatResult {
+export interface HeartbeatResult {
   /** False: this fence is dead. Nothing else was done. */
-  readonly alive: boolean;
+  readonly isAlive: boolean;
   /** Own runs that have undrained mail. */
-  readonly mail: readonly string[];
+  readonly ownedWithMessages: readonly string[];
   /** Workers that were silent for longer than their lease: marked dead first, then their tasks were made ready. */
-  readonly reaped: readonly string[];
+  readonly reapedWorkerIds: readonly string[];
   /** The names of the queues that are paused; none if this fence is dead. */
   readonly pausedQueues: readonly string[];
 }

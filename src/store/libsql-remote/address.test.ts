@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { isRemote, remoteAddress } from "./address.js";
+import { isRemoteUrl, parseRemoteAddress } from "./address.js";
 
 test.each([
   ["libsql://shop.turso.io", "wss://shop.turso.io"],
@@ -11,21 +11,21 @@ test.each([
   ["wss://db.example.com/shop", "wss://db.example.com/shop"],
   ["ws://127.0.0.1:8080", "ws://127.0.0.1:8080"],
 ])("%s is reached at %s", (given, url) => {
-  expect(isRemote(given)).toBe(true);
-  expect(remoteAddress(given, undefined).url).toBe(url);
+  expect(isRemoteUrl(given)).toBe(true);
+  expect(parseRemoteAddress(given, undefined).url).toBe(url);
 });
 
 test.each(["libsql:./pawl.db", "libsql:///srv/pawl.db", "libsql::memory:", "file:./pawl.db", "file:///srv/pawl.db"])(
   "%s is a file",
-  (given) => expect(isRemote(given)).toBe(false),
+  (given) => expect(isRemoteUrl(given)).toBe(false),
 );
 
 test("the token is an option or a parameter of the URL, and in no description", () => {
-  const inUrl = remoteAddress("libsql://shop.turso.io?authToken=secret", undefined);
+  const inUrl = parseRemoteAddress("libsql://shop.turso.io?authToken=secret", undefined);
   expect(inUrl).toMatchObject({ authToken: "secret", url: "wss://shop.turso.io", description: "libsql shop.turso.io" });
-  expect(remoteAddress("libsql://shop.turso.io", "secret").authToken).toBe("secret");
-  expect(remoteAddress("libsql://shop.turso.io?authToken=secret", "secret").authToken).toBe("secret");
-  expect(remoteAddress("libsql://shop.turso.io", "").authToken).toBeUndefined();
+  expect(parseRemoteAddress("libsql://shop.turso.io", "secret").authToken).toBe("secret");
+  expect(parseRemoteAddress("libsql://shop.turso.io?authToken=secret", "secret").authToken).toBe("secret");
+  expect(parseRemoteAddress("libsql://shop.turso.io", "").authToken).toBeUndefined();
 });
 
 test.each([
@@ -37,11 +37,11 @@ test.each([
   ["libsql://./secret.db", 'written without slashes: "libsql:./pawl.db"'],
   ["http://", "cannot be read"],
 ])("%s is refused, and says why without a secret", (given, why) => {
-  expect(() => remoteAddress(given, undefined)).toThrow(InvalidInputError);
-  expect(() => remoteAddress(given, undefined)).toThrow(why);
-  expect(() => remoteAddress(given, undefined)).not.toThrow("secret");
+  expect(() => parseRemoteAddress(given, undefined)).toThrow(InvalidInputError);
+  expect(() => parseRemoteAddress(given, undefined)).toThrow(why);
+  expect(() => parseRemoteAddress(given, undefined)).not.toThrow("secret");
 });
 
 test("two different tokens are refused", () => {
-  expect(() => remoteAddress("libsql://shop.turso.io?authToken=one", "two")).toThrow("give one of them");
+  expect(() => parseRemoteAddress("libsql://shop.turso.io?authToken=one", "two")).toThrow("give one of them");
 });

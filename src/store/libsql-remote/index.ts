@@ -8,60 +8,60 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
-  BeatResult,
   ClaimRequest,
   ClaimResult,
   CommitResult,
   Fence,
+  HeartbeatResult,
   Hint,
-  Mail,
+  Message,
   NewRun,
-  Refusal,
+  RefusedStart,
   SentInTransaction,
   Store,
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
 } from "../contract/store.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Dialect } from "../sql/dialect.js";
+import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
 import { migrations } from "../sqlite/schema.js";
-import { type RemoteAddress, remoteAddress } from "./address.js";
-import { lookStatement, nothingToClaim, planClaim } from "./claim.js";
+import { parseRemoteAddress, type RemoteAddress } from "./address.js";
+import { claimStateStatement, emptyClaimOf, planClaim } from "./claim.js";
 import { planCommit } from "./commit.js";
 import { RemoteDatabase } from "./database.js";
 import { loadClient, type Value } from "./driver.js";
-import { guardThatFailed, isUnauthorized } from "./errors.js";
-import { planMail } from "./mail.js";
+import { failedGuardIndex, isUnauthorized } from "./errors.js";
+import { planMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
-import { Plan } from "./plan.js";
 import { ServerClock, serverNow } from "./server-clock.js";
-import { Transactions } from "./transaction.js";
-import { planBeat, planEnlist, planReap, planRetire } from "./workers.js";
+import { StatementPlan } from "./statement-plan.js";
+import { UserTransactions } from "./transaction.js";
+import { planDeregisterWorker, planHeartbeat, planReap, planRegisterWorker } from "./workers.js";
 
 export type { LibsqlTransactionHandle } from "./handle.js";
 
 export async function openRemoteLibsql(url: string, options: StoreOptions = {}): Promise<Store> {
   const runtime = options.runtime ?? systemRuntime;
-  const address = remoteAddress(url, options.authToken);
-  const db = new RemoteDatabase(await loadClient(address), address, options.onTrouble, runtime);
+  const address = parseRemoteAddress(url, options.authToken);
+  const db = new RemoteDatabase(await loadClient(address), address, options.onWarning, runtime);
   const store = new RemoteLibsqlStore(db, options.clock, runtime);
   try {
     // Fails now rather than later when the address or the token is wrong.
-    await store.learnTime();
+    await store.syncServerClock();
     return store;
   } catch (error) {
     await db.close();
-    throw (await refusedToken(address)) ?? error;
+    throw (await findTokenError(address)) ?? error;
   }
 }
 
 /** sqld closes a web socket whose token it refuses without saying why. Over HTTP it does say so. */
-async function refusedToken(address: RemoteAddress): Promise<StoreError | null> {
+async function findTokenError(address: RemoteAddress): Promise<StoreError | null> {
   const { url, authToken, description } = address;
   const open = await loadClient({ url: url.replace(/^ws/, "http"), usesWebSocket: false, authToken });
   const client = open();
@@ -81,29 +81,29 @@ async function refusedToken(address: RemoteAddress): Promise<StoreError | null> 
 }
 
 class RemoteLibsqlStore extends SqlReads implements Store {
-  readonly hearsOthers = false;
+  readonly hasCrossProcessHints = false;
   readonly description: string;
-  readonly upkeep: SqlUpkeep;
+  readonly maintenance: SqlMaintenance;
   readonly #db: RemoteDatabase;
   readonly #runtime: Runtime;
   readonly #serverClock: ServerClock;
   readonly #clock: () => number;
-  readonly #isVirtual: boolean;
+  readonly #hasVirtualClock: boolean;
   readonly #hints = new HintEmitter();
-  readonly #transactions: Transactions;
+  readonly #transactions: UserTransactions;
   #hasFoundTasks = true;
 
   constructor(db: RemoteDatabase, clock: StoreOptions["clock"], runtime: Runtime) {
     const sqlite = sqliteDialect(clock ?? (() => runtime.now()));
     const dialect: Dialect = clock === undefined ? { ...sqlite, now: () => serverNow } : sqlite;
     super(db, dialect);
-    this.upkeep = new SqlUpkeep(
+    this.maintenance = new SqlMaintenance(
       {
         query: (sql, values) => db.query(sql, values),
-        atomically: async (writes) => {
+        writeAtomically: async (writes) => {
           await db.write(writes.map(({ text, values }) => ({ sql: text, args: values as readonly Value[] })));
         },
-        tell: (hints) => this.#hints.emit(hints),
+        emitHints: (hints) => this.#hints.emit(hints),
       },
       dialect,
     );
@@ -111,10 +111,10 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     this.#runtime = runtime;
     this.#serverClock = new ServerClock(runtime);
     this.description = db.description;
-    this.#isVirtual = clock !== undefined;
+    this.#hasVirtualClock = clock !== undefined;
     this.#clock = clock ?? (() => this.#serverClock.now());
-    this.#transactions = new Transactions(db, this.#clock, (batch, result, started) => {
-      this.#hints.emit(hintsOf(batch, result));
+    this.#transactions = new UserTransactions(db, this.#clock, (batch, result, started) => {
+      this.#hints.emit(hintsOfCommit(batch, result));
       if (result.kind === "committed") this.#hints.emit(hintsOfStarts(started));
     });
   }
@@ -129,15 +129,15 @@ class RemoteLibsqlStore extends SqlReads implements Store {
 
   async commit(batch: Batch): Promise<CommitResult> {
     const { plan, resultOf } = planCommit(batch, this.#clock());
-    const result = await this.#guarded(plan, resultOf);
-    this.#hints.emit(hintsOf(batch, result));
+    const result = await this.#runPlan(plan, resultOf);
+    this.#hints.emit(hintsOfCommit(batch, result));
     return result;
   }
 
   async startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     const at = this.#clock();
     const refused = await this.#transactions.startRuns(tx, starts, at);
     // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
@@ -145,22 +145,24 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return { at, refused };
   }
 
-  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
-    const sent = await this.#transactions.send(tx, mail, this.#clock());
+  async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
+    const sent = await this.#transactions.send(tx, messages, this.#clock());
     // Too early, as above.
-    this.#hints.emit(hintsOfMail(mail));
+    this.#hints.emit(hintsOfMessages(messages));
     return sent;
   }
 
-  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const plan = new Plan<never>();
-    const raised = planMail(plan, mail, this.#clock());
+  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const plan = new StatementPlan<never>();
+    const countIndexes = planMessages(plan, messages, this.#clock());
     const results = plan.statements.length === 0 ? [] : await this.#db.write(plan.statements);
-    this.#hints.emit(hintsOfMail(mail));
-    return { undeliverable: mail.flatMap(({ to }, i) => (results[raised[i] ?? -1]?.rowsAffected === 0 ? [to] : [])) };
+    this.#hints.emit(hintsOfMessages(messages));
+    return {
+      undeliverable: messages.flatMap(({ to }, i) => (results[countIndexes[i] ?? -1]?.rowsAffected === 0 ? [to] : [])),
+    };
   }
 
-  begin(): Promise<StoreTransaction> {
+  beginTransaction(): Promise<StoreTransaction> {
     return this.#transactions.begin();
   }
 
@@ -168,33 +170,35 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     if (!this.#hasFoundTasks) {
       const sentAt = this.#runtime.now();
-      const [row] = await this.#db.read(lookStatement(request));
-      this.#serverClock.learn(Number(row?.now), sentAt, this.#runtime.now());
-      const nothing = row === undefined ? null : nothingToClaim(row, this.#clock());
-      if (nothing !== null) return nothing;
+      const [row] = await this.#db.read(claimStateStatement(request));
+      this.#serverClock.adjust(Number(row?.now), sentAt, this.#runtime.now());
+      const emptyClaim = row === undefined ? null : emptyClaimOf(row, this.#clock());
+      if (emptyClaim !== null) return emptyClaim;
     }
-    const { plan, resultOf } = planClaim(request, this.#clock());
-    const result = await this.#guarded<ClaimResult>(plan, (results) => resultOf(results, (ids) => this.runsById(ids)));
+    const { plan, readResult } = planClaim(request, this.#clock());
+    const result = await this.#runPlan<ClaimResult>(plan, (results) =>
+      readResult(results, (ids) => this.runsById(ids)),
+    );
     this.#hasFoundTasks = result.kind === "claimed" && result.tasks.length > 0;
     return result;
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
-    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
-    const { plan, resultOf } = planEnlist(worker, this.#clock());
+  async registerWorker(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.addLease(worker.id, worker.leaseMs);
+    const { plan, resultOf } = planRegisterWorker(worker, this.#clock());
     const { fence, freed } = resultOf(await this.#db.write(plan.statements));
-    if (freed) this.#tellToLook();
+    if (freed) this.#emitReadyHint();
     return fence;
   }
 
-  async beat(fence: Fence): Promise<BeatResult> {
-    const { plan, resultOf } = planBeat(fence);
+  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+    const { plan, resultOf } = planHeartbeat(fence);
     const sentAt = this.#runtime.now();
-    const { someSilent, now, ...news } = resultOf(await this.#db.write(plan.statements));
-    this.#serverClock.learn(now, sentAt, this.#runtime.now());
-    const reaped = someSilent ? await this.#reap() : [];
-    if (reaped.length > 0) this.#tellToLook();
-    return { ...news, reaped };
+    const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
+    this.#serverClock.adjust(now, sentAt, this.#runtime.now());
+    const reapedWorkerIds = hasExpiredWorkers ? await this.#reap() : [];
+    if (reapedWorkerIds.length > 0) this.#emitReadyHint();
+    return { ...result, reapedWorkerIds };
   }
 
   async #reap(): Promise<string[]> {
@@ -202,26 +206,26 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return resultOf(await this.#db.write(plan.statements));
   }
 
-  async retire(fence: Fence): Promise<void> {
-    await this.#db.write(planRetire(fence, this.#clock()).statements);
-    this.#db.deadline.retired(fence.workerId);
-    this.#tellToLook();
+  async deregisterWorker(fence: Fence): Promise<void> {
+    await this.#db.write(planDeregisterWorker(fence, this.#clock()).statements);
+    this.#db.deadline.removeLease(fence.workerId);
+    this.#emitReadyHint();
   }
 
-  #tellToLook(): void {
+  #emitReadyHint(): void {
     this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
 
   async now(): Promise<number> {
-    return this.#isVirtual ? this.#clock() : this.learnTime();
+    return this.#hasVirtualClock ? this.#clock() : this.syncServerClock();
   }
 
   /** The server's time, by which this process' idea of it is corrected. */
-  async learnTime(): Promise<number> {
+  async syncServerClock(): Promise<number> {
     const sentAt = this.#runtime.now();
     const [row] = await this.#db.read({ sql: `SELECT ${serverNow} AS now`, args: [] });
     const now = Number(row?.now);
-    this.#serverClock.learn(now, sentAt, this.#runtime.now());
+    this.#serverClock.adjust(now, sentAt, this.#runtime.now());
     return now;
   }
 
@@ -234,16 +238,16 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   }
 
   /** What a plan comes to: the refusal of the guard that stopped it, or what its results say. */
-  async #guarded<R>(
-    plan: Plan<R>,
+  async #runPlan<R>(
+    plan: StatementPlan<R>,
     resultOf: (results: Awaited<ReturnType<RemoteDatabase["write"]>>) => R | Promise<R>,
   ): Promise<R> {
     let results: Awaited<ReturnType<RemoteDatabase["write"]>>;
     try {
       results = await this.#db.write(plan.statements);
     } catch (error) {
-      const failed = guardThatFailed((error as Error).cause ?? error);
-      const refusal = failed === null ? null : plan.refusalAt(failed);
+      const failedIndex = failedGuardIndex((error as Error).cause ?? error);
+      const refusal = failedIndex === null ? null : plan.refusalAt(failedIndex);
       if (refusal === null) throw error;
       return refusal;
     }

@@ -95,7 +95,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
   });
 
   const owned = async (count: number, overrides: Partial<NewRun> = {}) => {
-    const fence = await store.enlist(workerInfo());
+    const fence = await store.registerWorker(workerInfo());
     const runs = newRuns(count, { due: { kind: "owned" }, ...overrides });
     await store.commit(batch(fence, [], runs));
     return { fence, runs };
@@ -115,7 +115,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const { fence, runs } = await owned(20);
     const last = runs.at(-1) as NewRun;
     const moves = runs.map(({ id }) =>
-      transition(id, { events: [event("go", { data: large(1_000_000) })], after: id === last.id ? 7 : 0 }),
+      transition(id, { events: [event("go", { data: large(1_000_000) })], afterSeq: id === last.id ? 7 : 0 }),
     );
     expect(await store.commit(batch(fence, moves))).toEqual({ kind: "conflict", runId: last.id });
     expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
@@ -130,7 +130,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
   test("a claim of more input than fits into one answer gives all of it", async () => {
     const runs = newRuns(15, { workflow: "large", input: large(1_000_000) });
     for (const run of runs) await store.commit(batch(null, [], [run]));
-    const fence = await store.enlist(workerInfo());
+    const fence = await store.registerWorker(workerInfo());
     const claim = await store.claim({
       fence,
       routes: [{ workflow: "large", version: "" }],
@@ -152,7 +152,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const runs = newRuns(2, { workflow: "orphaned" });
     await store.commit(batch(null, [], runs));
     await client.execute({ sql: "DELETE FROM pawl_runs WHERE id = ?", args: [runs[0]?.id as string] });
-    const fence = await store.enlist(workerInfo());
+    const fence = await store.registerWorker(workerInfo());
     const routes = [{ workflow: "orphaned", version: "" }];
     const claim = await store.claim({ fence, routes, limit: 10, limitPerRoute: 10 });
     expect(claim).toMatchObject({ tasks: [{ run: { id: runs[1]?.id } }] });
@@ -164,10 +164,14 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     await store.send([{ to: second.id, kind: "signal", data: "{}" }]);
     const child = newRun();
     const moves = [
-      transition(first.id, { events: [event("go")], starts: [child], next: finish() }),
+      transition(first.id, { events: [event("go")], newChildren: [child], next: finish() }),
       transition(second.id, { events: [event("go")], next: finish() }),
     ];
-    expect(await store.commit(batch(fence, moves))).toEqual({ kind: "conflict", runId: second.id, unread: true });
+    expect(await store.commit(batch(fence, moves))).toEqual({
+      kind: "conflict",
+      runId: second.id,
+      hasUnreadMessages: true,
+    });
     expect(await store.run(child.id)).toBeNull();
     expect((await store.logs([first.id, second.id])).size).toBe(0);
     expect(await store.tasks([first.id])).toMatchObject([{ state: "owned" }]);
@@ -175,7 +179,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
 
   describe("a transaction over user code", () => {
     const begin = async () => {
-      const transaction = await store.begin();
+      const transaction = await store.beginTransaction();
       return { transaction, tx: transaction.handle as LibsqlTransactionHandle };
     };
 
@@ -290,12 +294,12 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const other = await openLibsql(database.url.replace(/^ws:/, "http:"));
     const run = newRun({ workflow: "by-http" });
     await other.commit(batch(null, [], [run]));
-    const fence = await other.enlist(workerInfo());
+    const fence = await other.registerWorker(workerInfo());
     const claim = { fence, routes: [{ workflow: "by-http", version: "" }], limit: 1, limitPerRoute: 1 };
     expect(await other.claim(claim)).toMatchObject({ tasks: [{ run: { id: run.id } }] });
-    const wrong = transition(run.id, { events: [event("go")], after: 3 });
+    const wrong = transition(run.id, { events: [event("go")], afterSeq: 3 });
     expect(await other.commit(batch(fence, [wrong]))).toEqual({ kind: "conflict", runId: run.id });
-    const transaction = await other.begin();
+    const transaction = await other.beginTransaction();
     await (transaction.handle as LibsqlTransactionHandle).execute("INSERT INTO mine VALUES ('http')");
     await transaction.commit(batch(fence, [transition(run.id, { events: [event("go")] })]));
     expect(await mine()).toEqual(["http"]);

@@ -8,33 +8,33 @@ afterEach(() => void vi.useRealTimers());
 test("it is never ahead of the server's, and behind it by no more than the answer took", () => {
   const clock = new ServerClock(systemRuntime);
   // The server's clock is 5,000 ms ahead of this machine's; the answer took 40 ms, 30 of them on the way back.
-  clock.learn(105_010, 100_000, 100_040);
+  clock.adjust(105_010, 100_000, 100_040);
   vi.setSystemTime(100_040);
   expect(clock.now()).toBe(105_010);
 });
 
 test("an answer that contradicts it corrects it, as far as it must and no further", () => {
   const clock = new ServerClock(systemRuntime);
-  clock.learn(105_010, 100_000, 100_040);
-  clock.learn(205_000, 200_000, 200_002);
+  clock.adjust(105_010, 100_000, 100_040);
+  clock.adjust(205_000, 200_000, 200_002);
   vi.setSystemTime(200_002);
   expect(clock.now()).toBe(205_000);
-  clock.learn(305_030, 300_000, 300_100);
+  clock.adjust(305_030, 300_000, 300_100);
   vi.setSystemTime(300_100);
   expect(clock.now()).toBe(305_098);
 });
 
 test("a slow answer teaches nothing", () => {
   const clock = new ServerClock(systemRuntime);
-  clock.learn(105_000, 100_000, 100_001);
-  clock.learn(110_000, 104_000, 109_000);
+  clock.adjust(105_000, 100_000, 100_001);
+  clock.adjust(110_000, 104_000, 109_000);
   vi.setSystemTime(200_000);
   expect(clock.now()).toBe(204_999);
 });
 
 test("an answer during which this machine's clock was set back is passed over", () => {
   const clock = new ServerClock(systemRuntime);
-  clock.learn(105_000, 100_000, 100_001);
-  clock.learn(105_100, 100_100, 50_000);
+  clock.adjust(105_000, 100_000, 100_001);
+  clock.adjust(105_100, 100_100, 50_000);
   expect(clock.now()).toBe(104_999);
 });

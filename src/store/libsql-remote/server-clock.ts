@@ -10,21 +10,21 @@ import type { Runtime } from "../../runtime/runtime.js";
 
 export class ServerClock {
   readonly #runtime: Runtime;
-  #difference: number | null = null;
+  #offsetMs: number | null = null;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
   now(): number {
-    return this.#runtime.now() + (this.#difference ?? 0);
+    return this.#runtime.now() + (this.#offsetMs ?? 0);
   }
 
-  learn(serverNow: number, sentAt: number, answeredAt: number): void {
-    const [least, most] = [serverNow - answeredAt, serverNow - sentAt];
+  adjust(serverNow: number, sentAt: number, answeredAt: number): void {
+    const [minOffsetMs, maxOffsetMs] = [serverNow - answeredAt, serverNow - sentAt];
     // This machine's clock was set back meanwhile.
-    if (most < least) return;
-    this.#difference = Math.min(most, Math.max(least, this.#difference ?? least));
+    if (maxOffsetMs < minOffsetMs) return;
+    this.#offsetMs = Math.min(maxOffsetMs, Math.max(minOffsetMs, this.#offsetMs ?? minOffsetMs));
   }
 }
 

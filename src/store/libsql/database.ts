@@ -25,7 +25,7 @@ export interface NativeDatabase extends SqliteDatabase {
 
 type Changes = ReturnType<SqliteStatement["run"]>;
 
-const controlsTransaction = /^\s*(BEGIN|COMMIT|END|ROLLBACK)\b/i;
+const transactionControlPattern = /^\s*(BEGIN|COMMIT|END|ROLLBACK)\b/i;
 
 export class LibsqlDatabase implements SqliteDatabase {
   readonly #native: NativeDatabase;
@@ -39,7 +39,7 @@ export class LibsqlDatabase implements SqliteDatabase {
   }
 
   prepare(sql: string): SqliteStatement {
-    if (controlsTransaction.test(sql)) return new ExecutedStatement(this, sql);
+    if (transactionControlPattern.test(sql)) return new ExecutedStatement(this, sql);
     return new PreparedStatement(this, this.#native.prepare(sql));
   }
 
@@ -97,7 +97,7 @@ class PreparedStatement implements SqliteStatement {
     assertBindable(values);
     // RETURNING gives a row for each that was changed.
     if (this.reader) return { changes: this.#native.all(values).length };
-    return this.#database.inTransaction ? this.#native.run(values) : this.#runAlone(values);
+    return this.#database.inTransaction ? this.#native.run(values) : this.#runInOwnTransaction(values);
   }
 
   get(...values: unknown[]): SqlRow | undefined {
@@ -109,7 +109,7 @@ class PreparedStatement implements SqliteStatement {
     return this.#native.all(values);
   }
 
-  #runAlone(values: readonly unknown[]): Changes {
+  #runInOwnTransaction(values: readonly unknown[]): Changes {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       const result = this.#native.run(values);

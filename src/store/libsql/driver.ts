@@ -1,9 +1,9 @@
 /** The library `libsql` as a driver of the SQLite store. */
-import { driverError } from "../shared/missing-driver.js";
+import { createDriverError } from "../shared/missing-driver.js";
 import type { SqliteDriver } from "../sqlite/driver.js";
 import { LibsqlDatabase, type NativeDatabase } from "./database.js";
 
-type NativeClass = new (file: string) => NativeDatabase;
+type NativeDatabaseClass = new (file: string) => NativeDatabase;
 
 export async function loadLibsql(): Promise<SqliteDriver> {
   const Database = await importDatabase();
@@ -15,12 +15,12 @@ export async function loadLibsql(): Promise<SqliteDriver> {
   };
 }
 
-async function importDatabase(): Promise<NativeClass> {
+async function importDatabase(): Promise<NativeDatabaseClass> {
   try {
     const module: { default: unknown } = await import("libsql");
-    return module.default as NativeClass;
+    return module.default as NativeDatabaseClass;
   } catch (cause) {
-    throw driverError(
+    throw createDriverError(
       "libsql",
       "libSQL needs the package libsql, which is not installed; run: npm install libsql",
       cause,
@@ -29,7 +29,7 @@ async function importDatabase(): Promise<NativeClass> {
 }
 
 /** Of this error alone SQLite's code is not a property, but the end of the text: `… local database pawl.db: 14")`. */
-function openNative(Database: NativeClass, file: string): NativeDatabase {
+function openNative(Database: NativeDatabaseClass, file: string): NativeDatabase {
   try {
     return new Database(file);
   } catch (error) {

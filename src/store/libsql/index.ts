@@ -2,10 +2,10 @@
 
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
-import { isRemote } from "../libsql-remote/address.js";
+import { isRemoteUrl } from "../libsql-remote/address.js";
 import { SqliteStore } from "../sqlite/store.js";
 import { loadLibsql } from "./driver.js";
-import { locateLibsql } from "./location.js";
+import { parseLibsqlLocation } from "./location.js";
 
 export type { LibsqlTransactionHandle } from "../libsql-remote/index.js";
 export type { SqliteHandle } from "../sqlite/handle.js";
@@ -21,6 +21,6 @@ export type { SqliteHandle } from "../sqlite/handle.js";
  * const store = await openLibsql("libsql://shop.turso.io", { authToken: process.env.TURSO_AUTH_TOKEN });
  */
 export async function openLibsql(url: string, options: StoreOptions = {}): Promise<Store> {
-  if (isRemote(url)) return (await import("../libsql-remote/index.js")).openRemoteLibsql(url, options);
-  return SqliteStore.open(await loadLibsql(), locateLibsql(url), options, options.runtime ?? systemRuntime);
+  if (isRemoteUrl(url)) return (await import("../libsql-remote/index.js")).openRemoteLibsql(url, options);
+  return SqliteStore.open(await loadLibsql(), parseLibsqlLocation(url), options, options.runtime ?? systemRuntime);
 }

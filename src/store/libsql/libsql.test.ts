@@ -97,7 +97,7 @@ test("a closed file is complete without its write-ahead log", async () => {
   const run = newRun();
   await store.commit(batch(null, [], [run]));
   // The connection for transactions, too.
-  await (await store.begin()).rollback();
+  await (await store.beginTransaction()).rollback();
   await store.close();
   copyFileSync(file, join(folder, "copy.db"));
   expect(await (await open(`libsql:${join(folder, "copy.db")}`)).run(run.id)).toMatchObject({ status: "pending" });
@@ -122,7 +122,7 @@ test("a user's database must be libsql's, open, in a transaction and on the same
 
 test("what user code does with its handle ends with the transaction, whatever it returns", async () => {
   const store = await open("libsql::memory:");
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   const { exec, prepare, query } = transaction.handle as SqliteHandle;
   exec("CREATE TABLE mine (value TEXT)");
   expect(prepare("INSERT INTO mine VALUES (?) RETURNING value").run("a").changes).toBe(1);

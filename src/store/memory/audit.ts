@@ -1,11 +1,11 @@
 /** The audit of the memory store, on the rows that it shares with it. */
-import type { Audit, AuditedRun, AuditPage, StrayTable } from "../contract/audit.js";
+import type { Audit, AuditedRun, AuditPage, OrphanTable } from "../contract/audit.js";
 import type { InboxRow, StoredEvent } from "../contract/store.js";
-import type { Run, Task } from "./task.js";
+import type { MemoryRun, MemoryTask } from "./task.js";
 
 export interface AuditedRows {
-  readonly runs: ReadonlyMap<string, Run>;
-  readonly tasks: ReadonlyMap<string, Task>;
+  readonly runs: ReadonlyMap<string, MemoryRun>;
+  readonly tasks: ReadonlyMap<string, MemoryTask>;
   readonly events: ReadonlyMap<string, readonly StoredEvent[]>;
   readonly inboxes: ReadonlyMap<string, readonly InboxRow[]>;
   readonly cursors: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
@@ -19,39 +19,39 @@ export class MemoryAudit implements Audit {
   }
 
   async runs(page: AuditPage): Promise<readonly AuditedRun[]> {
-    return this.#audited(pageOf(this.#rows.runs.keys(), page));
+    return this.#auditRuns(pageOf(this.#rows.runs.keys(), page));
   }
 
   async runsById(ids: readonly string[]): Promise<readonly AuditedRun[]> {
-    return this.#audited(ids);
+    return this.#auditRuns(ids);
   }
 
-  async strays(table: StrayTable, page: AuditPage): Promise<readonly string[]> {
+  async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
     const { runs, tasks, events, inboxes, cursors } = this.#rows;
     // A log or an inbox that is empty has no rows.
-    const filled = (lists: ReadonlyMap<string, readonly unknown[]>) =>
+    const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
     const ids = {
       tasks: () => [...tasks.keys()],
-      events: () => filled(events),
-      inbox: () => filled(inboxes),
+      events: () => nonEmptyKeys(events),
+      inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
     }[table]();
-    const known = table === "inbox" ? tasks : runs;
+    const existing = table === "inbox" ? tasks : runs;
     return pageOf(
-      ids.filter((id) => !known.has(id)),
+      ids.filter((id) => !existing.has(id)),
       page,
     );
   }
 
-  #audited(ids: readonly string[]): AuditedRun[] {
+  #auditRuns(ids: readonly string[]): AuditedRun[] {
     return ids.flatMap((id) => {
       const run = this.#rows.runs.get(id);
-      return run === undefined ? [] : this.#one(run);
+      return run === undefined ? [] : this.#auditRun(run);
     });
   }
 
-  #one(run: Run): AuditedRun {
+  #auditRun(run: MemoryRun): AuditedRun {
     const { id, workflow, version, heroType, heroId, heroKey, startKey } = run;
     const { parentId, parentNode, parentIndex, parentAttempt, status, startedAt, finishedAt } = run;
     const log = this.#rows.events.get(id) ?? [];
@@ -63,7 +63,7 @@ export class MemoryAudit implements Audit {
       finishedAt,
       task: this.#taskOf(id),
       inboxRows: this.#rows.inboxes.get(id)?.length ?? 0,
-      lastEvent: log.at(-1)?.seq ?? 0,
+      lastEventSeq: log.at(-1)?.seq ?? 0,
       bytes: run.input.length + log.length * 100,
     };
   }
@@ -71,8 +71,8 @@ export class MemoryAudit implements Audit {
   #taskOf(id: string): AuditedRun["task"] {
     const task = this.#rows.tasks.get(id);
     if (task === undefined) return null;
-    const { route, state, dueAt, owner, epoch, deliveries, mail } = task;
-    return { route, version: task.run.version, state, dueAt, owner, epoch, deliveries, mail };
+    const { route, state, dueAt, owner, epoch, deliveries, pendingMessages } = task;
+    return { route, version: task.run.version, state, dueAt, owner, epoch, deliveries, pendingMessages };
   }
 }
 

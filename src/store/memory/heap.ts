@@ -1,10 +1,10 @@
 /** A binary heap: the smallest by `before` comes out first. */
 export class Heap<T> {
   readonly #items: T[] = [];
-  readonly #before: (a: T, b: T) => boolean;
+  readonly #isBefore: (a: T, b: T) => boolean;
 
-  constructor(before: (a: T, b: T) => boolean) {
-    this.#before = before;
+  constructor(isBefore: (a: T, b: T) => boolean) {
+    this.#isBefore = isBefore;
   }
 
   peek(): T | undefined {
@@ -16,7 +16,7 @@ export class Heap<T> {
     let child = items.push(item) - 1;
     while (child > 0) {
       const parent = (child - 1) >> 1;
-      if (!this.#before(item, items[parent] as T)) break;
+      if (!this.#isBefore(item, items[parent] as T)) break;
       items[child] = items[parent] as T;
       child = parent;
     }
@@ -32,8 +32,8 @@ export class Heap<T> {
     for (;;) {
       let child = 2 * parent + 1;
       if (child >= items.length) break;
-      if (child + 1 < items.length && this.#before(items[child + 1] as T, items[child] as T)) child += 1;
-      if (!this.#before(items[child] as T, last)) break;
+      if (child + 1 < items.length && this.#isBefore(items[child + 1] as T, items[child] as T)) child += 1;
+      if (!this.#isBefore(items[child] as T, last)) break;
       items[parent] = items[child] as T;
       parent = child;
     }

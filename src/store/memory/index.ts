@@ -10,16 +10,16 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
-  BeatResult,
-  Claimed,
+  ClaimedTask,
   ClaimRequest,
   ClaimResult,
   CommitResult,
   CursorRow,
   Fence,
+  HeartbeatResult,
   Hint,
   InboxRow,
-  Mail,
+  Message,
   RunFilter,
   RunRecord,
   Store,
@@ -32,31 +32,31 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "../contract/store.js";
-import { HintEmitter, hintsOf, hintsOfMail } from "../shared/hint-emitter.js";
-import { MemoryCommits, own } from "./commit.js";
+import { HintEmitter, hintsOfCommit, hintsOfMessages } from "../shared/hint-emitter.js";
+import { MemoryCommitter, takeOwnership } from "./commit.js";
 import { matches, newestFirst } from "./filter.js";
-import { noSql } from "./no-sql.js";
+import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
-import type { Task } from "./task.js";
-import { MemoryUpkeep } from "./upkeep.js";
+import type { MemoryTask } from "./task.js";
+import { txWithoutSql } from "./tx-without-sql.js";
 
 export class MemoryStore implements Store {
-  #closed = false;
+  #isClosed = false;
   /** There are no others. */
-  readonly hearsOthers = true;
+  readonly hasCrossProcessHints = true;
   readonly description = "memory";
   readonly #clock: () => number;
   readonly #runtime: Runtime;
   readonly #hints = new HintEmitter();
   readonly #rows = new MemoryRows();
-  readonly #commits = new MemoryCommits(this.#rows);
-  readonly upkeep: MemoryUpkeep;
+  readonly #committer = new MemoryCommitter(this.#rows);
+  readonly maintenance: MemoryMaintenance;
 
   constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
     const runtime = options.runtime ?? systemRuntime;
     this.#runtime = runtime;
     this.#clock = options.clock ?? (() => runtime.now());
-    this.upkeep = new MemoryUpkeep(this.#rows, this.#clock, this.#hints);
+    this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints);
   }
 
   async migrate(): Promise<void> {}
@@ -67,10 +67,10 @@ export class MemoryStore implements Store {
 
   async commit(batch: Batch): Promise<CommitResult> {
     this.#checkOpen();
-    const refusal = this.#commits.refuses(batch);
+    const refusal = this.#committer.findRefusal(batch);
     if (refusal !== null) return refusal;
-    const result = this.#commits.apply(batch, this.#clock());
-    this.#hints.emit(hintsOf(batch, result));
+    const result = this.#committer.apply(batch, this.#clock());
+    this.#hints.emit(hintsOfCommit(batch, result));
     return result;
   }
 
@@ -86,71 +86,78 @@ export class MemoryStore implements Store {
     );
   }
 
-  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const undeliverable = this.#commits.deliver(mail, this.#clock());
-    this.#hints.emit(hintsOfMail(mail));
+  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = this.#committer.deliver(messages, this.#clock());
+    this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
   }
 
   /** There is nothing to roll back, and nothing to write with: a body that leaves `tx` alone is a step like any other. */
-  async begin(): Promise<StoreTransaction> {
-    return { handle: noSql, commit: (batch) => this.commit(batch), rollback: async () => {} };
+  async beginTransaction(): Promise<StoreTransaction> {
+    return { handle: txWithoutSql, commit: (batch) => this.commit(batch), rollback: async () => {} };
   }
 
   async claim({ fence, routes, limit, limitPerRoute }: ClaimRequest): Promise<ClaimResult> {
-    if (!this.#rows.holds(fence)) return { kind: "fenced" };
+    if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
     const at = this.#clock();
-    const due: Task[] = [];
+    const due: MemoryTask[] = [];
     let nextDueAt: number | null = null;
     for (const route of routes) {
-      const found = this.#rows.shelves.take(route, at, limitPerRoute);
-      due.push(...found.due);
-      if (found.nextDueAt !== null) nextDueAt = Math.min(found.nextDueAt, nextDueAt ?? found.nextDueAt);
+      const taken = this.#rows.taskQueues.dequeueDue(route, at, limitPerRoute);
+      due.push(...taken.due);
+      if (taken.nextDueAt !== null) nextDueAt = Math.min(taken.nextDueAt, nextDueAt ?? taken.nextDueAt);
     }
     due.sort((a, b) => b.priority - a.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
     const tasks = due.slice(0, limit);
-    for (const task of due.slice(limit)) this.#rows.shelves.put(task, task.dueAt, at);
-    const claimed = tasks.map((task): Claimed => {
-      const { fresh } = task;
-      own(task, fence);
-      return { run: this.#rows.record(task.run), deliveries: task.deliveries, mail: task.mail, fresh };
+    for (const task of due.slice(limit)) this.#rows.taskQueues.enqueue(task, task.dueAt, at);
+    const claimed = tasks.map((task): ClaimedTask => {
+      const { isFresh } = task;
+      takeOwnership(task, fence);
+      return {
+        run: this.#rows.toRecord(task.run),
+        deliveries: task.deliveries,
+        pendingMessages: task.pendingMessages,
+        isFresh,
+      };
     });
     return { kind: "claimed", at, tasks: claimed, nextDueAt: due.length >= limit ? null : nextDueAt };
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
+  async registerWorker(worker: WorkerInfo): Promise<Fence> {
     this.#checkOpen();
-    const old = this.#rows.workers.get(worker.id);
-    if (old !== undefined) this.#freeTasksOf(worker.id);
-    const epoch = (old?.epoch ?? 0) + 1;
+    const previous = this.#rows.workers.get(worker.id);
+    if (previous !== undefined) this.#freeTasksOf(worker.id);
+    const epoch = (previous?.epoch ?? 0) + 1;
     const now = this.#runtime.now();
-    this.#rows.workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, beatAt: now });
+    this.#rows.workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, heartbeatAt: now });
     return { workerId: worker.id, epoch };
   }
 
-  async beat(fence: Fence): Promise<BeatResult> {
-    if (!this.#rows.holds(fence)) return { alive: false, mail: [], reaped: [], pausedQueues: [] };
+  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+    if (!this.#rows.isFenceValid(fence))
+      return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [] };
     const now = this.#runtime.now();
-    const me = this.#rows.workers.get(fence.workerId) as Omit<WorkerRecord, "owned">;
-    this.#rows.workers.set(me.id, { ...me, beatAt: now });
-    const reaped: string[] = [];
+    const currentWorker = this.#rows.workers.get(fence.workerId) as Omit<WorkerRecord, "ownedTaskCount">;
+    this.#rows.workers.set(currentWorker.id, { ...currentWorker, heartbeatAt: now });
+    const reapedWorkerIds: string[] = [];
     for (const worker of this.#rows.workers.values()) {
-      if (!worker.live || worker.beatAt + worker.leaseMs >= now) continue;
-      this.#bury(worker);
-      reaped.push(worker.id);
+      if (!worker.live || worker.heartbeatAt + worker.leaseMs >= now) continue;
+      this.#markDead(worker);
+      reapedWorkerIds.push(worker.id);
     }
-    const mail: string[] = [];
-    for (const task of this.#rows.tasks.values()) if (task.owner === me.id && task.mail > 0) mail.push(task.run.id);
-    return { alive: true, mail, reaped, pausedQueues: this.upkeep.pausedNames };
+    const ownedWithMessages: string[] = [];
+    for (const task of this.#rows.tasks.values())
+      if (task.owner === currentWorker.id && task.pendingMessages > 0) ownedWithMessages.push(task.run.id);
+    return { isAlive: true, ownedWithMessages, reapedWorkerIds, pausedQueues: this.maintenance.pausedQueueNames };
   }
 
-  async retire(fence: Fence): Promise<void> {
+  async deregisterWorker(fence: Fence): Promise<void> {
     const worker = this.#rows.workers.get(fence.workerId);
-    if (worker !== undefined && this.#rows.holds(fence)) this.#bury(worker);
+    if (worker !== undefined && this.#rows.isFenceValid(fence)) this.#markDead(worker);
   }
 
   /** Dead first, then its tasks are freed: in between it can no longer write. */
-  #bury(worker: Omit<WorkerRecord, "owned">): void {
+  #markDead(worker: Omit<WorkerRecord, "ownedTaskCount">): void {
     this.#rows.workers.set(worker.id, { ...worker, live: false });
     this.#freeTasksOf(worker.id);
   }
@@ -161,7 +168,7 @@ export class MemoryStore implements Store {
       if (task.owner !== workerId) continue;
       task.owner = null;
       task.epoch = null;
-      this.#rows.shelves.put(task, now, now);
+      this.#rows.taskQueues.enqueue(task, now, now);
     }
     this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
@@ -172,18 +179,18 @@ export class MemoryStore implements Store {
 
   async run(id: string): Promise<RunRecord | null> {
     const run = this.#rows.runs.get(id);
-    return run === undefined ? null : this.#rows.record(run);
+    return run === undefined ? null : this.#rows.toRecord(run);
   }
 
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
-    return ids.flatMap((id) => this.#rows.runs.get(id) ?? []).map((run) => this.#rows.record(run));
+    return ids.flatMap((id) => this.#rows.runs.get(id) ?? []).map((run) => this.#rows.toRecord(run));
   }
 
   async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
     const { after } = filter;
     const matching: RunRecord[] = [];
     for (const run of this.#rows.runs.values()) {
-      const record = this.#rows.record(run);
+      const record = this.#rows.toRecord(run);
       if (matches(record, filter) && (after === undefined || newestFirst(record, after) > 0)) matching.push(record);
     }
     return matching.sort(newestFirst).slice(0, filter.limit);
@@ -192,7 +199,7 @@ export class MemoryStore implements Store {
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
     return runIds
       .flatMap((id) => this.#rows.tasks.get(id) ?? [])
-      .map(({ run, route, state, dueAt, owner, epoch, deliveries, mail }) => ({
+      .map(({ run, route, state, dueAt, owner, epoch, deliveries, pendingMessages }) => ({
         runId: run.id,
         route,
         state,
@@ -200,19 +207,19 @@ export class MemoryStore implements Store {
         owner,
         epoch,
         deliveries,
-        mail,
+        pendingMessages,
       }));
   }
 
-  async owned(fence: Fence): Promise<readonly TaskRecord[]> {
-    const mine = [...this.#rows.tasks.values()].filter(
+  async ownedTasks(fence: Fence): Promise<readonly TaskRecord[]> {
+    const ownedTasks = [...this.#rows.tasks.values()].filter(
       (task) => task.owner === fence.workerId && task.epoch === fence.epoch,
     );
-    return this.tasks(mine.map((task) => task.run.id));
+    return this.tasks(ownedTasks.map((task) => task.run.id));
   }
 
-  async mailed(fence: Fence): Promise<readonly string[]> {
-    return (await this.owned(fence)).flatMap((task) => (task.mail > 0 ? [task.runId] : []));
+  async ownedWithMessages(fence: Fence): Promise<readonly string[]> {
+    return (await this.ownedTasks(fence)).flatMap((task) => (task.pendingMessages > 0 ? [task.runId] : []));
   }
 
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
@@ -232,22 +239,25 @@ export class MemoryStore implements Store {
   }
 
   async workers(): Promise<readonly WorkerRecord[]> {
-    const owned = new Map<string, number>();
+    const ownedCounts = new Map<string, number>();
     for (const { owner } of this.#rows.tasks.values())
-      if (owner !== null) owned.set(owner, (owned.get(owner) ?? 0) + 1);
-    return [...this.#rows.workers.values()].map((worker) => ({ ...worker, owned: owned.get(worker.id) ?? 0 }));
+      if (owner !== null) ownedCounts.set(owner, (ownedCounts.get(owner) ?? 0) + 1);
+    return [...this.#rows.workers.values()].map((worker) => ({
+      ...worker,
+      ownedTaskCount: ownedCounts.get(worker.id) ?? 0,
+    }));
   }
 
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     for (const { name, queue, version, signature, graph } of workflows) {
-      const old = this.#rows.workflows.get(name);
+      const previous = this.#rows.workflows.get(name);
       this.#rows.workflows.set(name, {
         name,
-        queue: queue ?? old?.queue ?? name,
-        version: version ?? old?.version ?? "",
-        signature: signature ?? old?.signature ?? null,
-        graph: graph ?? old?.graph ?? null,
-        createdAt: old?.createdAt ?? this.#clock(),
+        queue: queue ?? previous?.queue ?? name,
+        version: version ?? previous?.version ?? "",
+        signature: signature ?? previous?.signature ?? null,
+        graph: graph ?? previous?.graph ?? null,
+        createdAt: previous?.createdAt ?? this.#clock(),
       });
     }
   }
@@ -261,11 +271,11 @@ export class MemoryStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
   #checkOpen(): void {
-    if (this.#closed)
+    if (this.#isClosed)
       throw new StoreError("The memory store is closed; connect() opens another.", { transient: false });
   }
 }

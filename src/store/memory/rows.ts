@@ -8,28 +8,28 @@ import type {
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
-import type { Run, Task } from "./task.js";
-import { Shelves } from "./task-queues.js";
+import type { MemoryRun, MemoryTask } from "./task.js";
+import { TaskQueues } from "./task-queues.js";
 
 export class MemoryRows {
-  readonly runs = new Map<string, Run>();
-  readonly tasks = new Map<string, Task>();
+  readonly runs = new Map<string, MemoryRun>();
+  readonly tasks = new Map<string, MemoryTask>();
   readonly events = new Map<string, StoredEvent[]>();
   readonly inboxes = new Map<string, InboxRow[]>();
   readonly cursors = new Map<string, Map<string, CursorRow>>();
-  readonly workers = new Map<string, Omit<WorkerRecord, "owned">>();
+  readonly workers = new Map<string, Omit<WorkerRecord, "ownedTaskCount">>();
   readonly workflows = new Map<string, WorkflowRecord>();
-  readonly startKeys = new Map<string, Run>();
-  readonly heroKeys = new Map<string, Run>();
-  readonly shelves = new Shelves();
+  readonly startKeys = new Map<string, MemoryRun>();
+  readonly heroKeys = new Map<string, MemoryRun>();
+  readonly taskQueues = new TaskQueues();
 
   /** Whether the worker is live, and in this epoch. */
-  holds(fence: Fence): boolean {
+  isFenceValid(fence: Fence): boolean {
     const worker = this.workers.get(fence.workerId);
     return worker?.live === true && worker.epoch === fence.epoch;
   }
 
-  record(run: Run): RunRecord {
+  toRecord(run: MemoryRun): RunRecord {
     const { heroKey: _, ...record } = run;
     return { ...record, status: this.tasks.get(run.id)?.state === "owned" ? "running" : run.status };
   }

@@ -1,78 +1,86 @@
 /** What is due, and what will be: for each route a heap of either. */
 import type { Route } from "../contract/store.js";
 import { Heap } from "./heap.js";
-import type { Task } from "./task.js";
+import type { MemoryTask } from "./task.js";
 
-interface Shelf {
-  readonly ready: Heap<Slot>;
-  readonly parked: Heap<Slot>;
+interface TaskQueue {
+  readonly ready: Heap<QueueEntry>;
+  readonly parked: Heap<QueueEntry>;
 }
 
 /** What the heaps are ordered by is copied: a task that changes must not move the stale entries that it left behind. */
-interface Slot {
-  readonly task: Task;
-  readonly stamp: number;
+interface QueueEntry {
+  readonly task: MemoryTask;
+  readonly revision: number;
   readonly priority: number;
   readonly dueAt: number;
 }
 
-export class Shelves {
-  readonly #shelves = new Map<string, Shelf>();
+export class TaskQueues {
+  readonly #queues = new Map<string, TaskQueue>();
 
-  put(task: Task, dueAt: number | null, now: number): void {
-    task.stamp += 1;
+  enqueue(task: MemoryTask, dueAt: number | null, now: number): void {
+    task.revision += 1;
     task.dueAt = dueAt;
     task.state = dueAt !== null && dueAt <= now ? "ready" : "parked";
     if (dueAt === null) return;
-    const { stamp, priority } = task;
-    const shelf = this.#shelf({ workflow: task.route, version: task.run.version });
-    shelf[task.state === "ready" ? "ready" : "parked"].push({ task, stamp, priority, dueAt });
+    const { revision, priority } = task;
+    const queue = this.#queueOf({ workflow: task.route, version: task.run.version });
+    queue[task.state === "ready" ? "ready" : "parked"].push({ task, revision, priority, dueAt });
   }
 
   /** Takes the first of a route that are due, and tells when the next will be. */
-  take(route: Route, now: number, limit: number): { readonly due: readonly Task[]; readonly nextDueAt: number | null } {
-    const shelf = this.#shelves.get(keyOf(route));
-    if (shelf === undefined) return { due: [], nextDueAt: null };
-    const next = takeDue(shelf, now);
-    const due: Task[] = [];
-    for (let slot = dropStale(shelf.ready); slot !== undefined && due.length < limit; slot = dropStale(shelf.ready)) {
-      shelf.ready.pop();
-      due.push(slot.task);
+  dequeueDue(
+    route: Route,
+    now: number,
+    limit: number,
+  ): { readonly due: readonly MemoryTask[]; readonly nextDueAt: number | null } {
+    const queue = this.#queues.get(routeKeyOf(route));
+    if (queue === undefined) return { due: [], nextDueAt: null };
+    const firstParked = promoteDue(queue, now);
+    const due: MemoryTask[] = [];
+    for (
+      let entry = peekValid(queue.ready);
+      entry !== undefined && due.length < limit;
+      entry = peekValid(queue.ready)
+    ) {
+      queue.ready.pop();
+      due.push(entry.task);
     }
-    return { due, nextDueAt: next?.dueAt ?? null };
+    return { due, nextDueAt: firstParked?.dueAt ?? null };
   }
 
-  #shelf(route: Route): Shelf {
-    const key = keyOf(route);
-    let shelf = this.#shelves.get(key);
-    if (shelf === undefined) {
-      shelf = { ready: new Heap(higherPriorityThenEarlier), parked: new Heap(earlier) };
-      this.#shelves.set(key, shelf);
+  #queueOf(route: Route): TaskQueue {
+    const key = routeKeyOf(route);
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      queue = { ready: new Heap(isHigherPriorityOrEarlier), parked: new Heap(isEarlier) };
+      this.#queues.set(key, queue);
     }
-    return shelf;
+    return queue;
   }
 }
 
-const higherPriorityThenEarlier = (a: Slot, b: Slot) =>
+const isHigherPriorityOrEarlier = (a: QueueEntry, b: QueueEntry) =>
   a.priority !== b.priority ? a.priority > b.priority : a.dueAt < b.dueAt;
-const earlier = (a: Slot, b: Slot) => a.dueAt < b.dueAt;
-const keyOf = ({ workflow, version }: Route) => `${workflow}\u0000${version}`;
+const isEarlier = (a: QueueEntry, b: QueueEntry) => a.dueAt < b.dueAt;
+const routeKeyOf = ({ workflow, version }: Route) => `${workflow}\u0000${version}`;
 
 /** Moves what has become due to the ready heap; returns the first that has not. */
-function takeDue(shelf: Shelf, now: number): Slot | undefined {
+function promoteDue(queue: TaskQueue, now: number): QueueEntry | undefined {
   for (;;) {
-    const slot = dropStale(shelf.parked);
-    if (slot === undefined || slot.dueAt > now) return slot;
-    shelf.parked.pop();
-    slot.task.state = "ready";
-    shelf.ready.push(slot);
+    const entry = peekValid(queue.parked);
+    if (entry === undefined || entry.dueAt > now) return entry;
+    queue.parked.pop();
+    entry.task.state = "ready";
+    queue.ready.push(entry);
   }
 }
 
-function dropStale(heap: Heap<Slot>): Slot | undefined {
+function peekValid(heap: Heap<QueueEntry>): QueueEntry | undefined {
   for (;;) {
-    const slot = heap.peek();
-    if (slot === undefined || slot.stamp === slot.task.stamp) return slot;
+    const entry = heap.peek();
+    if (entry === undefined || entry.revision === entry.task.revision) return entry;
     heap.pop();
   }
 }

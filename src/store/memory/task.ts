@@ -1,7 +1,7 @@
 /** A run and its task, as the memory store keeps them. */
 import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../contract/store.js";
 
-export interface Run extends Omit<RunRecord, "status"> {
+export interface MemoryRun extends Omit<RunRecord, "status"> {
   status: ActiveStatus | TerminalStatus;
   heroKey: string | null;
   output: string | null;
@@ -11,8 +11,8 @@ export interface Run extends Omit<RunRecord, "status"> {
   finishedAt: number | null;
 }
 
-export interface Task {
-  readonly run: Run;
+export interface MemoryTask {
+  readonly run: MemoryRun;
   /** At birth the run's workflow and priority; a park may change them. */
   route: string;
   priority: number;
@@ -21,8 +21,8 @@ export interface Task {
   owner: string | null;
   epoch: number | null;
   deliveries: number;
-  mail: number;
-  fresh: boolean;
+  pendingMessages: number;
+  isFresh: boolean;
   /** Raised at every change of state or due time: heap entries of an older stamp are stale. */
-  stamp: number;
+  revision: number;
 }

@@ -17,75 +17,94 @@
  * a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of it.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
+import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
 import type { Database } from "./database.js";
-import { look, refusalOf } from "./look.js";
-import { byKey, insertInOne, marks, type Sql, sql, type Value } from "./sql.js";
-import { isDuplicateKey, isNullRefused } from "./trouble.js";
-import { eventRow, eventsTable } from "./writes.js";
+import { isDuplicateKey, isNotNullViolation } from "./errors.js";
+import { forcePrimaryKey, insertInOneStatement, placeholders, type Sql, sql, type Value } from "./sql.js";
+import { eventRow, eventsTable } from "./write-statements.js";
 
 /** Beyond this many rows the derived table costs more than a second packet does. */
-const mostSelfChecking = 16;
+const maxSelfCheckingRows = 16;
 
-type Appending = Batch & { readonly fence: Fence };
+type AppendBatch = Batch & { readonly fence: Fence };
 
-export function isAppend(batch: Batch): batch is Appending {
+export function isAppend(batch: Batch): batch is AppendBatch {
   const { fence, transitions, starts } = batch;
-  return fence !== null && starts.length === 0 && transitions.length > 0 && transitions.every(appendsOnly);
+  return fence !== null && starts.length === 0 && transitions.length > 0 && transitions.every(isAppendOnly);
 }
 
-const appendsOnly = ({ next, events, drained, starts, mail, release, cursors }: Transition) =>
+const isAppendOnly = ({
+  next,
+  events,
+  drainedInboxIds,
+  newChildren,
+  messages,
+  releasedChildIds,
+  cursors,
+}: Transition) =>
   next.kind === "keep" &&
   events.length > 0 &&
-  drained.length + starts.length + mail.length + release.length + cursors.length === 0;
+  drainedInboxIds.length + newChildren.length + messages.length + releasedChildIds.length + cursors.length === 0;
 
 /** null: it must be looked at more closely; nothing was written. */
-export async function append(db: Database, batch: Appending, now: string): Promise<CommitResult | null> {
+export async function appendEvents(db: Database, batch: AppendBatch, now: string): Promise<CommitResult | null> {
   try {
-    return batch.transitions.length > mostSelfChecking
+    return batch.transitions.length > maxSelfCheckingRows
       ? await appendMany(db, batch, now)
       : await appendFew(db, batch, now);
   } catch (error) {
     const { cause } = error as { cause?: unknown };
-    if (cause !== undefined && (isNullRefused(cause) || isDuplicateKey(cause))) return null;
+    if (cause !== undefined && (isNotNullViolation(cause) || isDuplicateKey(cause))) return null;
     throw error;
   }
 }
 
-async function appendFew(db: Database, batch: Appending, now: string): Promise<CommitResult> {
+async function appendFew(db: Database, batch: AppendBatch, now: string): Promise<CommitResult> {
   const result = await db.write(selfCheckingInsert(batch, now));
-  if (result === undefined || result.affected === 0) return { kind: "fenced" };
+  if (result === undefined || result.affectedRows === 0) return { kind: "fenced" };
   const { insertId } = result;
-  if (insertId === 0) return { ...written, at: await stampOf(db, batch), mailed: await mailedOf(db, batch) };
-  const hasMail = insertId % 2 === 1;
-  const isOne = batch.transitions.length === 1;
-  const mailed = !hasMail ? [] : isOne ? [(batch.transitions[0] as Transition).runId] : await mailedOf(db, batch);
-  return { ...written, at: Math.floor(insertId / 2), mailed };
+  if (insertId === 0)
+    return {
+      ...committedResult,
+      at: await readStamp(db, batch),
+      ownedWithMessages: await readRunsWithMessages(db, batch),
+    };
+  const hasMessages = insertId % 2 === 1;
+  const isSingle = batch.transitions.length === 1;
+  const ownedWithMessages = !hasMessages
+    ? []
+    : isSingle
+      ? [(batch.transitions[0] as Transition).runId]
+      : await readRunsWithMessages(db, batch);
+  return { ...committedResult, at: Math.floor(insertId / 2), ownedWithMessages };
 }
 
-async function appendMany(db: Database, batch: Appending, now: string): Promise<CommitResult | null> {
-  const seen = await look(db.reader, batch, now);
-  const refusal = refusalOf(batch, seen);
+async function appendMany(db: Database, batch: AppendBatch, now: string): Promise<CommitResult | null> {
+  const snapshot = await readCommitSnapshot(db.reader, batch, now);
+  const refusal = refusalOf(batch, snapshot);
   if (refusal !== null) return refusal;
-  const statement = fencedInsert(batch, seen.at);
+  const statement = fencedInsert(batch, snapshot.at);
   if (statement === null) return null;
   await db.write(statement);
-  const mailed = batch.transitions.flatMap(({ runId }) => ((seen.tasks.get(runId)?.mail ?? 0) > 0 ? runId : []));
-  return { ...written, at: seen.at, mailed };
+  const ownedWithMessages = batch.transitions.flatMap(({ runId }) =>
+    (snapshot.tasks.get(runId)?.pendingMessages ?? 0) > 0 ? runId : [],
+  );
+  return { ...committedResult, at: snapshot.at, ownedWithMessages };
 }
 
-const written = { kind: "committed", kept: [], refused: [] } as const;
+const committedResult = { kind: "committed", notParked: [], refused: [] } as const;
 
-async function stampOf(db: Database, { transitions }: Appending): Promise<number> {
-  const [{ runId, after }] = transitions as [Transition];
-  const [row] = await db.query("SELECT at FROM pawl_events WHERE run_id = ? AND seq = ?", [runId, after + 1]);
+async function readStamp(db: Database, { transitions }: AppendBatch): Promise<number> {
+  const [{ runId, afterSeq }] = transitions as [Transition];
+  const [row] = await db.query("SELECT at FROM pawl_events WHERE run_id = ? AND seq = ?", [runId, afterSeq + 1]);
   return Number(row?.at);
 }
 
 /** Asked later than the commit: its runs' messages are all still there, because only their owner drains them. */
-async function mailedOf(db: Database, { transitions }: Appending): Promise<readonly string[]> {
+async function readRunsWithMessages(db: Database, { transitions }: AppendBatch): Promise<readonly string[]> {
   const ids = transitions.map(({ runId }) => runId);
   const rows = await db.query(
-    `SELECT run_id FROM pawl_tasks ${byKey} WHERE run_id IN (${marks(ids)}) AND mail > 0`,
+    `SELECT run_id FROM pawl_tasks ${forcePrimaryKey} WHERE run_id IN (${placeholders(ids)}) AND pending_messages > 0`,
     ids,
   );
   return rows.map((row) => row.run_id as string);
@@ -95,38 +114,38 @@ const columns = ["run_id", "seq", "span", "type", "node", "attempt", "outcome", 
 const firstRow = `SELECT ${columns.map((column) => `? AS ${column}`).join(", ")}`;
 const nextRow = ` UNION ALL SELECT ${columns.map(() => "?").join(", ")}`;
 
-const isOurs = "EXISTS (SELECT 1 FROM pawl_tasks t WHERE t.run_id = v.run_id AND t.owner = ? AND t.epoch = ?)";
+const isOwnedByFence = "EXISTS (SELECT 1 FROM pawl_tasks t WHERE t.run_id = v.run_id AND t.owner = ? AND t.epoch = ?)";
 const nextSeq =
   "COALESCE((SELECT e.seq + e.span FROM pawl_events e WHERE e.run_id = v.run_id ORDER BY e.seq DESC LIMIT 1), 1)";
 
-const rowsOf = ({ transitions }: Appending): Value[][] =>
+const eventRowsOf = ({ transitions }: AppendBatch): Value[][] =>
   transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)).map(eventRow);
 
-function selfCheckingInsert(batch: Appending, now: string): Sql {
+function selfCheckingInsert(batch: AppendBatch, now: string): Sql {
   const { workerId, epoch } = batch.fence;
-  const rows = rowsOf(batch);
+  const rows = eventRowsOf(batch);
   const ids = rows.map(([runId]) => runId as string);
   const values: Value[] = [workerId, epoch, ...ids, ...rows.flat(), workerId, epoch];
-  const isMailed = `EXISTS (SELECT 1 FROM pawl_tasks m ${byKey} WHERE m.run_id IN (${marks(ids)}) AND m.mail > 0)`;
+  const hasMessages = `EXISTS (SELECT 1 FROM pawl_tasks m ${forcePrimaryKey} WHERE m.run_id IN (${placeholders(ids)}) AND m.pending_messages > 0)`;
   return sql(
-    `INSERT INTO ${eventsTable} SELECT v.run_id, IF(${isOurs} AND ${nextSeq} = v.seq, v.seq, NULL), ` +
-      `v.span, v.type, v.node, v.attempt, v.outcome, v.data, LAST_INSERT_ID(${now} * 2 + ${isMailed}) DIV 2 ` +
+    `INSERT INTO ${eventsTable} SELECT v.run_id, IF(${isOwnedByFence} AND ${nextSeq} = v.seq, v.seq, NULL), ` +
+      `v.span, v.type, v.node, v.attempt, v.outcome, v.data, LAST_INSERT_ID(${now} * 2 + ${hasMessages}) DIV 2 ` +
       `FROM (${firstRow}${nextRow.repeat(rows.length - 1)}) v ` +
       "JOIN pawl_workers w ON w.id = ? AND w.epoch = ? AND w.live = 1 LOCK IN SHARE MODE",
     values,
   );
 }
 
-const holdsFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE";
+const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE";
 
 /** All rows, the first of which is refused unless the fence holds; null if they are too large for one statement. */
-function fencedInsert(batch: Appending, at: number): Sql | null {
+function fencedInsert(batch: AppendBatch, at: number): Sql | null {
   const { workerId, epoch } = batch.fence;
-  const [[runId, seq, ...rest], ...others] = rowsOf(batch) as [Value[], ...Value[][]];
-  const first = `(?, IF((${holdsFence}), ?, NULL), ${marks(rest)}, ?)`;
-  return insertInOne(
+  const [[runId, seq, ...rest], ...otherRows] = eventRowsOf(batch) as [Value[], ...Value[][]];
+  const firstTuple = `(?, IF((${selectFence}), ?, NULL), ${placeholders(rest)}, ?)`;
+  return insertInOneStatement(
     eventsTable,
-    { text: first, values: [runId as Value, workerId, epoch, seq as Value, ...rest, at] },
-    others.map((row) => [...row, at]),
+    { text: firstTuple, values: [runId as Value, workerId, epoch, seq as Value, ...rest, at] },
+    otherRows.map((row) => [...row, at]),
   );
 }

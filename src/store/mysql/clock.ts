@@ -10,7 +10,7 @@ export const serverNow = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC
 export type Clock = (() => number) | undefined;
 
 /** The store's now as an expression. */
-export function nowOf(clock: Clock): string {
+export function nowExpression(clock: Clock): string {
   if (clock === undefined) return serverNow;
   const now = clock();
   if (!Number.isSafeInteger(now)) throw new InvalidInputError(`The clock says ${now}, which is not a whole number.`);

@@ -4,37 +4,37 @@ import { StoreError } from "../../core/errors/errors.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
 import type { StoreOptions } from "../contract/store.js";
-import { closingPatienceMs, Reach } from "../shared/reachability.js";
+import { closeTimeoutMs, ServerReachability } from "../shared/reachability.js";
 import { NoAnswerError, StatementDeadline } from "../shared/statement-deadline.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
-import { begin, commit, rollback } from "./block.js";
-import { type Connection, Connections } from "./connections.js";
+import { ConnectionPool, type PooledConnection } from "./connection-pool.js";
 import type { Driver } from "./driver.js";
+import { isCollision, isConnectionLost, isSessionEnded, toStoreError } from "./errors.js";
 import { ServerSessions } from "./server-sessions.js";
-import { inBlocks, inPackets, type Result, type Session, type Transaction } from "./session.js";
+import { createBlockSession, createPacketSession, type Result, type Session, type Transaction } from "./session.js";
 import { type Sql, sql, type Value } from "./sql.js";
-import { isCollision, isConnectionLost, isSessionGone, toStoreError } from "./trouble.js";
-import { type Leaving, UserTransaction } from "./user-transaction.js";
+import { begin, commit, rollback } from "./transaction-block.js";
+import { type ConnectionEndState, UserTransaction } from "./user-transaction.js";
 
-const usualPoolSize = 10;
+const defaultPoolSize = 10;
 /** A transaction that is tried so often is unlucky enough to be told. */
-const attempts = 5;
+const maxAttempts = 5;
 
 export class Database implements Queryable {
   /** How long a statement may go unanswered; workers make it shorter. */
   readonly deadline: StatementDeadline;
   readonly #runtime: Runtime;
   readonly #driver: Driver;
-  readonly #ours: Connections;
-  readonly #users: Connections;
-  readonly #onTrouble: StoreOptions["onTrouble"];
-  readonly #reach: Reach;
+  readonly #ownPool: ConnectionPool;
+  readonly #userPool: ConnectionPool;
+  readonly #onWarning: StoreOptions["onWarning"];
+  readonly #reachability: ServerReachability;
   /** What is under way; `close` waits for it. */
   readonly #pending = new Set<Promise<unknown>>();
   /** Those that user code has open. */
   readonly #userTransactions = new Set<UserTransaction>();
-  #closed = false;
-  #isCutOff = false;
+  #isClosed = false;
+  #isDisconnected = false;
   /** For what only reads, with any connection. */
   readonly reader: Session = { run: (statements) => this.read(statements) };
 
@@ -42,28 +42,38 @@ export class Database implements Queryable {
     driver: Driver,
     uri: string,
     runtime: Runtime,
-    onTrouble: StoreOptions["onTrouble"],
+    onWarning: StoreOptions["onWarning"],
     pool: StoreOptions["pool"] = {},
   ) {
     this.deadline = new StatementDeadline(runtime);
     this.#runtime = runtime;
     this.#driver = driver;
-    this.#onTrouble = onTrouble;
-    this.#reach = new Reach((what) => {
-      if (!this.#closed) onTrouble?.(what);
+    this.#onWarning = onWarning;
+    this.#reachability = new ServerReachability((what) => {
+      if (!this.#isClosed) onWarning?.(what);
     });
     const { deadline } = this;
     const sessions = new ServerSessions(driver, uri, deadline, runtime);
     const common = { driver, uri, runtime, deadline, sessions };
-    const { max = usualPoolSize, transactions = max } = pool;
-    this.#ours = new Connections({ ...common, limit: max, multipleStatements: true, idleSeconds: 20 });
-    this.#users = new Connections({ ...common, limit: transactions, multipleStatements: false, idleSeconds: 60 });
+    const { max = defaultPoolSize, transactions = max } = pool;
+    this.#ownPool = new ConnectionPool({
+      ...common,
+      maxConnections: max,
+      multipleStatements: true,
+      idleTimeoutSeconds: 20,
+    });
+    this.#userPool = new ConnectionPool({
+      ...common,
+      maxConnections: transactions,
+      multipleStatements: false,
+      idleTimeoutSeconds: 60,
+    });
   }
 
   /** Statements that may be done twice: tried again when the connection turns out to be lost. */
   async read(statements: readonly Sql[]): Promise<readonly Result[]> {
-    const run = (connection: Connection) => this.#packets(connection).run(statements);
-    return this.#retried("read", () => this.#withConnection(run, isReadRetryable));
+    const run = (connection: PooledConnection) => this.#packetSession(connection).run(statements);
+    return this.#runWithRetries("read", () => this.#withConnection(run, isReadRetryable));
   }
 
   async query(text: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
@@ -74,8 +84,8 @@ export class Database implements Queryable {
 
   /** A statement that commits by itself. Whether it was done is unknown when the answer is lost. */
   async write(statement: Sql): Promise<Result | undefined> {
-    const run = (connection: Connection) => this.#packets(connection).run([statement]);
-    return (await this.#retried("write", () => this.#withConnection(run, isCollision)))[0];
+    const run = (connection: PooledConnection) => this.#packetSession(connection).run([statement]);
+    return (await this.#runWithRetries("write", () => this.#withConnection(run, isCollision)))[0];
   }
 
   /**
@@ -83,152 +93,155 @@ export class Database implements Queryable {
    * COMMIT was sent. `work` either commits or rolls back as its last act.
    */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.#retried("transaction", () => {
-      let committing = false;
-      const safe = (error: unknown) => isCollision(error) || (!committing && isConnectionLost(error));
+    return this.#runWithRetries("transaction", () => {
+      let isCommitting = false;
+      const isSafeToRetry = (error: unknown) => isCollision(error) || (!isCommitting && isConnectionLost(error));
       return this.#withConnection((connection) => {
-        const session = this.#blocks(connection);
-        let opening: readonly Sql[] = [begin];
+        const session = this.#blockSession(connection);
+        let openingStatements: readonly Sql[] = [begin];
         return work({
           run(statements) {
-            const first = opening;
-            opening = [];
-            return session.run([...first, ...statements]).then((results) => results.slice(first.length));
+            const unsentOpening = openingStatements;
+            openingStatements = [];
+            return session
+              .run([...unsentOpening, ...statements])
+              .then((results) => results.slice(unsentOpening.length));
           },
           async commit(statements) {
-            const before = [...opening, ...statements];
+            const beforeCommit = [...openingStatements, ...statements];
             // One by one, COMMIT has not been sent before the others are answered; in a block it goes with them.
-            const alone = connection.capabilities.hasBlocks ? [] : await session.run(before);
-            committing = true;
-            const rest = alone.length > 0 ? [commit] : [...before, commit];
-            const together = await session.run(rest).catch((error: unknown) => {
+            const sentFirst = connection.capabilities.hasBlocks ? [] : await session.run(beforeCommit);
+            isCommitting = true;
+            const remaining = sentFirst.length > 0 ? [commit] : [...beforeCommit, commit];
+            const lastResults = await session.run(remaining).catch((error: unknown) => {
               // An answer from the server: COMMIT was not reached.
-              if (!isConnectionLost(error)) committing = false;
+              if (!isConnectionLost(error)) isCommitting = false;
               throw error;
             });
-            return [...alone, ...together].slice(opening.length, -1);
+            return [...sentFirst, ...lastResults].slice(openingStatements.length, -1);
           },
           rollback: async () => void (await session.run([rollback])),
         });
-      }, safe);
+      }, isSafeToRetry);
     });
   }
 
   /** A transaction for user code, on a connection that it has to itself until the transaction has ended. */
-  async beginForUser(): Promise<UserTransaction> {
-    return this.#retried("begin", async () => {
-      const connection = await this.#take(this.#users);
-      const onEnd = async (transaction: UserTransaction, leaving: Leaving) => {
+  async beginUserTransaction(): Promise<UserTransaction> {
+    return this.#runWithRetries("begin", async () => {
+      const connection = await this.#acquire(this.#userPool);
+      const onEnd = async (transaction: UserTransaction, endState: ConnectionEndState) => {
         this.#userTransactions.delete(transaction);
         // The next transaction on the connection waits for the reset, this one does not.
-        if (leaving === "clean") void this.#track(this.#users.giveReset(connection));
+        if (endState === "clean") void this.#track(this.#userPool.resetAndRelease(connection));
         // When the store closes, the server hears of it from the connection, and is not waited for.
-        else if (leaving === "in use" && this.#closed) this.#users.drop(connection);
-        else if (leaving === "in use") await this.#track(this.#users.discard(connection));
-        else await this.#track(this.#users.giveUp(connection));
+        else if (endState === "in use" && this.#isClosed) this.#userPool.drop(connection);
+        else if (endState === "in use") await this.#track(this.#userPool.dropAndKillSession(connection));
+        else await this.#track(this.#userPool.dropAndEndSession(connection));
       };
       try {
         const transaction = await UserTransaction.begin(connection, this.#driver.escape, onEnd);
         this.#userTransactions.add(transaction);
         return transaction;
       } catch (error) {
-        await this.#leave(this.#users, connection, error);
-        throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+        await this.#releaseAfterError(this.#userPool, connection, error);
+        throw isConnectionLost(error) ? new SafeToRetryError(error) : error;
       }
     });
   }
 
   /** `close` waits for it. */
-  untilDone<T>(work: Promise<T>): Promise<T> {
+  trackUntilDone<T>(work: Promise<T>): Promise<T> {
     return this.#track(work);
   }
 
   /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
-  async exclusively<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async withDedicatedConnection<T>(work: (session: Session) => Promise<T>): Promise<T> {
     // A migration takes as long as it takes: there is no deadline.
-    const run = ({ driver, maxPacket }: Connection) =>
-      work(inPackets((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
-    return this.#retried("connect", () => this.#withConnection(run, () => false, true));
+    const run = ({ driver, maxPacket }: PooledConnection) =>
+      work(createPacketSession((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
+    return this.#runWithRetries("connect", () => this.#withConnection(run, () => false, true));
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     // A server that has gone without a word would keep us here for as long as the network likes.
-    const impatience = this.#runtime.setTimeout(() => {
-      this.#isCutOff = true;
-      for (const connections of [this.#ours, this.#users]) connections.cutOff();
-    }, closingPatienceMs);
+    const disconnectTimer = this.#runtime.setTimeout(() => {
+      this.#isDisconnected = true;
+      for (const connections of [this.#ownPool, this.#userPool]) connections.disconnectAll();
+    }, closeTimeoutMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
-    this.#runtime.clearTimeout(impatience);
+    this.#runtime.clearTimeout(disconnectTimer);
     // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
     await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
-    await Promise.all([this.#ours.close(), this.#users.close()]);
+    await Promise.all([this.#ownPool.close(), this.#userPool.close()]);
   }
 
-  #packets({ ask, maxPacket }: Connection): Session {
-    return inPackets(ask, { quote: this.#driver.escape, maxPacket });
+  #packetSession({ query, maxPacket }: PooledConnection): Session {
+    return createPacketSession(query, { quote: this.#driver.escape, maxPacket });
   }
 
-  #blocks({ ask, maxPacket, capabilities }: Connection): Session {
-    return inBlocks(ask, { quote: this.#driver.escape, maxPacket, mayJoin: true, ...capabilities });
+  #blockSession({ query, maxPacket, capabilities }: PooledConnection): Session {
+    return createBlockSession(query, { quote: this.#driver.escape, maxPacket, mayJoin: true, ...capabilities });
   }
 
-  async #take(connections: Connections): Promise<Connection> {
-    return connections.take().catch((error: unknown) => {
-      throw isConnectionLost(error) ? new SafeToRetry(error) : error;
+  async #acquire(connections: ConnectionPool): Promise<PooledConnection> {
+    return connections.acquire().catch((error: unknown) => {
+      throw isConnectionLost(error) ? new SafeToRetryError(error) : error;
     });
   }
 
   /** Takes back a connection on which this error came. */
-  async #leave(connections: Connections, connection: Connection, error: unknown): Promise<void> {
-    if (error instanceof NoAnswerError) for (const some of [this.#ours, this.#users]) some.dropFree();
+  async #releaseAfterError(connections: ConnectionPool, connection: PooledConnection, error: unknown): Promise<void> {
+    if (error instanceof NoAnswerError) for (const pool of [this.#ownPool, this.#userPool]) pool.dropIdle();
     if (!isConnectionLost(error)) {
-      const rolledBack = connection.ask(rollback.text).then(() => connections.give(connection));
-      await rolledBack.catch(() => connections.giveUp(connection));
-    } else if (isSessionGone(error)) {
+      const rolledBack = connection.query(rollback.text).then(() => connections.release(connection));
+      await rolledBack.catch(() => connections.dropAndEndSession(connection));
+    } else if (isSessionEnded(error)) {
       connections.drop(connection);
     } else {
-      await connections.giveUp(connection);
+      await connections.dropAndEndSession(connection);
     }
   }
 
   /** Gives `work` a connection; afterwards it is clean and free again, or gone. */
   async #withConnection<T>(
-    work: (connection: Connection) => Promise<T>,
-    isSafe: (error: unknown) => boolean,
-    dropAfterwards = false,
+    work: (connection: PooledConnection) => Promise<T>,
+    isSafeToRetry: (error: unknown) => boolean,
+    shouldDropAfterwards = false,
   ): Promise<T> {
-    const connection = await this.#take(this.#ours);
+    const connection = await this.#acquire(this.#ownPool);
     try {
       const result = await work(connection);
-      if (dropAfterwards) this.#ours.drop(connection);
-      else this.#ours.give(connection);
+      if (shouldDropAfterwards) this.#ownPool.drop(connection);
+      else this.#ownPool.release(connection);
       return result;
     } catch (error) {
-      if (dropAfterwards) this.#ours.drop(connection);
-      else await this.#leave(this.#ours, connection, error);
-      throw isSafe(error) ? new SafeToRetry(error) : error;
+      if (shouldDropAfterwards) this.#ownPool.drop(connection);
+      else await this.#releaseAfterError(this.#ownPool, connection, error);
+      throw isSafeToRetry(error) ? new SafeToRetryError(error) : error;
     }
   }
 
-  async #retried<T>(what: string, once: () => Promise<T>): Promise<T> {
-    if (this.#closed) throw new StoreError("The store is closed.", { transient: false });
-    return this.#track(this.#retry(what, once));
+  async #runWithRetries<T>(operation: string, runOnce: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new StoreError("The store is closed.", { transient: false });
+    return this.#track(this.#retry(operation, runOnce));
   }
 
-  async #retry<T>(what: string, once: () => Promise<T>): Promise<T> {
+  async #retry<T>(operation: string, runOnce: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
-      const { losses } = this.#reach;
+      const { failureCount } = this.#reachability;
       try {
-        const result = await once();
-        this.#reach.answered(losses);
+        const result = await runOnce();
+        this.#reachability.recordAnswer(failureCount);
         return result;
       } catch (error) {
-        const cause = error instanceof SafeToRetry ? error.cause : error;
-        const lost = isConnectionLost(cause);
-        if (lost) this.#reach.lost(cause);
-        if (!(error instanceof SafeToRetry) || attempt === attempts || this.#isCutOff) throw toStoreError(cause);
-        if (!lost) this.#onTrouble?.(`mysql: ${what} is tried again (${attempt})`, cause);
+        const cause = error instanceof SafeToRetryError ? error.cause : error;
+        const isLost = isConnectionLost(cause);
+        if (isLost) this.#reachability.recordFailure(cause);
+        if (!(error instanceof SafeToRetryError) || attempt === maxAttempts || this.#isDisconnected)
+          throw toStoreError(cause);
+        if (!isLost) this.#onWarning?.(`mysql: ${operation} is tried again (${attempt})`, cause);
         // Random, so that those who collided do not meet again.
         await sleep(this.#runtime, (5 + 20 * this.#runtime.random()) * attempt ** 2);
       }
@@ -246,7 +259,7 @@ export class Database implements Queryable {
 const isReadRetryable = (error: unknown) => isCollision(error) || isConnectionLost(error);
 
 /** Marks an error after which nothing was written. */
-class SafeToRetry extends Error {
+class SafeToRetryError extends Error {
   constructor(cause: unknown) {
     super("safe to retry", { cause });
   }

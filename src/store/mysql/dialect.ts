@@ -1,6 +1,6 @@
 /** MySQL's side of the shared reads. */
 import type { Dialect } from "../sql/dialect.js";
-import { type Clock, nowOf } from "./clock.js";
+import { type Clock, nowExpression } from "./clock.js";
 
 export const mysqlDialect = (clock: Clock): Dialect => ({
   placeholder: () => "?",
@@ -9,9 +9,9 @@ export const mysqlDialect = (clock: Clock): Dialect => ({
     ids.length === 1 ? `${column} = ${bind(ids[0])}` : `${column} IN (${ids.map(bind).join(",")})`,
   isId: () => true,
   contains: (column, placeholder) => `LOCATE(CAST(${placeholder} AS BINARY), ${column}) > 0`,
-  now: () => nowOf(clock),
-  onDuplicate: () => "ON DUPLICATE KEY UPDATE",
+  now: () => nowExpression(clock),
+  onDuplicateUpdate: () => "ON DUPLICATE KEY UPDATE",
   isParked: "t.state = 0 AND t.rank_no = 0",
   // DELETE takes no index hint; in the order of a key, with a limit, it uses the key all the same.
-  deletedBy: (key) => `ORDER BY ${key} LIMIT 1000000000`,
+  deleteOrder: (key) => `ORDER BY ${key} LIMIT 1000000000`,
 });

@@ -1,7 +1,7 @@
 /** The part of mysql2 that is used, and how it is found. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { driverError } from "../shared/missing-driver.js";
+import { createDriverError } from "../shared/missing-driver.js";
 
 /** A connection of "mysql2/promise". */
 export interface DriverConnection {
@@ -25,18 +25,18 @@ export async function loadDriver(): Promise<Driver> {
     const module = (await import("mysql2/promise")) as unknown as { default?: Driver } & Driver;
     return module.default ?? module;
   } catch (cause) {
-    throw driverError("mysql2", "The driver for MySQL and MariaDB is not installed: npm install mysql2", cause);
+    throw createDriverError("mysql2", "The driver for MySQL and MariaDB is not installed: npm install mysql2", cause);
   }
 }
 
-export interface Address {
+export interface ServerAddress {
   /** As mysql2 wants it. */
   readonly uri: string;
   /** For people; no password. */
   readonly description: string;
 }
 
-export function parseUrl(url: string): Address {
+export function parseUrl(url: string): ServerAddress {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol)) {
     throw new InvalidInputError("The address of a MySQL store looks like mysql://user:password@host:3306/database.");

@@ -6,10 +6,10 @@
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { TransactionGuard } from "../shared/transaction-guard.js";
-import type { Connection } from "./connections.js";
+import type { PooledConnection } from "./connection-pool.js";
 
 /** The calls of mysql2's promise connections that send SQL. */
-interface Calls {
+interface SqlMethods {
   query(...args: unknown[]): Promise<unknown>;
   execute(...args: unknown[]): Promise<unknown>;
   prepare(...args: unknown[]): Promise<{ execute(...args: unknown[]): Promise<unknown>; close(): Promise<unknown> }>;
@@ -17,52 +17,55 @@ interface Calls {
 
 export class GuardedConnection {
   readonly handle: object;
-  readonly #connection: Connection;
+  readonly #connection: PooledConnection;
   readonly #guard: TransactionGuard;
-  #last: Promise<unknown> = Promise.resolve();
-  #isCut = false;
+  #lastCall: Promise<unknown> = Promise.resolve();
+  #isDisconnected = false;
   /** Rejects what is under way when the connection is cut off: the driver does not do so for every kind of call. */
-  readonly #untilCut: Promise<never>;
-  #reject: (error: unknown) => void = () => {};
+  readonly #untilDisconnected: Promise<never>;
+  #rejectPending: (error: unknown) => void = () => {};
 
-  constructor(connection: Connection, guard: TransactionGuard) {
+  constructor(connection: PooledConnection, guard: TransactionGuard) {
     this.#connection = connection;
     this.#guard = guard;
-    this.#untilCut = harmless(
+    this.#untilDisconnected = ignoreUnhandledRejection(
       new Promise<never>((_, reject) => {
-        this.#reject = reject;
+        this.#rejectPending = reject;
       }),
     );
-    this.handle = this.#facade();
+    this.handle = this.#createHandle();
   }
 
   /** Resolves when all that user code has asked for is answered, awaited or not. */
-  async settled(): Promise<void> {
-    await this.#last;
+  async waitForCalls(): Promise<void> {
+    await this.#lastCall;
   }
 
   /** Calls that are under way get no answer, and those that have not been sent will not be. */
-  cut(): void {
-    this.#isCut = true;
-    this.#reject(new TransactionError("The transaction was rolled back while this statement was under way."));
+  disconnect(): void {
+    this.#isDisconnected = true;
+    this.#rejectPending(new TransactionError("The transaction was rolled back while this statement was under way."));
   }
 
-  #facade(): object {
+  #createHandle(): object {
     const { driver } = this.#connection;
-    const calls = driver as unknown as Calls;
-    const controls = (name: string, sql: string) =>
-      [name, () => harmless(this.#admitted(sql, async () => {}))] as const;
-    const refused = (name: string) => [name, () => harmless(Promise.reject(notYours(name)))] as const;
-    const own: Record<string | symbol, unknown> = {
-      query: (...args: unknown[]) => harmless(this.#admitted(textOf(args[0]), () => calls.query(...args))),
-      execute: (...args: unknown[]) => harmless(this.#admitted(textOf(args[0]), () => calls.execute(...args))),
-      prepare: (...args: unknown[]) => harmless(this.#prepare(calls, args)),
+    const calls = driver as unknown as SqlMethods;
+    const controlMethod = (name: string, sql: string) =>
+      [name, () => ignoreUnhandledRejection(this.#admitAndCall(sql, async () => {}))] as const;
+    const refusedMethod = (name: string) =>
+      [name, () => ignoreUnhandledRejection(Promise.reject(methodNotAllowedError(name)))] as const;
+    const overrides: Record<string | symbol, unknown> = {
+      query: (...args: unknown[]) =>
+        ignoreUnhandledRejection(this.#admitAndCall(sqlTextOf(args[0]), () => calls.query(...args))),
+      execute: (...args: unknown[]) =>
+        ignoreUnhandledRejection(this.#admitAndCall(sqlTextOf(args[0]), () => calls.execute(...args))),
+      prepare: (...args: unknown[]) => ignoreUnhandledRejection(this.#prepare(calls, args)),
       ...Object.fromEntries([
-        controls("beginTransaction", "START TRANSACTION"),
-        controls("commit", "COMMIT"),
-        controls("rollback", "ROLLBACK"),
+        controlMethod("beginTransaction", "START TRANSACTION"),
+        controlMethod("commit", "COMMIT"),
+        controlMethod("rollback", "ROLLBACK"),
       ]),
-      ...Object.fromEntries(["end", "reset", "changeUser", "connect"].map(refused)),
+      ...Object.fromEntries(["end", "reset", "changeUser", "connect"].map(refusedMethod)),
       // Libraries that think they took it from a pool call these when they have done their part.
       release: () => {},
       destroy: () => {},
@@ -71,7 +74,7 @@ export class GuardedConnection {
       connection: undefined,
     };
     // What is assigned to it stays here, and does not go back to the pool with the connection.
-    return new Proxy(Object.assign(Object.create(driver) as object, own), {
+    return new Proxy(Object.assign(Object.create(driver) as object, overrides), {
       get(target, name) {
         if (Object.hasOwn(target, name)) return Reflect.get(target, name);
         const value: unknown = Reflect.get(driver, name, driver);
@@ -80,82 +83,83 @@ export class GuardedConnection {
     });
   }
 
-  async #admitted<T>(text: string, send: () => Promise<T>): Promise<T> {
-    this.#guard.admit(text);
+  async #admitAndCall<T>(text: string, send: () => Promise<T>): Promise<T> {
+    this.#guard.assertAllowed(text);
     return this.#call(send);
   }
 
-  async #prepare(calls: Calls, args: unknown[]): Promise<object> {
-    const statement = await this.#admitted(textOf(args[0]), () => calls.prepare(...args));
+  async #prepare(calls: SqlMethods, args: unknown[]): Promise<object> {
+    const statement = await this.#admitAndCall(sqlTextOf(args[0]), () => calls.prepare(...args));
     const execute = async (...values: unknown[]) => {
       this.#guard.assertUsable();
       return this.#call(() => statement.execute(...values));
     };
     return {
-      execute: (...values: unknown[]) => harmless(execute(...values)),
+      execute: (...values: unknown[]) => ignoreUnhandledRejection(execute(...values)),
       close: async () => {
-        if (!this.#guard.isOver) await statement.close();
+        if (!this.#guard.hasEnded) await statement.close();
       },
     };
   }
 
   #call<T>(send: () => Promise<T>): Promise<T> {
-    const call = Promise.race([this.#last.then(() => this.#send(send)), this.#untilCut]);
-    this.#last = call.catch(() => {});
+    const call = Promise.race([this.#lastCall.then(() => this.#send(send)), this.#untilDisconnected]);
+    this.#lastCall = call.catch(() => {});
     return this.#guard.track(call);
   }
 
   async #send<T>(send: () => Promise<T>): Promise<T> {
-    if (this.#isCut) this.#guard.assertUsable();
-    this.#guard.assertWhole();
+    if (this.#isDisconnected) this.#guard.assertUsable();
+    this.#guard.assertNotBroken();
     let answer: T;
     try {
       answer = await send();
     } catch (error) {
-      await this.#lookAfter(error);
+      await this.#checkTransactionAfter(error);
       throw error;
     }
-    if (hasLeft(answer)) throw this.#guard.broke("A statement of this step has ended the step's transaction.");
+    if (hasEndedTransaction(answer))
+      throw this.#guard.markBroken("A statement of this step has ended the step's transaction.");
     return answer;
   }
 
   /** An error may have ended the transaction (a deadlock), or only its own statement (a duplicate key). */
-  async #lookAfter(error: unknown): Promise<void> {
-    const answer = await this.#connection.ask("DO 0").catch(() => null);
-    if (answer === null || hasLeft(answer)) {
-      this.#guard.broke(
+  async #checkTransactionAfter(error: unknown): Promise<void> {
+    const answer = await this.#connection.query("DO 0").catch(() => null);
+    if (answer === null || hasEndedTransaction(answer)) {
+      this.#guard.markBroken(
         "A statement of this step failed, and the server has rolled the whole transaction back, although the step caught the error. Let it throw: the step will be tried again.",
         error,
       );
-    } else if (this.#guard.isOver) {
-      this.#guard.broke("A statement that this step did not wait for has failed.", error);
+    } else if (this.#guard.hasEnded) {
+      this.#guard.markBroken("A statement that this step did not wait for has failed.", error);
     }
   }
 }
 
 /** Still rejects for those who wait for it; if user code does not, that is not to end the process. */
-function harmless<T>(promise: Promise<T>): Promise<T> {
+function ignoreUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-const notYours = (name: string) =>
+const methodNotAllowedError = (name: string) =>
   new TransactionError(`tx.${name}() is not allowed in a transactional step: its connection is Pawl's.`);
 
-function textOf(what: unknown): string {
-  const text = typeof what === "string" ? what : (what as { readonly sql?: unknown } | null | undefined)?.sql;
+function sqlTextOf(query: unknown): string {
+  const text = typeof query === "string" ? query : (query as { readonly sql?: unknown } | null | undefined)?.sql;
   // Refused by the driver, in its own words.
   return typeof text === "string" ? text : "";
 }
 
-const inTransaction = 1;
+const inTransactionFlag = 1;
 
 /** The server says with every answer but rows whether a transaction is open; a procedure's answer ends with such a one. */
-function hasLeft(answer: unknown): boolean {
+function hasEndedTransaction(answer: unknown): boolean {
   const [result] = Array.isArray(answer) ? (answer as unknown[]) : [];
   // Rows are a list of objects, the answers of a procedure a list of such lists with one object at its end.
-  const isOfProcedure = Array.isArray(result) && result.some(Array.isArray);
-  const header: unknown = isOfProcedure ? result.at(-1) : result;
+  const isProcedureResult = Array.isArray(result) && result.some(Array.isArray);
+  const header: unknown = isProcedureResult ? result.at(-1) : result;
   if (header === null || typeof header !== "object" || !("serverStatus" in header)) return false;
-  return (Number(header.serverStatus) & inTransaction) === 0;
+  return (Number(header.serverStatus) & inTransactionFlag) === 0;
 }

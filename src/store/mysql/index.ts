@@ -3,38 +3,38 @@
 import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
-  BeatResult,
   ClaimRequest,
   ClaimResult,
   CommitResult,
   Fence,
+  HeartbeatResult,
   Hint,
-  Mail,
+  Message,
   NewRun,
-  Refusal,
+  RefusedStart,
   SentInTransaction,
   Store,
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
 } from "../contract/store.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
-import { append, isAppend } from "./append.js";
+import { appendEvents, isAppend } from "./append.js";
 import { claim } from "./claim.js";
-import { type Clock, nowOf } from "./clock.js";
-import { commitIn, conflictOf } from "./commit.js";
+import { type Clock, nowExpression } from "./clock.js";
+import { commitBatch, readConflict } from "./commit.js";
 import { Database } from "./database.js";
 import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
-import { send } from "./mail.js";
+import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
 import { sql, type Value } from "./sql.js";
-import { begin, sendIn, startIn } from "./transactions.js";
-import { beat, enlist, retire } from "./workers.js";
+import { beginTransaction, sendInTransaction, startInTransaction } from "./transactions.js";
+import { deregisterWorker, heartbeat, registerWorker } from "./workers.js";
 
 /**
  * Opens a store on a MySQL or MariaDB database.
@@ -44,7 +44,7 @@ import { beat, enlist, retire } from "./workers.js";
 export async function openMysql(url: string, options: StoreOptions = {}): Promise<Store> {
   const runtime = options.runtime ?? systemRuntime;
   const { uri, description } = parseUrl(url);
-  const db = new Database(await loadDriver(), uri, runtime, options.onTrouble, options.pool);
+  const db = new Database(await loadDriver(), uri, runtime, options.onWarning, options.pool);
   const store = new MysqlStore(db, description, options.clock);
   try {
     // Fails now rather than later when the address or the password is wrong.
@@ -58,9 +58,9 @@ export async function openMysql(url: string, options: StoreOptions = {}): Promis
 
 class MysqlStore extends SqlReads implements Store {
   /** The server has no way to tell. */
-  readonly hearsOthers = false;
+  readonly hasCrossProcessHints = false;
   readonly description: string;
-  readonly upkeep: SqlUpkeep;
+  readonly maintenance: SqlMaintenance;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
@@ -68,14 +68,14 @@ class MysqlStore extends SqlReads implements Store {
   constructor(db: Database, description: string, clock: Clock) {
     const dialect = mysqlDialect(clock);
     super(db, dialect);
-    this.upkeep = new SqlUpkeep(
+    this.maintenance = new SqlMaintenance(
       {
         query: (text, values) => db.query(text, values),
-        atomically: (writes) =>
+        writeAtomically: (writes) =>
           db.transaction(async (transaction) => {
             await transaction.commit(writes.map(({ text, values }) => sql(text, values as readonly Value[])));
           }),
-        tell: (hints) => this.#hints.emit(hints),
+        emitHints: (hints) => this.#hints.emit(hints),
       },
       dialect,
     );
@@ -93,63 +93,63 @@ class MysqlStore extends SqlReads implements Store {
   }
 
   async commit(batch: Batch): Promise<CommitResult> {
-    const appended = isAppend(batch) ? await append(this.#db, batch, this.#now()) : null;
+    const appended = isAppend(batch) ? await appendEvents(this.#db, batch, this.#now()) : null;
     if (appended !== null) return appended;
     const result = await this.#db
-      .transaction((transaction) => commitIn(transaction, batch, this.#now()))
-      .catch((error: unknown) => conflictOf(this.#db.reader, batch, this.#now(), error));
-    this.#hints.emit(hintsOf(batch, result));
+      .transaction((transaction) => commitBatch(transaction, batch, this.#now()))
+      .catch((error: unknown) => readConflict(this.#db.reader, batch, this.#now(), error));
+    this.#hints.emit(hintsOfCommit(batch, result));
     return result;
   }
 
   async startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
-    const result = await startIn(tx, starts, this.#now());
+  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
+    const result = await startInTransaction(tx, starts, this.#now());
     // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
     this.#hints.emit(hintsOfStarts(starts));
     return result;
   }
 
-  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
-    const sent = await sendIn(tx, mail, this.#now());
-    this.#hints.emit(hintsOfMail(mail));
+  async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
+    const sent = await sendInTransaction(tx, messages, this.#now());
+    this.#hints.emit(hintsOfMessages(messages));
     return sent;
   }
 
-  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const undeliverable = await send(this.#db, mail, this.#now());
-    this.#hints.emit(hintsOfMail(mail));
+  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = await sendMessages(this.#db, messages, this.#now());
+    this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
   }
 
-  begin(): Promise<StoreTransaction> {
-    const onCommitted = (batch: Batch, result: CommitResult) => this.#hints.emit(hintsOf(batch, result));
-    return begin(this.#db, () => this.#now(), onCommitted);
+  beginTransaction(): Promise<StoreTransaction> {
+    const onCommitted = (batch: Batch, result: CommitResult) => this.#hints.emit(hintsOfCommit(batch, result));
+    return beginTransaction(this.#db, () => this.#now(), onCommitted);
   }
 
   claim(request: ClaimRequest): Promise<ClaimResult> {
     return claim(this.#db, request, this.#clock);
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
-    this.#db.deadline.enlisted(worker.id, worker.leaseMs);
-    const { fence, freed } = await enlist(this.#db, worker, this.#now());
-    if (freed) this.#hints.emit(tasksFreed);
+  async registerWorker(worker: WorkerInfo): Promise<Fence> {
+    this.#db.deadline.addLease(worker.id, worker.leaseMs);
+    const { fence, freed } = await registerWorker(this.#db, worker, this.#now());
+    if (freed) this.#hints.emit(tasksFreedHints);
     return fence;
   }
 
-  async beat(fence: Fence): Promise<BeatResult> {
-    const { freed, ...result } = await beat(this.#db, fence, () => this.#now());
-    if (freed || result.reaped.length > 0) this.#hints.emit(tasksFreed);
+  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+    const { freed, ...result } = await heartbeat(this.#db, fence, () => this.#now());
+    if (freed || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }
 
-  async retire(fence: Fence): Promise<void> {
-    await retire(this.#db, fence, this.#now());
-    this.#db.deadline.retired(fence.workerId);
-    this.#hints.emit(tasksFreed);
+  async deregisterWorker(fence: Fence): Promise<void> {
+    await deregisterWorker(this.#db, fence, this.#now());
+    this.#db.deadline.removeLease(fence.workerId);
+    this.#hints.emit(tasksFreedHints);
   }
 
   async now(): Promise<number> {
@@ -166,8 +166,8 @@ class MysqlStore extends SqlReads implements Store {
   }
 
   #now(): string {
-    return nowOf(this.#clock);
+    return nowExpression(this.#clock);
   }
 }
 
-const tasksFreed: readonly Hint[] = [{ kind: "ready", workflows: [] }];
+const tasksFreedHints: readonly Hint[] = [{ kind: "ready", workflows: [] }];

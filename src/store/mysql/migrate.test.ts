@@ -10,8 +10,8 @@ import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
 
 /** A driver whose connections die after the server has done so many statements like these. */
-function dyingDriver(driver: Driver, statement: RegExp, survives: number): Driver {
-  let left = survives;
+function failingDriver(driver: Driver, statement: RegExp, survives: number): Driver {
+  let remaining = survives;
   return {
     escape: driver.escape,
     async createConnection(options) {
@@ -19,7 +19,7 @@ function dyingDriver(driver: Driver, statement: RegExp, survives: number): Drive
       const query = connection.query.bind(connection);
       connection.query = async (text) => {
         const answer = await query(text);
-        if (statement.test(text) && left-- === 0) {
+        if (statement.test(text) && remaining-- === 0) {
           connection.destroy();
           throw Object.assign(new Error("killed"), { fatal: true });
         }
@@ -73,7 +73,7 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
     for (let survives = 0; survives < count; survives += 1) {
       await empty();
       const dying = new Database(
-        dyingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, survives),
+        failingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, survives),
         database.url,
         systemRuntime,
         undefined,

@@ -28,16 +28,23 @@ const newRun = (overrides: Partial<NewRun> = {}): NewRun => ({
   ...overrides,
 });
 
-const starting = (...starts: NewRun[]): Batch => ({ fence: null, transitions: [], starts });
+const startBatch = (...starts: NewRun[]): Batch => ({ fence: null, transitions: [], starts });
 
-const appending = (fence: Fence, runs: readonly NewRun[], after = 0, data = "1"): Batch => {
-  const rest = { next: { kind: "keep" }, drained: [], starts: [], mail: [], release: [], cursors: [] } as const;
+const appendBatch = (fence: Fence, runs: readonly NewRun[], afterSeq = 0, data = "1"): Batch => {
+  const rest = {
+    next: { kind: "keep" },
+    drainedInboxIds: [],
+    newChildren: [],
+    messages: [],
+    releasedChildIds: [],
+    cursors: [],
+  } as const;
   const events = [{ type: "step.completed", node: "a", attempt: 1, outcome: "success", data }];
-  const transitions = runs.map(({ id }): Transition => ({ runId: id, after, events, ...rest }));
+  const transitions = runs.map(({ id }): Transition => ({ runId: id, afterSeq, events, ...rest }));
   return { fence, transitions, starts: [] };
 };
 
-const soon = (ms: number) => new Promise<"pending">((resolve) => setTimeout(() => resolve("pending"), ms));
+const pendingAfter = (ms: number) => new Promise<"pending">((resolve) => setTimeout(() => resolve("pending"), ms));
 
 describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   let database: TestDatabase;
@@ -58,7 +65,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   });
 
   const enlist = (leaseMs = 60_000) =>
-    store.enlist({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs });
+    store.registerWorker({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs });
 
   const owned = async (fence: Fence, count: number) => {
     const runs = Array.from({ length: count }, () => newRun({ due: { kind: "owned" } }));
@@ -73,8 +80,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       const runs = await owned(fence, count);
       await other.query("START TRANSACTION");
       await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
-      const committing = store.commit(appending(fence, runs));
-      expect(await Promise.race([committing, soon(300)])).toBe("pending");
+      const committing = store.commit(appendBatch(fence, runs));
+      expect(await Promise.race([committing, pendingAfter(300)])).toBe("pending");
       await other.query("COMMIT");
       expect(await committing).toEqual({ kind: "fenced" });
       expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
@@ -85,8 +92,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       const runs = await owned(fence, count);
       await other.query("START TRANSACTION");
       await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
-      const committing = store.commit(appending(fence, runs));
-      await soon(100);
+      const committing = store.commit(appendBatch(fence, runs));
+      await pendingAfter(100);
       await other.query("ROLLBACK");
       expect(await committing).toMatchObject({ kind: "committed" });
     });
@@ -101,11 +108,11 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
         .at(-1);
       await other.query("START TRANSACTION");
       await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [lastId]);
-      const committing = store.commit(appending(fence, runs));
-      await soon(200);
+      const committing = store.commit(appendBatch(fence, runs));
+      await pendingAfter(200);
       const reaper = await createConnection({ uri: database.url });
       const reaping = reaper.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
-      expect(await Promise.race([reaping, soon(300)])).toBe("pending");
+      expect(await Promise.race([reaping, pendingAfter(300)])).toBe("pending");
       await other.query("ROLLBACK");
       expect(await committing).toMatchObject({ kind: "committed" });
       await reaping;
@@ -117,9 +124,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       const fence = await enlist();
       const runs = await owned(fence, count);
       const last = runs.at(-1) as NewRun;
-      await store.commit(appending(fence, [last]));
-      expect(await store.commit(appending(fence, runs))).toEqual({ kind: "conflict", runId: last.id });
-      expect(await store.commit(appending(fence, [last], 7))).toEqual({ kind: "conflict", runId: last.id });
+      await store.commit(appendBatch(fence, [last]));
+      expect(await store.commit(appendBatch(fence, runs))).toEqual({ kind: "conflict", runId: last.id });
+      expect(await store.commit(appendBatch(fence, [last], 7))).toEqual({ kind: "conflict", runId: last.id });
       expect((await store.logs(runs.map(({ id }) => id))).size).toBe(1);
     });
   });
@@ -127,11 +134,11 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   test.each([1, 3, 40])("an append of %i runs names the one that has a message", async (count) => {
     const fence = await enlist();
     const runs = await owned(fence, count);
-    expect(await store.commit(appending(fence, runs))).toMatchObject({ kind: "committed", mailed: [] });
+    expect(await store.commit(appendBatch(fence, runs))).toMatchObject({ kind: "committed", ownedWithMessages: [] });
     await store.send([{ to: runs.at(-1)?.id ?? "", kind: "k", data: "{}" }]);
-    const result = await store.commit(appending(fence, runs, 1));
+    const result = await store.commit(appendBatch(fence, runs, 1));
     const [event] = await store.log(runs[0]?.id ?? "", { after: 1, limit: 1 });
-    expect(result).toMatchObject({ kind: "committed", at: event?.at, mailed: [runs.at(-1)?.id] });
+    expect(result).toMatchObject({ kind: "committed", at: event?.at, ownedWithMessages: [runs.at(-1)?.id] });
   });
 
   test("a trigger of the user's on the events does not falsify the stamp of a commit, nor which runs have messages", async () => {
@@ -143,12 +150,12 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       "CREATE TRIGGER audited AFTER INSERT ON pawl_events FOR EACH ROW INSERT INTO audit (what) VALUES (NEW.run_id)",
     );
     try {
-      const result = await store.commit(appending(fence, [run]));
+      const result = await store.commit(appendBatch(fence, [run]));
       const [event] = await store.log(run.id, { after: 0, limit: 1 });
-      expect(result).toMatchObject({ kind: "committed", at: event?.at, mailed: [] });
+      expect(result).toMatchObject({ kind: "committed", at: event?.at, ownedWithMessages: [] });
       expect(event?.at).toBeGreaterThan(0);
       await store.send([{ to: run.id, kind: "k", data: "{}" }]);
-      expect(await store.commit(appending(fence, [run], 1))).toMatchObject({ mailed: [run.id] });
+      expect(await store.commit(appendBatch(fence, [run], 1))).toMatchObject({ ownedWithMessages: [run.id] });
     } finally {
       await other.query("DROP TRIGGER audited");
       await other.query("DROP TABLE audit");
@@ -161,8 +168,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const [first] = runs.map(({ id }) => id).sort();
     await other.query("START TRANSACTION");
     await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [first]);
-    const committing = store.commit(appending(fence, runs));
-    await soon(200);
+    const committing = store.commit(appendBatch(fence, runs));
+    await pendingAfter(200);
     await other.query("COMMIT");
     expect(await committing).toEqual({ kind: "conflict", runId: first });
   });
@@ -172,13 +179,13 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const workflow = randomUUID();
     const routes = [{ workflow, version: "" }];
     const runs = [newRun({ workflow }), newRun({ workflow }), newRun({ workflow, due: { kind: "at", ms: 1 } })];
-    await store.commit(starting(...runs));
+    await store.commit(startBatch(...runs));
     await other.query("START TRANSACTION");
     await store.startInTransaction(other, [newRun({ workflow }), newRun({ workflow, priority: 5 })]);
     await other.query("SELECT * FROM pawl_tasks WHERE run_id = ? FOR UPDATE", [runs[0]?.id]);
     const claimed = await store.claim({ fence, routes, limit: 10, limitPerRoute: 10 });
     expect(claimed).toMatchObject({ tasks: [{}, {}] });
-    await store.commit(starting(newRun({ workflow })));
+    await store.commit(startBatch(newRun({ workflow })));
     await other.query("COMMIT");
     expect(await store.claim({ fence, routes, limit: 10, limitPerRoute: 10 })).toMatchObject({
       tasks: [{ run: { priority: 5 } }, {}, {}, {}],
@@ -189,7 +196,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const fence = await enlist();
     const workflow = randomUUID();
     const run = newRun({ workflow });
-    await store.commit(starting(run));
+    await store.commit(startBatch(run));
     await other.query("START TRANSACTION");
     await other.query("SELECT * FROM pawl_tasks WHERE run_id = ? FOR UPDATE", [run.id]);
     const claimed = await store.claim({ fence, routes: [{ workflow, version: "" }], limit: 1, limitPerRoute: 1 });
@@ -203,8 +210,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const soonDue = (await store.now()) + 50;
     const timers = [1, 2].map(() => newRun({ workflow, due: { kind: "at", ms: soonDue } }));
     const urgent = [1, 2].map(() => newRun({ workflow, priority: 9 }));
-    await store.commit(starting(...timers, ...urgent));
-    await soon(80);
+    await store.commit(startBatch(...timers, ...urgent));
+    await pendingAfter(80);
     const claimed = await store.claim({ fence, routes: [{ workflow, version: "" }], limit: 2, limitPerRoute: 2 });
     expect(claimed).toMatchObject({ tasks: [{ run: { priority: 9 } }, { run: { priority: 9 } }] });
     const left = await store.tasks(timers.map(({ id }) => id));
@@ -214,7 +221,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   test("a worker cannot append to a run that it does not own, even if its fence holds", async () => {
     const [mine, theirs] = [await enlist(), await enlist()];
     const [run] = await owned(theirs, 1);
-    expect(await store.commit(appending(mine, [run as NewRun]))).toEqual({ kind: "conflict", runId: run?.id });
+    expect(await store.commit(appendBatch(mine, [run as NewRun]))).toEqual({ kind: "conflict", runId: run?.id });
     expect(await store.log(run?.id ?? "", { after: 0, limit: 1 })).toEqual([]);
   });
 
@@ -222,25 +229,25 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const me = await enlist();
     const hanging = await enlist(1);
     const silent = await enlist(1);
-    await soon(20);
+    await pendingAfter(20);
     await other.query("START TRANSACTION");
     await other.query("SELECT * FROM pawl_workers WHERE id = ? LOCK IN SHARE MODE", [hanging.workerId]);
-    expect((await store.beat(me)).reaped).toEqual([silent.workerId]);
+    expect((await store.heartbeat(me)).reapedWorkerIds).toEqual([silent.workerId]);
     await other.query("ROLLBACK");
-    expect((await store.beat(me)).reaped).toEqual([hanging.workerId]);
+    expect((await store.heartbeat(me)).reapedWorkerIds).toEqual([hanging.workerId]);
   });
 
   test("a batch larger than a packet is split, a value larger than a packet is refused before it is sent", async () => {
     const fence = await enlist();
     const runs = await owned(fence, 40);
     const mebibyte = "💥".repeat(262_144);
-    expect(await store.commit(appending(fence, runs, 0, mebibyte))).toMatchObject({ kind: "committed" });
+    expect(await store.commit(appendBatch(fence, runs, 0, mebibyte))).toMatchObject({ kind: "committed" });
     const log = await store.log(runs[7]?.id ?? "", { after: 0, limit: 1 });
     expect(log[0]?.data === mebibyte).toBe(true);
-    const tooLarge = store.commit(appending(fence, runs.slice(0, 1), 1, "x".repeat(17 * 1024 * 1024)));
+    const tooLarge = store.commit(appendBatch(fence, runs.slice(0, 1), 1, "x".repeat(17 * 1024 * 1024)));
     await expect(tooLarge).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
     await expect(tooLarge).rejects.toThrow(/max_allowed_packet/);
-    expect(await store.commit(appending(fence, runs.slice(0, 1), 1))).toMatchObject({ kind: "committed" });
+    expect(await store.commit(appendBatch(fence, runs.slice(0, 1), 1))).toMatchObject({ kind: "committed" });
   });
 
   test("names are told apart by case and trailing spaces, and quotes, backslashes and emoji come back", async () => {
@@ -250,7 +257,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     );
     for (const name of names) expect(await store.workflow(name)).toMatchObject({ name, signature: name });
     const id = randomUUID();
-    await store.commit(starting(newRun({ id, startKey: "k" })));
+    await store.commit(startBatch(newRun({ id, startKey: "k" })));
     for (const almost of [`${id} `, id.toUpperCase(), `${id}é`]) expect(await store.run(almost)).toBeNull();
   });
 
@@ -268,7 +275,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       await ask("START TRANSACTION");
       await ask("SELECT * FROM pawl_runs LIMIT 1");
       const first = newRun({ startKey: randomUUID() });
-      await store.commit(starting(first));
+      await store.commit(startBatch(first));
       const second = newRun({ startKey: first.startKey });
       const third = newRun();
       const { refused } = await store.startInTransaction(tx, [second, third]);
@@ -292,7 +299,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
 
   test("user code's settings do not outlive its transaction, and injection into it stays one statement", async () => {
     for (let i = 0; i < 3; i += 1) {
-      const { handle, rollback } = await store.begin();
+      const { handle, rollback } = await store.beginTransaction();
       const connection = handle as Connection;
       const [rows] = await connection.query("SELECT @left AS was, @@sql_mode AS mode, @@wait_timeout AS idle");
       const row = (rows as object[])[0];
@@ -300,17 +307,17 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       await connection.query("SET @left = 1, sql_mode = ''");
       await expect(connection.query("SELECT 1; SELECT 2")).rejects.toThrow(/syntax/);
       await rollback();
-      await soon(20);
+      await pendingAfter(20);
     }
   });
 
   test("a transaction sees what others commit meanwhile: READ COMMITTED", async () => {
-    const { handle, rollback } = await store.begin();
+    const { handle, rollback } = await store.beginTransaction();
     const versions = async (id: string) =>
       (await (handle as Connection).query("SELECT version FROM pawl_runs WHERE id = ?", [id]))[0] as object[];
     const run = newRun();
     expect(await versions(run.id)).toEqual([]);
-    await store.commit(starting(run));
+    await store.commit(startBatch(run));
     expect(await versions(run.id)).toHaveLength(1);
     await rollback();
   });
@@ -320,30 +327,30 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     const runs = await owned(fence, 2);
     await other.query("START TRANSACTION");
     await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [runs[1]?.id]);
-    const transaction = await store.begin();
-    const committing = transaction.commit(appending(fence, runs));
-    await soon(200);
+    const transaction = await store.beginTransaction();
+    const committing = transaction.commit(appendBatch(fence, runs));
+    await pendingAfter(200);
     await other.query("COMMIT");
     expect(await committing).toEqual({ kind: "conflict", runId: runs[1]?.id });
     expect((await store.logs([runs[0]?.id ?? ""])).size).toBe(0);
-    await expect(transaction.commit(appending(fence, runs))).rejects.toThrow(/has ended/);
+    await expect(transaction.commit(appendBatch(fence, runs))).rejects.toThrow(/has ended/);
   });
 
   test("close does not wait for user code that never ends its transaction", async () => {
     const second = await openMysql(database.url);
-    const { handle, commit } = await second.begin();
+    const { handle, commit } = await second.beginTransaction();
     const fence = await enlist();
     const runs = await owned(fence, 1);
     await (handle as Connection).query("UPDATE pawl_runs SET status = 'x' WHERE id = ?", [runs[0]?.id]);
     await second.close();
-    await expect(commit(appending(fence, runs))).rejects.toMatchObject({ code: "STORE_ERROR" });
+    await expect(commit(appendBatch(fence, runs))).rejects.toMatchObject({ code: "STORE_ERROR" });
     expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
   });
 
   test("a route that is named twice gives each task once, and limits may be infinite", async () => {
     const fence = await enlist();
     const workflow = randomUUID();
-    await store.commit(starting(newRun({ workflow }), newRun({ workflow })));
+    await store.commit(startBatch(newRun({ workflow }), newRun({ workflow })));
     const route = { workflow, version: "" };
     const limits = { limit: Number.POSITIVE_INFINITY, limitPerRoute: Number.POSITIVE_INFINITY };
     expect(await store.claim({ fence, routes: [route, { ...route }], ...limits })).toMatchObject({ tasks: [{}, {}] });
@@ -357,7 +364,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       const [rows] = (await other.query(mine)) as unknown as [{ id: number }[]];
       for (const { id } of rows) await other.query(`KILL ${id}`).catch(() => {});
       expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
-      expect(await store.commit(appending(fence, runs.slice(round, round + 1)))).toMatchObject({ kind: "committed" });
+      expect(await store.commit(appendBatch(fence, runs.slice(round, round + 1)))).toMatchObject({ kind: "committed" });
     }
   });
 

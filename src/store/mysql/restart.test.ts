@@ -24,21 +24,28 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
   async function writer(fence: Fence, runId: string, isOver: () => boolean) {
     const acknowledged: string[] = [];
     const errors: unknown[] = [];
-    let after = 0;
+    let afterSeq = 0;
     while (!isOver()) {
-      const mark = `${runId} ${after}`;
+      const mark = `${runId} ${afterSeq}`;
       const events: NewEvent[] = [{ type: "t", node: null, attempt: null, outcome: null, data: mark }];
-      const rest = { next: { kind: "keep" }, drained: [], starts: [], mail: [], release: [], cursors: [] } as const;
-      const transition: Transition = { runId, after, events, ...rest };
+      const rest = {
+        next: { kind: "keep" },
+        drainedInboxIds: [],
+        newChildren: [],
+        messages: [],
+        releasedChildIds: [],
+        cursors: [],
+      } as const;
+      const transition: Transition = { runId, afterSeq, events, ...rest };
       try {
         const result = await store.commit({ fence, transitions: [transition], starts: [] });
         if (result.kind === "committed") {
           acknowledged.push(mark);
-          after += 1;
+          afterSeq += 1;
         } else {
           // Our own, whose answer was lost.
           expect(result).toEqual({ kind: "conflict", runId });
-          after = (await store.log(runId, { after: 0, limit: 1_000_000 })).length;
+          afterSeq = (await store.log(runId, { after: 0, limit: 1_000_000 })).length;
         }
       } catch (error) {
         errors.push(error);
@@ -49,7 +56,7 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
   }
 
   test("loses nothing that was acknowledged, and the store comes back by itself", async () => {
-    const fence = await store.enlist({
+    const fence = await store.registerWorker({
       id: "w",
       name: "w",
       host: "h",

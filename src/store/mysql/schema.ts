@@ -26,14 +26,14 @@
 import type { Migration } from "../sql/migrations.js";
 import { stepExecutionsView } from "./step-executions.js";
 
-const table = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
+const tableOptions = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
 
 /** Not a migration: it must be there before the first one can be recorded. */
-export const createMigrations = `CREATE TABLE IF NOT EXISTS pawl_migrations (
+export const createMigrationsTable = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   version INT NOT NULL PRIMARY KEY,
   name VARBINARY(255) NOT NULL,
   at BIGINT NOT NULL
-) ${table}`;
+) ${tableOptions}`;
 
 /** DDL commits by itself here: each statement must be one that can be run again. Indexes are made with their table. */
 export const migrations: readonly Migration[] = [
@@ -71,7 +71,7 @@ export const migrations: readonly Migration[] = [
         KEY newest (created_at),
         KEY newest_of_workflow (workflow, created_at),
         KEY parent (parent_id)
-      ) ${table}`,
+      ) ${tableOptions}`,
       // One index serves both kinds of claims. Ready tasks (state 1) are taken by \`rank_no\`, their negated priority (an
       // index cannot descend before MariaDB 10.8), then by due_at; parked ones (state 0) by due_at alone, so their
       // rank_no is 0. Finished runs have no task, and sleeping, paused and owned ones are not in the range that is read.
@@ -87,10 +87,10 @@ export const migrations: readonly Migration[] = [
         owner VARBINARY(255) NULL,
         epoch BIGINT NULL,
         deliveries INT NOT NULL,
-        mail INT NOT NULL,
+        pending_messages INT NOT NULL,
         fresh TINYINT NOT NULL,
         KEY due (state, workflow, version, rank_no, due_at)
-      ) ${table}`,
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_events (
         run_id VARBINARY(36) NOT NULL,
         seq INT NOT NULL,
@@ -102,7 +102,7 @@ export const migrations: readonly Migration[] = [
         data LONGTEXT NULL,
         at BIGINT NOT NULL,
         PRIMARY KEY (run_id, seq)
-      ) ${table}`,
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_inbox (
         id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
         run_id VARBINARY(36) NOT NULL,
@@ -110,7 +110,7 @@ export const migrations: readonly Migration[] = [
         data LONGTEXT NOT NULL,
         at BIGINT NOT NULL,
         KEY run (run_id)
-      ) ${table}`,
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_cursors (
         run_id VARBINARY(36) NOT NULL,
         node VARBINARY(1024) NOT NULL,
@@ -118,7 +118,7 @@ export const migrations: readonly Migration[] = [
         progress LONGTEXT NULL,
         at BIGINT NOT NULL,
         PRIMARY KEY (run_id, node)
-      ) ${table}`,
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_workers (
         id VARBINARY(255) NOT NULL PRIMARY KEY,
         name VARBINARY(255) NOT NULL,
@@ -130,8 +130,8 @@ export const migrations: readonly Migration[] = [
         epoch BIGINT NOT NULL,
         live TINYINT NOT NULL,
         started_at BIGINT NOT NULL,
-        beat_at BIGINT NOT NULL
-      ) ${table}`,
+        heartbeat_at BIGINT NOT NULL
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_workflows (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
         queue VARBINARY(255) NOT NULL,
@@ -139,12 +139,12 @@ export const migrations: readonly Migration[] = [
         signature LONGTEXT NULL,
         graph LONGTEXT NULL,
         created_at BIGINT NOT NULL
-      ) ${table}`,
+      ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_queues (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
         paused_at BIGINT NOT NULL,
         reason LONGTEXT NULL
-      ) ${table}`,
+      ) ${tableOptions}`,
       stepExecutionsView,
     ],
   },

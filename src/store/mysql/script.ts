@@ -1,11 +1,11 @@
 /** The migrations as plain SQL for MySQL and MariaDB. */
-import { type MigrationScript, scriptsOf } from "../sql/script.js";
+import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
 import { serverNow } from "./clock.js";
-import { createMigrations, migrations } from "./schema.js";
+import { createMigrationsTable, migrations } from "./schema.js";
 
 export const migrationScripts = (): MigrationScript[] =>
-  scriptsOf(migrations, {
-    createMigrations: [createMigrations],
+  createMigrationScripts(migrations, {
+    createMigrationsTable: [createMigrationsTable],
     migrationsTable: "pawl_migrations",
     now: serverNow,
   });

@@ -23,18 +23,18 @@ interface ServerSession {
 /** Not from information_schema, which makes a table on disk to answer. Others' sessions are left out, or do no harm. */
 export const listSessions = "SHOW PROCESSLIST";
 
-const pauseMs = 20;
-const noSuchThread = 1094;
+const pollIntervalMs = 20;
+const noSuchThreadErrno = 1094;
 /** The server is done, and its answer does not get through: in MariaDB's words, and in MySQL's. */
-const isAnswering = /writing to net|sending to client/i;
+const answeringStatePattern = /writing to net|sending to client/i;
 
 export class ServerSessions {
   readonly #driver: Driver;
   readonly #uri: string;
   readonly #deadline: StatementDeadline;
   readonly #runtime: Runtime;
-  readonly #known = new WeakMap<DriverConnection, ServerSession>();
-  readonly #lost = new LostSessions<ServerSession>((sessions) => this.#end(sessions));
+  readonly #sessions = new WeakMap<DriverConnection, ServerSession>();
+  readonly #lostSessions = new LostSessions<ServerSession>((sessions) => this.#endSessions(sessions));
 
   constructor(driver: Driver, uri: string, deadline: StatementDeadline, runtime: Runtime) {
     this.#driver = driver;
@@ -43,72 +43,72 @@ export class ServerSessions {
     this.#runtime = runtime;
   }
 
-  /** @param listed the answer to `listSessions` on this connection */
-  opened(connection: DriverConnection, id: number, listed: unknown): void {
-    const client = rowsOf(listed).find((row) => row.id === id)?.client;
-    if (client !== undefined) this.#known.set(connection, { id, client });
+  /** @param processList the answer to `listSessions` on this connection */
+  register(connection: DriverConnection, id: number, processList: unknown): void {
+    const client = parseProcessList(processList).find((row) => row.id === id)?.client;
+    if (client !== undefined) this.#sessions.set(connection, { id, client });
   }
 
   /** This connection was given up while something was under way. */
-  lost(connection: DriverConnection): void {
-    const session = this.#known.get(connection);
-    if (session !== undefined) this.#lost.add(session);
+  markLost(connection: DriverConnection): void {
+    const session = this.#sessions.get(connection);
+    if (session !== undefined) this.#lostSessions.add(session);
   }
 
-  get isClear(): boolean {
-    return this.#lost.areGone;
+  get hasNoLostSessions(): boolean {
+    return this.#lostSessions.haveEnded;
   }
 
   /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
-  clear(): Promise<void> {
-    return this.#lost.clear();
+  endLostSessions(): Promise<void> {
+    return this.#lostSessions.ensureEnded();
   }
 
   /** Tells the server to end the session of a connection; its locks are free as soon as it has rolled back. */
-  async kill(connection: DriverConnection): Promise<void> {
-    const session = this.#known.get(connection);
+  async killSession(connection: DriverConnection): Promise<void> {
+    const session = this.#sessions.get(connection);
     if (session === undefined) return;
-    await this.#outside(async (query) => killAll(query, await alive(query, [session])));
+    await this.#withSeparateConnection(async (query) => killAll(query, await findAlive(query, [session])));
   }
 
   /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
-  async isAtWork(connection: DriverConnection): Promise<boolean> {
-    const session = this.#known.get(connection);
+  async isExecuting(connection: DriverConnection): Promise<boolean> {
+    const session = this.#sessions.get(connection);
     if (session === undefined) return false;
-    const found = await this.#outside((query) => alive(query, [session]));
-    return found.some(({ command, state }) => command !== "Sleep" && !isAnswering.test(state));
+    const listedSessions = await this.#withSeparateConnection((query) => findAlive(query, [session]));
+    return listedSessions.some(({ command, state }) => command !== "Sleep" && !answeringStatePattern.test(state));
   }
 
-  async #end(doomed: readonly ServerSession[]): Promise<void> {
-    const giveUpAt = this.#runtime.monotonic() + this.#patienceMs;
-    await this.#outside(async (query) => {
+  async #endSessions(sessionsToEnd: readonly ServerSession[]): Promise<void> {
+    const giveUpAt = this.#runtime.monotonic() + this.#timeoutMs;
+    await this.#withSeparateConnection(async (query) => {
       for (;;) {
-        const left = await alive(query, doomed);
-        if (left.length === 0) break;
+        const remaining = await findAlive(query, sessionsToEnd);
+        if (remaining.length === 0) break;
         if (this.#runtime.monotonic() > giveUpAt) {
           throw new StoreError("MySQL: the session of a lost connection does not end.", { transient: true });
         }
-        await killAll(query, left);
-        await sleep(this.#runtime, pauseMs);
+        await killAll(query, remaining);
+        await sleep(this.#runtime, pollIntervalMs);
       }
     });
   }
 
-  get #patienceMs(): number {
+  get #timeoutMs(): number {
     return Math.min(10_000, Math.max(2_000, this.#deadline.ms));
   }
 
   /** On a connection outside of the pools, which may be full of silent ones. It is cut off when it is silent, too. */
-  async #outside<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const connectTimeout = this.#patienceMs;
+  async #withSeparateConnection<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const connectTimeout = this.#timeoutMs;
     const connection = await this.#driver.createConnection({ uri: this.#uri, connectTimeout });
     connection.on("error", () => {});
     const cut = () => connection.connection?.stream?.destroy();
-    const impatience = this.#runtime.setTimeout(cut, 2 * connectTimeout);
+    const cutTimer = this.#runtime.setTimeout(cut, 2 * connectTimeout);
     try {
       return await work(async (text) => (await connection.query(text))[0]);
     } finally {
-      this.#runtime.clearTimeout(impatience);
+      this.#runtime.clearTimeout(cutTimer);
       connection.destroy();
     }
   }
@@ -116,18 +116,18 @@ export class ServerSessions {
 
 type Query = (text: string) => Promise<unknown>;
 
-interface Listed extends ServerSession {
+interface ListedSession extends ServerSession {
   readonly command: string;
   readonly state: string;
 }
 
-async function alive(query: Query, sessions: readonly ServerSession[]): Promise<readonly Listed[]> {
-  const rows = rowsOf(await query(listSessions));
+async function findAlive(query: Query, sessions: readonly ServerSession[]): Promise<readonly ListedSession[]> {
+  const rows = parseProcessList(await query(listSessions));
   return rows.filter((row) => sessions.some(({ id, client }) => id === row.id && client === row.client));
 }
 
-const rowsOf = (listed: unknown): readonly Listed[] =>
-  (listed as Readonly<Record<string, unknown>>[]).map((row) => ({
+const parseProcessList = (processList: unknown): readonly ListedSession[] =>
+  (processList as Readonly<Record<string, unknown>>[]).map((row) => ({
     id: Number(row.Id),
     client: String(row.Host),
     command: String(row.Command),
@@ -137,7 +137,7 @@ const rowsOf = (listed: unknown): readonly Listed[] =>
 async function killAll(query: Query, sessions: readonly { readonly id: number }[]): Promise<void> {
   for (const { id } of sessions) {
     await query(`KILL ${id}`).catch((error: unknown) => {
-      if ((error as { errno?: number }).errno !== noSuchThread) throw error;
+      if ((error as { errno?: number }).errno !== noSuchThreadErrno) throw error;
     });
   }
 }

@@ -21,7 +21,7 @@ export type Quote = (value: string) => string;
 export const sql = (text: string, values: readonly Value[] = []): Sql => ({ text, values });
 
 /** The statement with its values written in. */
-export function write({ text, values }: Sql, quote: Quote): string {
+export function renderSql({ text, values }: Sql, quote: Quote): string {
   if (values.length === 0) return text;
   let out = "";
   let from = 0;
@@ -41,47 +41,54 @@ function literal(value: Value, quote: Quote): string {
   throw new StoreError(`The number ${value} cannot be stored.`, { transient: false });
 }
 
-const tuples = new Map<number, string>();
+const tupleCache = new Map<number, string>();
 
 /** "(?,?,?)" */
 function tuple(width: number): string {
-  let text = tuples.get(width);
+  let text = tupleCache.get(width);
   if (text === undefined) {
     text = `(${Array(width).fill("?").join(",")})`;
-    tuples.set(width, text);
+    tupleCache.set(width, text);
   }
   return text;
 }
 
 /** "?,?,?", for IN lists. */
-export const marks = (values: readonly unknown[]): string => tuple(values.length).slice(1, -1);
+export const placeholders = (values: readonly unknown[]): string => tuple(values.length).slice(1, -1);
 
 /**
  * Behind a table's name wherever rows are locked or changed by their primary keys. Left to itself the optimizer reads a
  * small table from end to end, which locks everybody else's rows on the way: 59 deadlocks in 10 s of a mixed load, 8 with
  * it (over hero keys that all wanted).
  */
-export const byKey = "FORCE INDEX (PRIMARY)";
+export const forcePrimaryKey = "FORCE INDEX (PRIMARY)";
 
 /**
  * Statements grow to about this many characters before they are split. In bytes, escaped, it may be six times as much;
  * a packet has room for 16 MiB (MariaDB) or 64 MiB (MySQL) unless somebody has set it lower.
  */
-const statementLength = 256 * 1024;
-const rowsPerStatement = 500;
+const maxStatementLength = 256 * 1024;
+const maxRowsPerStatement = 500;
 
 /** INSERTs of all rows: one statement unless they are many or large. */
-export function insert(into: string, rows: readonly (readonly Value[])[], after = ""): Sql[] {
-  return split(rows, sizeOf).map((part) =>
-    sql(`INSERT INTO ${into} VALUES ${part.map((row) => tuple(row.length)).join(",")}${after}`, part.flat()),
+export function insertStatements(tableAndColumns: string, rows: readonly (readonly Value[])[], suffix = ""): Sql[] {
+  return splitIntoParts(rows, sizeOf).map((part) =>
+    sql(
+      `INSERT INTO ${tableAndColumns} VALUES ${part.map((row) => tuple(row.length)).join(",")}${suffix}`,
+      part.flat(),
+    ),
   );
 }
 
 /** One INSERT whose first row is written out by the caller; null if the rows are too many or too large for one statement. */
-export function insertInOne(into: string, first: Sql, others: readonly (readonly Value[])[]): Sql | null {
-  if (split([first.values, ...others], sizeOf).length > 1) return null;
-  const rows = [first.text, ...others.map((row) => tuple(row.length))];
-  return sql(`INSERT INTO ${into} VALUES ${rows.join(",")}`, [...first.values, ...others.flat()]);
+export function insertInOneStatement(
+  tableAndColumns: string,
+  first: Sql,
+  otherRows: readonly (readonly Value[])[],
+): Sql | null {
+  if (splitIntoParts([first.values, ...otherRows], sizeOf).length > 1) return null;
+  const rows = [first.text, ...otherRows.map((row) => tuple(row.length))];
+  return sql(`INSERT INTO ${tableAndColumns} VALUES ${rows.join(",")}`, [...first.values, ...otherRows.flat()]);
 }
 
 /**
@@ -101,46 +108,49 @@ export function updateEach<T>(
     readonly also?: string;
   },
 ): Sql[] {
-  const { table, key, keyOf, set, also } = update;
+  const { table, key, keyOf, set, also: extraAssignments } = update;
   const sizeOfItem = (item: T) => sizeOf(Object.values(set).map(([, read]) => read(item)));
-  return split(items, sizeOfItem, 100).map((part) => {
+  return splitIntoParts(items, sizeOfItem, 100).map((part) => {
     const keys = part.map(keyOf);
     const values: Value[] = [];
     const assignments = Object.entries(set).map(([column, [expression, read]]) => {
-      const own = part.map(read);
-      if (own.every((value) => value === own[0])) {
-        values.push(own[0] as Value);
+      const columnValues = part.map(read);
+      if (columnValues.every((value) => value === columnValues[0])) {
+        values.push(columnValues[0] as Value);
         return `${column} = ${expression}`;
       }
-      values.push(...keys, ...own);
-      return `${column} = ${expression.replace("?", () => `ELT(FIELD(${key},${marks(keys)}),${marks(own)})`)}`;
+      values.push(...keys, ...columnValues);
+      return `${column} = ${expression.replace("?", () => `ELT(FIELD(${key},${placeholders(keys)}),${placeholders(columnValues)})`)}`;
     });
-    const all = also === undefined ? assignments : [...assignments, also];
-    return sql(`UPDATE ${table} ${byKey} SET ${all.join(", ")} WHERE ${key} IN (${marks(keys)})`, [...values, ...keys]);
+    const allAssignments = extraAssignments === undefined ? assignments : [...assignments, extraAssignments];
+    return sql(
+      `UPDATE ${table} ${forcePrimaryKey} SET ${allAssignments.join(", ")} WHERE ${key} IN (${placeholders(keys)})`,
+      [...values, ...keys],
+    );
   });
 }
 
 /** The same statement for parts of a list of keys. */
-export function forKeys(keys: readonly string[], statement: (part: readonly string[]) => Sql): Sql[] {
-  return split(keys, () => 0).map(statement);
+export function statementsPerKeyPart(keys: readonly string[], statement: (part: readonly string[]) => Sql): Sql[] {
+  return splitIntoParts(keys, () => 0).map(statement);
 }
 
 const sizeOf = (row: readonly Value[]) =>
   row.reduce<number>((sum, v) => sum + (typeof v === "string" ? v.length : 8), 0);
 
-function split<T>(items: readonly T[], size: (item: T) => number, most = rowsPerStatement): T[][] {
+function splitIntoParts<T>(items: readonly T[], size: (item: T) => number, maxItems = maxRowsPerStatement): T[][] {
   const parts: T[][] = [];
   let part: T[] = [];
   let length = 0;
   for (const item of items) {
-    const more = size(item);
-    if (part.length > 0 && (part.length >= most || length + more > statementLength)) {
+    const itemSize = size(item);
+    if (part.length > 0 && (part.length >= maxItems || length + itemSize > maxStatementLength)) {
       parts.push(part);
       part = [];
       length = 0;
     }
     part.push(item);
-    length += more;
+    length += itemSize;
   }
   if (part.length > 0) parts.push(part);
   return parts;

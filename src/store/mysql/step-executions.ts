@@ -12,32 +12,34 @@
  * byte as the columns are. INVOKER: the view must outlive the user who migrated. run_id stays as the tables have it,
  * binary, or no condition on it could be searched for.
  */
-import { isKept, isTold, stepExecutionsQuery } from "../sql/step-executions.js";
+import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 
 const backslash = "CHAR(92 USING utf8mb4)";
 const escaped = (code: string) => `CONCAT(${backslash}, '${code}')`;
 const replacement = "CONVERT(0xEFBFBD USING utf8mb4)";
 
 /** After escaped backslashes have become \u005c, what looks like an escape is one. Whole pairs are never escaped. */
-const clean = (json: string) => `CASE WHEN LOCATE(${escaped("u")}, ${json}) = 0 THEN ${json} ELSE REGEXP_REPLACE(
+const replaceInvalidEscapes = (
+  json: string,
+) => `CASE WHEN LOCATE(${escaped("u")}, ${json}) = 0 THEN ${json} ELSE REGEXP_REPLACE(
           REPLACE(REPLACE(${json}, CONCAT(${backslash}, ${backslash}), ${escaped("u005c")}), ${escaped("u0000")}, ${replacement}),
           CONCAT(${backslash}, ${escaped("ud[89a-f][0-9a-f]{2}")}),
           ${replacement}
         ) END`;
-const validOr = (otherwise: string, json: string) =>
-  `CASE WHEN JSON_VALID(${json}) THEN ${json} ELSE '${otherwise}' END`;
-const eventOr = (column: string, tuple: string) =>
+const jsonOrDefault = (fallback: string, json: string) =>
+  `CASE WHEN JSON_VALID(${json}) THEN ${json} ELSE '${fallback}' END`;
+const tupleOrColumn = (column: string, tuple: string) =>
   `CASE WHEN e.type = 'batch' THEN ${tuple} ELSE e.${column} END AS ${column}`;
 
-const unpacked = `
+const unpackedEvents = `
       SELECT e.run_id, e.seq + t.place - 1 AS n, e.at,
-        ${eventOr("type", "CAST(t.type AS BINARY)")},
-        ${eventOr("node", "CAST(t.node AS BINARY)")},
-        ${eventOr("attempt", "t.attempt")},
-        ${eventOr("outcome", "CAST(t.outcome AS BINARY)")},
-        ${eventOr("data", "t.data COLLATE utf8mb4_bin")}
+        ${tupleOrColumn("type", "CAST(t.type AS BINARY)")},
+        ${tupleOrColumn("node", "CAST(t.node AS BINARY)")},
+        ${tupleOrColumn("attempt", "t.attempt")},
+        ${tupleOrColumn("outcome", "CAST(t.outcome AS BINARY)")},
+        ${tupleOrColumn("data", "t.data COLLATE utf8mb4_bin")}
       FROM pawl_events e
-      JOIN JSON_TABLE(CASE WHEN e.type = 'batch' THEN ${validOr("[]", "e.data")} ELSE '[[]]' END, '$[*]' COLUMNS (
+      JOIN JSON_TABLE(CASE WHEN e.type = 'batch' THEN ${jsonOrDefault("[]", "e.data")} ELSE '[[]]' END, '$[*]' COLUMNS (
         place FOR ORDINALITY,
         type VARCHAR(255) CHARACTER SET utf8mb4 PATH '$[0]',
         node VARCHAR(1024) CHARACTER SET utf8mb4 PATH '$[1]',
@@ -46,17 +48,17 @@ const unpacked = `
         data LONGTEXT CHARACTER SET utf8mb4 PATH '$[4]'
       )) t`;
 
-const events = `
+const eventsQuery = `
     SELECT u.run_id, u.n, u.at, u.type, u.node, COALESCE(u.attempt, 1) AS attempt, u.outcome,
       u.at + COALESCE(f.retry_ms, f.wait_ms) AS due_at,
       CASE WHEN f.passed_over_by IS NULL THEN u.at - COALESCE(f.ms, 0) END AS begun_at,
       f.message
     FROM (
-      SELECT run_id, n, at, type, node, attempt, outcome, ${clean("data")} AS data
-      FROM (${unpacked}) AS unpacked
-      WHERE ${isTold}
+      SELECT run_id, n, at, type, node, attempt, outcome, ${replaceInvalidEscapes("data")} AS data
+      FROM (${unpackedEvents}) AS unpacked
+      WHERE ${isRelevantEvent}
     ) u
-    JOIN JSON_TABLE(${validOr("{}", "u.data")}, '$' COLUMNS (
+    JOIN JSON_TABLE(${jsonOrDefault("{}", "u.data")}, '$' COLUMNS (
       ms BIGINT PATH '$.ms',
       retry_ms BIGINT PATH '$.retryMs',
       wait_ms BIGINT PATH '$.waitMs',
@@ -64,17 +66,17 @@ const events = `
       rewind VARCHAR(5) CHARACTER SET utf8mb4 PATH '$.rewind',
       message LONGTEXT CHARACTER SET utf8mb4 PATH '$.error.message'
     )) f
-    WHERE ${isKept("f.rewind = 'true'")}
+    WHERE ${rewindsIfReattempted("f.rewind = 'true'")}
   `;
 
-const text = (column: string) => `CONVERT(${column} USING utf8mb4)`;
+const asText = (column: string) => `CONVERT(${column} USING utf8mb4)`;
 
 export const stepExecutionsView = `CREATE OR REPLACE SQL SECURITY INVOKER VIEW pawl_step_executions AS ${stepExecutionsQuery(
   {
     tables: { runs: "pawl_runs", events: "pawl_events" },
-    events,
+    eventsQuery,
     lateral: "",
-    id: (...parts) => text(`CONCAT_WS(':', ${parts.join(", ")})`),
-    text,
+    executionId: (...parts) => asText(`CONCAT_WS(':', ${parts.join(", ")})`),
+    asText,
   },
 )}`;

@@ -3,63 +3,63 @@ import { InvalidInputError } from "../../core/errors/errors.js";
 import type {
   Batch,
   CommitResult,
-  Mail,
+  Message,
   NewRun,
-  Refusal,
+  RefusedStart,
   SentInTransaction,
   StoreTransaction,
 } from "../contract/store.js";
-import { savepoint, toSavepoint } from "./block.js";
-import { commitIn, conflictOf } from "./commit.js";
+import { commitBatch, readConflict } from "./commit.js";
 import type { Database } from "./database.js";
-import { lockAddressees, unbegunAddressees } from "./mail.js";
-import { type Session, singly } from "./session.js";
+import { isDuplicateKey, toStoreError } from "./errors.js";
+import { findNotStartedReceivers, lockReceivers } from "./messages.js";
+import { createSingleStatementSession, type Session } from "./session.js";
 import { sql, type Value } from "./sql.js";
-import { birthStatements, makeWhatCanBeMade } from "./starts.js";
-import { isDuplicateKey, toStoreError } from "./trouble.js";
-import { mailStatements } from "./writes.js";
+import { insertRunStatements, startRunsWithFreeKeys } from "./starts.js";
+import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
+import { messageStatements } from "./write-statements.js";
 
-export async function begin(
+export async function beginTransaction(
   db: Database,
   now: () => string,
   onCommitted: (batch: Batch, result: CommitResult) => void,
 ): Promise<StoreTransaction> {
-  const transaction = await db.beginForUser();
+  const transaction = await db.beginUserTransaction();
   const commit = async (batch: Batch): Promise<CommitResult> => {
     try {
-      await transaction.takeBack();
-      const result = await commitIn(transaction, batch, now());
+      await transaction.waitForUserCode();
+      const result = await commitBatch(transaction, batch, now());
       onCommitted(batch, result);
       return result;
     } catch (error) {
       await transaction.rollback();
-      return conflictOf(db.reader, batch, now(), toStoreError(error, "The transaction was not committed"));
+      return readConflict(db.reader, batch, now(), toStoreError(error, "The transaction was not committed"));
     }
   };
   return {
     handle: transaction.handle,
-    commit: (batch) => db.untilDone(commit(batch)),
-    rollback: (options) => db.untilDone(transaction.rollback(options)),
+    commit: (batch) => db.trackUntilDone(commit(batch)),
+    rollback: (options) => db.trackUntilDone(transaction.rollback(options)),
   };
 }
 
 /** Makes runs in a transaction that the caller began and will end. */
-export async function startIn(
+export async function startInTransaction(
   tx: unknown,
   starts: readonly NewRun[],
   now: string,
-): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
-  const session = sessionOf(tx);
+): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
+  const session = toSession(tx);
   try {
     const [clock] = await session.run([sql(`SELECT ${now} AS at`)]);
-    const place = { at: Number(clock?.rows[0]?.at), fence: null };
+    const context = { at: Number(clock?.rows[0]?.at), fence: null };
     try {
-      await session.run([savepoint, ...birthStatements(starts, place)]);
-      return { at: place.at, refused: [] };
+      await session.run([savepoint, ...insertRunStatements(starts, context)]);
+      return { at: context.at, refused: [] };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      await session.run([toSavepoint]);
-      return { at: place.at, refused: await makeWhatCanBeMade(session, { children: [], starts }, place) };
+      await session.run([rollbackToSavepoint]);
+      return { at: context.at, refused: await startRunsWithFreeKeys(session, { children: [], starts }, context) };
     }
   } catch (error) {
     throw toStoreError(error, "The runs were not started in the transaction");
@@ -67,36 +67,40 @@ export async function startIn(
 }
 
 /** Sends messages in a transaction that the caller began and will end. */
-export async function sendIn(tx: unknown, mail: readonly Mail[], now: string): Promise<SentInTransaction> {
-  const session = sessionOf(tx);
+export async function sendInTransaction(
+  tx: unknown,
+  messages: readonly Message[],
+  now: string,
+): Promise<SentInTransaction> {
+  const session = toSession(tx);
   try {
-    const { reachable, at } = await lockAddressees(session, mail, now);
-    const unbegun = await unbegunAddressees(session, mail);
-    const deliverable = mail.filter(({ to }) => reachable.has(to) && !unbegun.has(to));
-    if (deliverable.length > 0) await session.run(mailStatements(deliverable, at));
-    return { undeliverable: mail.flatMap(({ to }) => (reachable.has(to) ? [] : to)), unbegun: [...unbegun] };
+    const { reachable, at } = await lockReceivers(session, messages, now);
+    const notStarted = await findNotStartedReceivers(session, messages);
+    const deliverable = messages.filter(({ to }) => reachable.has(to) && !notStarted.has(to));
+    if (deliverable.length > 0) await session.run(messageStatements(deliverable, at));
+    return { undeliverable: messages.flatMap(({ to }) => (reachable.has(to) ? [] : to)), notStarted: [...notStarted] };
   } catch (error) {
     throw toStoreError(error, "The messages were not sent in the transaction");
   }
 }
 
-interface Queries {
+interface QueryConnection {
   query(text: string, values: readonly Value[]): Promise<unknown>;
-  promise?(): Queries;
+  promise?(): QueryConnection;
   getConnection?: unknown;
 }
 
 /** A mysql2 connection with promises or callbacks, or anything with `query(sql, params)` that answers rows or [rows]. */
-function sessionOf(tx: unknown): Session {
-  const given = tx as Queries | null | undefined;
-  if (typeof given?.query !== "function") {
+function toSession(tx: unknown): Session {
+  const connection = tx as QueryConnection | null | undefined;
+  if (typeof connection?.query !== "function") {
     throw new InvalidInputError("`tx` must be a mysql2 connection, or have a method query(sql, params).");
   }
-  if (given.getConnection !== undefined) {
+  if (connection.getConnection !== undefined) {
     throw new InvalidInputError(
       "`tx` is a pool: each statement may go to another connection. Pass one connection of it.",
     );
   }
-  const queries = typeof given.promise === "function" ? given.promise() : given;
-  return singly((text, values) => queries.query(text, values));
+  const queries = typeof connection.promise === "function" ? connection.promise() : connection;
+  return createSingleStatementSession((text, values) => queries.query(text, values));
 }

@@ -11,7 +11,7 @@ export interface SqlClock {
   readonly isVirtual: boolean;
 }
 
-export function sqlClock(virtual: (() => number) | undefined): SqlClock {
-  if (virtual === undefined) return { now: () => realNow, values: () => [], isVirtual: false };
-  return { now: (bind) => `${bind()}::bigint`, values: () => [Math.floor(virtual())], isVirtual: true };
+export function createSqlClock(virtualClock: (() => number) | undefined): SqlClock {
+  if (virtualClock === undefined) return { now: () => realNow, values: () => [], isVirtual: false };
+  return { now: (bind) => `${bind()}::bigint`, values: () => [Math.floor(virtualClock())], isVirtual: true };
 }

@@ -5,14 +5,14 @@ import { plainArray } from "./commit/arrays.js";
 import { isRunId } from "./ids.js";
 import type { Tables } from "./tables.js";
 
-export const postgresDialect = (tables: Tables, virtual: (() => number) | undefined): Dialect => ({
+export const createPostgresDialect = (tables: Tables, virtualClock: (() => number) | undefined): Dialect => ({
   placeholder: (n) => `$${n}`,
   table: (name) => tables[name],
   oneOf: (column, ids, bind) => `${column} = ANY (${bind(plainArray(ids))}::uuid[])`,
   isId: isRunId,
   contains: (column, placeholder) => `strpos(${column}, ${placeholder}) > 0`,
-  now: (bind) => (virtual === undefined ? realNow : `${bind(Math.floor(virtual()))}::bigint`),
-  onDuplicate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  now: (bind) => (virtualClock === undefined ? realNow : `${bind(Math.floor(virtualClock()))}::bigint`),
+  onDuplicateUpdate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   isParked: "t.state = 0 AND t.due_at IS NOT NULL",
-  deletedBy: () => "",
+  deleteOrder: () => "",
 });

@@ -6,7 +6,7 @@ import type { Store, StoreOptions } from "../contract/store.js";
 import { Database } from "./connection/database.js";
 import { loadPg, type PgModule } from "./connection/driver.js";
 import { isRefusedParameter, messageOf } from "./connection/errors.js";
-import { forPooler } from "./connection/pooling.js";
+import { withoutStartupParameters } from "./connection/pooler-detector.js";
 import { PostgresStore } from "./store.js";
 import { tablesIn } from "./tables.js";
 
@@ -18,40 +18,43 @@ import { tablesIn } from "./tables.js";
  */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<Store> {
   const pg = await loadPg();
-  const pooled = options.pooled ?? (saysPooled(url) ? true : "auto");
+  const pooled = options.pooled ?? (isPgBouncerUrl(url) ? true : "auto");
   try {
     return await open(pg, url, options, pooled);
   } catch (error) {
     if (pooled !== "auto" || !isRefusedParameter(error)) throw error;
-    options.onTrouble?.(poolerNoticed(messageOf(error), options));
+    options.onWarning?.(poolerWarning(messageOf(error), options));
     return open(pg, url, options, true);
   }
 }
 
 async function open(
   pg: PgModule,
-  given: string,
+  originalUrl: string,
   options: StoreOptions,
   pooled: boolean | "auto",
 ): Promise<PostgresStore> {
   const runtime = options.runtime ?? systemRuntime;
-  const { url, left } = pooled === true ? forPooler(given, options.schema) : { url: given, left: [] };
-  const onTrouble = (...told: [what: string, error?: unknown]) => options.onTrouble?.(...told);
-  if (left.length > 0) onTrouble(`the pooler is not sent ${left.join(", ")} of the URL: set it for the role instead.`);
-  const onPooler = (sign: string) => onTrouble(poolerNoticed(sign, options));
-  const db = new Database({ runtime, pg, url, onTrouble, pooled, onPooler, pool: options.pool });
+  const { url, removed } =
+    pooled === true ? withoutStartupParameters(originalUrl, options.schema) : { url: originalUrl, removed: [] };
+  const onWarning = (...args: [what: string, error?: unknown]) => options.onWarning?.(...args);
+  if (removed.length > 0)
+    onWarning(`the pooler is not sent ${removed.join(", ")} of the URL: set it for the role instead.`);
+  const onPoolerDetected = (sign: string) => onWarning(poolerWarning(sign, options));
+  const db = new Database({ runtime, pg, url, onWarning, pooled, onPoolerDetected, pool: options.pool });
   try {
-    const { schema, place } = await db.describe();
+    const { schema, address } = await db.describe();
     if (options.schema === "") throw new StoreError("The schema's name is empty.", { transient: false });
-    const chosen = options.schema ?? schema;
-    if (options.schema === undefined) refuseOtherSchema(url, schema);
-    if (chosen === null) {
+    const chosenSchema = options.schema ?? schema;
+    if (options.schema === undefined) refuseSchemaParameter(url, schema);
+    if (chosenSchema === null) {
       throw new StoreError("No schema of the search_path exists; name one with the option `schema`.", {
         transient: false,
       });
     }
-    const description = options.schema === undefined ? `postgres ${place}` : `postgres ${place} (schema ${chosen})`;
-    return new PostgresStore({ runtime, pg, url, db, tables: tablesIn(chosen), description, options });
+    const description =
+      options.schema === undefined ? `postgres ${address}` : `postgres ${address} (schema ${chosenSchema})`;
+    return new PostgresStore({ runtime, pg, url, db, tables: tablesIn(chosenSchema), description, options });
   } catch (error) {
     await db.close();
     throw error;
@@ -59,10 +62,10 @@ async function open(
 }
 
 /** As Prisma writes it, and with it those who hand out URLs of poolers. */
-const saysPooled = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
+const isPgBouncerUrl = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
 
 /** Said once. */
-function poolerNoticed(sign: string, { listenUrl }: StoreOptions): string {
+function poolerWarning(sign: string, { listenUrl }: StoreOptions): string {
   const wakeUps =
     listenUrl === undefined
       ? " Other processes' changes are found by polling, unless `listenUrl` names the server."
@@ -74,10 +77,10 @@ function poolerNoticed(sign: string, { listenUrl }: StoreOptions): string {
  * `?schema=app` is Prisma's, and `pg` passes over it: the tables would be made elsewhere without a word. One that names
  * what is opened anyway (as Prisma's own default does, `?schema=public`) says nothing wrong.
  */
-function refuseOtherSchema(url: string, opened: string | null): void {
-  const named = new URLSearchParams(url.split("?")[1]).get("schema");
-  if (named === null || named === opened) return;
+function refuseSchemaParameter(url: string, openedSchema: string | null): void {
+  const urlSchema = new URLSearchParams(url.split("?")[1]).get("schema");
+  if (urlSchema === null || urlSchema === openedSchema) return;
   throw new InvalidInputError(
-    `"?schema=${named}" in the URL of a PostgreSQL database is not heeded: use connect(url, { schema: "${named}" }), or --schema ${named} on the command line.`,
+    `"?schema=${urlSchema}" in the URL of a PostgreSQL database is not heeded: use connect(url, { schema: "${urlSchema}" }), or --schema ${urlSchema} on the command line.`,
   );
 }

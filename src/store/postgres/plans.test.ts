@@ -39,7 +39,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
       if (first?.name?.startsWith("pawl_")) sent.set(first.name, { values: [], ...first } as Sent);
       return (query as (...rest: unknown[]) => unknown).apply(this, args) as never;
     });
-    await live(database.url);
+    await runWorkload(database.url);
     vi.restoreAllMocks();
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
     beforeAll(async () => {
       plain = new pg.Client({ connectionString: database.url });
       await plain.connect();
-      await fill(plain);
+      await fillTables(plain);
     });
     afterAll(() => plain.end());
 
@@ -103,7 +103,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
       const found: string[] = [];
       for (const { name, text, values } of sent.values()) {
         const { rows } = await plain.query(`EXPLAIN (FORMAT JSON) ${text}`, [...values]);
-        for (const node of wholeReads(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
+        for (const node of findFullScans(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
       }
       expect(found).toEqual([]);
     }
@@ -128,21 +128,21 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
       await client.query("DEALLOCATE ALL");
       await client.query(`PREPARE planned AS ${text}`);
       const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE planned(${values.map(literal).join(", ")})`);
-      for (const node of troubles(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
+      for (const node of findBadScans(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
     }
     expect(found).toEqual([]);
   }
 });
 
 /** Many runs that sleep, each with a log, a message and a cursor. Their statistics change only when a test says so. */
-async function fill(client: pg.Client): Promise<void> {
+async function fillTables(client: pg.Client): Promise<void> {
   for (const table of ["runs", "tasks", "events", "inbox", "cursors"])
     await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
   const ids = "(SELECT gen_random_uuid() AS id, n FROM generate_series(1, 20000) n)";
   await client.query(`WITH i AS MATERIALIZED ${ids},
     r AS (INSERT INTO pawl_runs (id, created_at, priority, workflow, version, queue, status, input)
       SELECT id, n, 0, 'busy', '', 'busy', 'waiting', '{}' FROM i),
-    t AS (INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, mail, state, fresh, workflow, version)
+    t AS (INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, pending_messages, state, fresh, workflow, version)
       SELECT id, 9e12, 0, 0, 0, 0, false, 'busy', '' FROM i),
     e AS (INSERT INTO pawl_events (run_id, at, seq, span, type) SELECT id, n, s, 1, 'x' FROM i, generate_series(1, 3) s),
     m AS (INSERT INTO pawl_inbox (run_id, at, kind, data) SELECT id, n, 'x', 'x' FROM i)
@@ -156,7 +156,7 @@ class Loop extends Workflow {
   }
 }
 
-async function live(url: string): Promise<void> {
+async function runWorkload(url: string): Promise<void> {
   const pawl = await connect(url);
   const worker = await pawl.worker({ workflows: [busy, child, nap, Loop] }).start();
   const runs = [...(await pawl.startMany(busy, [undefined, undefined])), await pawl.start(busy, undefined)];
@@ -185,27 +185,28 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-const small: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
+const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
 
 /**
  * What grows with a table or with the square of a batch: scans of our large tables that are no searches (workers and paused
  * queues are few, and every commit begins with a worker), and loops that compare each row with each.
  */
-function* troubles(plan: Plan): Generator<string> {
+function* findBadScans(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
-  const reads = type.endsWith("Scan") && table !== undefined && !small.has(table);
+  const reads = type.endsWith("Scan") && table !== undefined && !smallTables.has(table);
   if (reads && plan["Index Cond"] === undefined) yield `${type} of ${table}`;
   if (plan["Join Filter"] !== undefined) yield `${type} with ${plan["Join Filter"]}`;
-  for (const inner of plan.Plans ?? []) yield* troubles(inner);
+  for (const inner of plan.Plans ?? []) yield* findBadScans(inner);
 }
 
 /** Scans of our large tables without a place to begin; that of a bitmap is in the index scan that makes it. */
-function* wholeReads(plan: Plan): Generator<string> {
+function* findFullScans(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
   const reads =
     type === "Bitmap Index Scan" || (type.endsWith("Scan") && type !== "Bitmap Heap Scan" && table !== undefined);
-  if (reads && !small.has(table ?? "") && plan["Index Cond"] === undefined) yield `${type} of ${table ?? "an index"}`;
-  for (const inner of plan.Plans ?? []) yield* wholeReads(inner);
+  if (reads && !smallTables.has(table ?? "") && plan["Index Cond"] === undefined)
+    yield `${type} of ${table ?? "an index"}`;
+  for (const inner of plan.Plans ?? []) yield* findFullScans(inner);
 }
 
 function* scansOf(plan: Plan, table: string): Generator<Plan> {

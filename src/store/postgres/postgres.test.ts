@@ -9,7 +9,7 @@ import {
   batch,
   event,
   finish,
-  letter,
+  newMessage,
   newRun,
   newRuns,
   park,
@@ -19,8 +19,8 @@ import {
 } from "../../testing/store-suite/builders.js";
 import type { Fence, Hint, Store, StoreOptions } from "../contract/store.js";
 import { Claimer } from "./claim/claim.js";
-import { ScanBounds } from "./claim/claim-bounds.js";
-import { sqlClock } from "./clock.js";
+import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
+import { createSqlClock } from "./clock.js";
 import { openPostgres } from "./index.js";
 import { tablesIn } from "./tables.js";
 
@@ -29,31 +29,31 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   let admin: pg.Client;
   let store: Store;
   let worker: Fence;
-  const others: Store[] = [];
+  const openedStores: Store[] = [];
 
-  const open = async (options: StoreOptions = {}) => {
+  const openStore = async (options: StoreOptions = {}) => {
     const another = await openPostgres(database.url, options);
-    others.push(another);
+    openedStores.push(another);
     await another.migrate();
     return another;
   };
   /** Holds a row's lock as a stranger's transaction would. */
-  const holding = async (sql: string, values: unknown[]) => {
+  const holdLock = async (sql: string, values: unknown[]) => {
     await admin.query("BEGIN");
     await admin.query(sql, values);
   };
-  const lockOf = (runId: string) => holding("SELECT 1 FROM pawl_tasks WHERE run_id = $1 FOR UPDATE", [runId]);
+  const lockTask = (runId: string) => holdLock("SELECT 1 FROM pawl_tasks WHERE run_id = $1 FOR UPDATE", [runId]);
   const count = async (sql: string, ...values: unknown[]) =>
     Number((await admin.query(`SELECT count(*) AS n FROM ${sql}`, values)).rows[0].n);
-  const until = async (what: string, holds: () => Promise<boolean> | boolean) => {
+  const waitUntil = async (what: string, holds: () => Promise<boolean> | boolean) => {
     const deadline = performance.now() + 8_000;
     while (!(await holds())) {
       if (performance.now() > deadline) throw new Error(`It never came true that ${what}.`);
       await sleep(10);
     }
   };
-  const waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-  const owned = async (overrides = {}) => {
+  const waitingSessions = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  const startOwnedRun = async (overrides = {}) => {
     const run = newRun({ ...overrides, due: { kind: "owned" } });
     expect(await store.commit(batch(worker, [], [run]))).toMatchObject({ kind: "committed", refused: [] });
     return run;
@@ -66,10 +66,10 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await admin.connect();
     store = await openPostgres(database.url);
     await store.migrate();
-    worker = await store.enlist(workerInfo());
+    worker = await store.registerWorker(workerInfo());
   });
   afterEach(async () => {
-    for (const other of others.splice(0)) await other.close();
+    for (const other of openedStores.splice(0)) await other.close();
   });
   afterAll(async () => {
     await store.close();
@@ -78,8 +78,8 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   });
 
   test("a worker's commit to a run that is not its own conflicts, alone and among others", async () => {
-    const stranger = await store.enlist(workerInfo());
-    const [mine, theirs] = [await owned(), newRun({ due: { kind: "owned" } })];
+    const stranger = await store.registerWorker(workerInfo());
+    const [mine, theirs] = [await startOwnedRun(), newRun({ due: { kind: "owned" } })];
     await store.commit(batch(stranger, [], [theirs]));
     const keep = (run: { id: string }) => transition(run.id, { events: [event("e")] });
     for (const transitions of [[keep(theirs)], [keep(mine), keep(theirs)]]) {
@@ -88,15 +88,19 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await store.commit(batch({ ...worker, epoch: 99 }, [keep(mine)]))).toEqual({ kind: "fenced" });
     const logs = await store.logs([mine.id, theirs.id]);
     expect([logs.get(mine.id) ?? [], logs.get(theirs.id) ?? []]).toEqual([[], []]);
-    expect(await store.commit(batch(worker, [keep(mine)]))).toMatchObject({ kind: "committed", kept: [], refused: [] });
+    expect(await store.commit(batch(worker, [keep(mine)]))).toMatchObject({
+      kind: "committed",
+      notParked: [],
+      refused: [],
+    });
     expect(await store.commit(batch(worker, [keep(mine)]))).toEqual({ kind: "conflict", runId: mine.id });
   });
 
   test("a client's commit that would leave a gap in the log, or begin inside a row of it, conflicts", async () => {
     const run = newRun({ due: { kind: "held" } });
     await store.commit(batch(null, [], [run]));
-    const move = (after: number) =>
-      store.commit(batch(null, [transition(run.id, { after, events: [event("a"), event("b")], next: park() })]));
+    const move = (afterSeq: number) =>
+      store.commit(batch(null, [transition(run.id, { afterSeq, events: [event("a"), event("b")], next: park() })]));
     expect(await move(0)).toMatchObject({ kind: "committed" });
     for (const after of [0, 1, 3]) expect(await move(after)).toEqual({ kind: "conflict", runId: run.id });
     expect(await move(2)).toMatchObject({ kind: "committed" });
@@ -104,28 +108,28 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   });
 
   test("a worker is not reaped in the middle of a commit, and after it at once", async () => {
-    const doomed = await store.enlist(workerInfo({ leaseMs: 1 }));
+    const doomed = await store.registerWorker(workerInfo({ leaseMs: 1 }));
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(doomed, [], [run]));
-    await lockOf(run.id);
+    await lockTask(run.id);
     const commit = store.commit(batch(doomed, [transition(run.id, { events: [event("last")], next: park() })]));
-    await until("the commit waits", async () => (await count(waiting)) === 1);
-    expect((await store.beat(worker)).reaped).not.toContain(doomed.workerId);
+    await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
+    expect((await store.heartbeat(worker)).reapedWorkerIds).not.toContain(doomed.workerId);
     await admin.query("COMMIT");
     expect(await commit).toMatchObject({ kind: "committed" });
-    expect((await store.beat(worker)).reaped).toContain(doomed.workerId);
+    expect((await store.heartbeat(worker)).reapedWorkerIds).toContain(doomed.workerId);
     expect(await store.commit(batch(doomed, []))).toEqual({ kind: "fenced" });
   });
 
   test("a commit that waited for its worker's reaper finds itself fenced", async () => {
     for (const howMany of [1, 3]) {
-      const doomed = await store.enlist(workerInfo());
+      const doomed = await store.registerWorker(workerInfo());
       const runs = newRuns(howMany, { due: { kind: "owned" } });
       await store.commit(batch(doomed, [], runs));
-      await holding("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [doomed.workerId]);
+      await holdLock("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [doomed.workerId]);
       const transitions = runs.map(({ id }) => transition(id, { events: [event("late")] }));
       const commit = store.commit(batch(doomed, transitions));
-      await until("the commit waits", async () => (await count(waiting)) === 1);
+      await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
       await admin.query("UPDATE pawl_workers SET live = false WHERE id = $1", [doomed.workerId]);
       await admin.query("UPDATE pawl_tasks SET state = 1, owner = NULL, due_at = 0 WHERE owner = $1", [
         doomed.workerId,
@@ -138,16 +142,16 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
 
   test("a worker enlists anew only when its old commits are through, and frees what they wrote", async () => {
     const info = workerInfo();
-    const old = await store.enlist(info);
+    const old = await store.registerWorker(info);
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(old, [], [run]));
-    await lockOf(run.id);
+    await lockTask(run.id);
     const born = newRun({ due: { kind: "owned" } });
     const moves = [transition(run.id, { events: [event("e")], next: park() })];
     const commit = store.commit(batch(old, moves, [born]));
-    await until("the commit waits", async () => (await count(waiting)) === 1);
-    const again = store.enlist(info);
-    await until("the enlisting waits", async () => (await count(waiting)) === 2);
+    await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
+    const again = store.registerWorker(info);
+    await waitUntil("the enlisting waits", async () => (await count(waitingSessions)) === 2);
     await admin.query("COMMIT");
     expect(await commit).toMatchObject({ kind: "committed" });
     expect(await again).toMatchObject({ epoch: old.epoch + 1 });
@@ -155,80 +159,89 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   });
 
   test("a beat does not wait for a commit of its worker", async () => {
-    const run = await owned();
-    await lockOf(run.id);
+    const run = await startOwnedRun();
+    await lockTask(run.id);
     const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: park() })]));
-    await until("the commit waits", async () => (await count(waiting)) === 1);
-    expect(await store.beat(worker)).toMatchObject({ alive: true });
+    await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
+    expect(await store.heartbeat(worker)).toMatchObject({ isAlive: true });
     await admin.query("COMMIT");
     expect(await commit).toMatchObject({ kind: "committed" });
   });
 
   test("a message that is committed while a park waits for its lock keeps the run", async () => {
-    const run = await owned();
-    await holding("UPDATE pawl_tasks SET mail = mail + 1 WHERE run_id = $1", [run.id]);
+    const run = await startOwnedRun();
+    await holdLock("UPDATE pawl_tasks SET pending_messages = pending_messages + 1 WHERE run_id = $1", [run.id]);
     await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
     const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: park() })]));
-    await until("the commit waits", async () => (await count(waiting)) === 1);
+    await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
     await admin.query("COMMIT");
-    expect(await commit).toMatchObject({ kind: "committed", kept: [run.id] });
-    expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", mail: 1 }]);
+    expect(await commit).toMatchObject({ kind: "committed", notParked: [run.id] });
+    expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", pendingMessages: 1 }]);
   });
 
   test("a message that is committed while an end waits for its lock keeps the run from ending", async () => {
-    const run = await owned();
-    await holding("UPDATE pawl_tasks SET mail = mail + 1 WHERE run_id = $1", [run.id]);
+    const run = await startOwnedRun();
+    await holdLock("UPDATE pawl_tasks SET pending_messages = pending_messages + 1 WHERE run_id = $1", [run.id]);
     await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
     const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: finish() })]));
-    await until("the commit waits", async () => (await count(waiting)) === 1);
+    await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
     await admin.query("COMMIT");
-    expect(await commit).toEqual({ kind: "conflict", runId: run.id, unread: true });
-    expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", mail: 1 }]);
+    expect(await commit).toEqual({ kind: "conflict", runId: run.id, hasUnreadMessages: true });
+    expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", pendingMessages: 1 }]);
   });
 
   test("a task that gets mail during a claim is claimed all the same", async () => {
     const run = newRun();
     await store.commit(batch(null, [], [run]));
     // The fence is held by a stranger, so the claim has its snapshot but has not looked at tasks.
-    await holding("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [worker.workerId]);
+    await holdLock("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [worker.workerId]);
     const claim = store.claim({ fence: worker, routes: routesOf(run), limit: 5, limitPerRoute: 5 });
-    await until("the claim waits", async () => (await count(waiting)) === 1);
-    await store.send([letter(run.id, "x")]);
+    await waitUntil("the claim waits", async () => (await count(waitingSessions)) === 1);
+    await store.send([newMessage(run.id, "x")]);
     await admin.query("COMMIT");
-    expect(await claim).toMatchObject({ tasks: [{ run: { id: run.id }, mail: 1, fresh: true }] });
+    expect(await claim).toMatchObject({ tasks: [{ run: { id: run.id }, pendingMessages: 1, isFresh: true }] });
   });
 
   test("a child is mailed in the very batch that it is born in, and a held one released", async () => {
-    const parent = await owned();
+    const parent = await startOwnedRun();
     const [mailed, held] = newRuns(2, { due: { kind: "held" } });
-    const starts = [mailed, held].filter((run) => run !== undefined);
-    const mail = [letter(mailed?.id ?? "", "first")];
-    const given = transition(parent.id, { events: [event("e")], starts, mail, release: [held?.id ?? ""] });
+    const newChildren = [mailed, held].filter((run) => run !== undefined);
+    const messages = [newMessage(mailed?.id ?? "", "first")];
+    const given = transition(parent.id, {
+      events: [event("e")],
+      newChildren,
+      messages,
+      releasedChildIds: [held?.id ?? ""],
+    });
     expect(await store.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
-    const tasks = await store.tasks(starts.map(({ id }) => id));
+    const tasks = await store.tasks(newChildren.map(({ id }) => id));
     expect(tasks).toMatchObject([
-      { state: "ready", mail: 1 },
-      { state: "ready", mail: 0 },
+      { state: "ready", pendingMessages: 1 },
+      { state: "ready", pendingMessages: 0 },
     ]);
-    expect(await store.commit(batch(worker, [{ ...given, after: 0 }]))).toEqual({
+    expect(await store.commit(batch(worker, [{ ...given, afterSeq: 0 }]))).toEqual({
       kind: "conflict",
       runId: parent.id,
     });
-    expect(await store.tasks([mailed?.id ?? ""])).toMatchObject([{ mail: 1 }]);
+    expect(await store.tasks([mailed?.id ?? ""])).toMatchObject([{ pendingMessages: 1 }]);
   });
 
   test("batches that park, end and mail each other's runs never deadlock", async () => {
     const trouble: string[] = [];
-    const stores = await Promise.all([1, 2].map(() => open({ onTrouble: (what) => trouble.push(what) })));
-    const workers = await Promise.all(stores.map((each) => each.enlist(workerInfo())));
+    const stores = await Promise.all([1, 2].map(() => openStore({ onWarning: (what) => trouble.push(what) })));
+    const workers = await Promise.all(stores.map((each) => each.registerWorker(workerInfo())));
     for (let round = 0; round < 40; round += 1) {
       const sides = stores.map(() => newRuns(8, { due: { kind: "owned" } }));
       for (const [side, runs] of sides.entries()) await stores[side]?.commit(batch(workers[side] ?? null, [], runs));
       await Promise.all(
         sides.map((runs, side) => {
-          const targets = (sides[1 - side] ?? []).map(({ id }) => letter(id, "x"));
+          const targets = (sides[1 - side] ?? []).map(({ id }) => newMessage(id, "x"));
           const transitions = runs.map(({ id }, index) =>
-            transition(id, { events: [event("e")], next: index % 2 ? park() : finish(), mail: targets.slice(0, 6) }),
+            transition(id, {
+              events: [event("e")],
+              next: index % 2 ? park() : finish(),
+              messages: targets.slice(0, 6),
+            }),
           );
           return stores[side]?.commit(batch(workers[side] ?? null, side ? transitions.toReversed() : transitions));
         }),
@@ -238,10 +251,10 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   });
 
   test("a schema may have any name, and is a world of its own", async () => {
-    const [here, there] = [await open({ schema: 'we"ird; Schema' }), await open({ schema: "pawl_other" })];
+    const [here, there] = [await openStore({ schema: 'we"ird; Schema' }), await openStore({ schema: "pawl_other" })];
     const hints: Hint[] = [];
     there.watch((hint) => hints.push(hint));
-    await until("the watcher is connected", () => hints.length > 0);
+    await waitUntil("the watcher is connected", () => hints.length > 0);
     hints.length = 0;
     const run = newRun();
     await here.commit(batch(null, [], [run]));
@@ -260,7 +273,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
       message: expect.stringMatching(/"\?schema=t1".*connect\(url, \{ schema: "t1" \}\).*--schema t1/),
     });
     const [usual, chosen] = [await openPostgres(named("public")), await openPostgres(named("t1"), { schema: "t2" })];
-    others.push(usual, chosen);
+    openedStores.push(usual, chosen);
     expect(usual.description).not.toContain("schema");
     expect(chosen.description).toContain("(schema t2)");
   });
@@ -270,7 +283,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     const url = new URL(database.url);
     url.searchParams.set("options", "-c search_path=elsewhere");
     const other = await openPostgres(url.href);
-    others.push(other);
+    openedStores.push(other);
     await other.migrate();
     expect(await count("pg_tables WHERE schemaname = 'elsewhere' AND tablename = 'pawl_runs'")).toBe(1);
   });
@@ -278,7 +291,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   test("a start on the caller's transaction is told to the caller's own process when it commits", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    await until("the watcher is connected", () => hints.length > 0);
+    await waitUntil("the watcher is connected", () => hints.length > 0);
     hints.length = 0;
     const run = newRun();
     await admin.query("BEGIN");
@@ -286,7 +299,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await sleep(50);
     expect(hints).toEqual([]);
     await admin.query("COMMIT");
-    await until("the start is told", () =>
+    await waitUntil("the start is told", () =>
       hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
     );
     stop();
@@ -295,13 +308,13 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   test("what this process has done itself is told to it once, not again by the server", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    const other = await open();
+    const other = await openStore();
     const [own, foreign] = [newRun(), newRun()];
     await store.commit(batch(null, [], [own]));
     await other.commit(batch(null, [], [foreign]));
     const of = ({ workflow }: { workflow: string }) =>
       hints.filter((hint) => hint.kind === "ready" && hint.workflows.includes(workflow)).length;
-    await until("the other's start is told", () => of(foreign) === 1);
+    await waitUntil("the other's start is told", () => of(foreign) === 1);
     await sleep(50);
     expect(of(own)).toBe(1);
     stop();
@@ -310,7 +323,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   test("notify: false neither listens nor notifies", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    const quiet = await open({ notify: false });
+    const quiet = await openStore({ notify: false });
     quiet.watch(() => {});
     await quiet.commit(batch(null, [], [newRun()]));
     await sleep(150);
@@ -320,7 +333,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   });
 
   test("user code in a transaction has the server's own settings, and a limit to its silence", async () => {
-    const transaction = await store.begin();
+    const transaction = await store.beginTransaction();
     const handle = transaction.handle as pg.PoolClient;
     const show = async (name: string) => Object.values((await handle.query(`SHOW ${name}`)).rows[0])[0];
     expect(await show("enable_hashjoin")).toBe("on");
@@ -331,7 +344,12 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
 
   test("runs that sleep, are paused or have ended cost a claim next to nothing", async () => {
     const tables = tablesIn("public");
-    const claimer = new Claimer(tables, sqlClock(undefined), new ScanBounds(systemRuntime.monotonic), systemRuntime);
+    const claimer = new Claimer(
+      tables,
+      createSqlClock(undefined),
+      new ClaimBoundsTracker(systemRuntime.monotonic),
+      systemRuntime,
+    );
     const workflow = newRun().workflow;
     const settings = ["plan_cache_mode = force_generic_plan", "enable_seqscan = off", "enable_bitmapscan = off"];
     for (const setting of settings) await admin.query(`SET ${setting}`);
@@ -355,7 +373,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await admin.query(
       `WITH r AS (INSERT INTO pawl_runs (id, created_at, priority, workflow, version, queue, status, input)
           SELECT gen_random_uuid(), 1, 0, $1, '', $1, 'waiting', '{}' FROM generate_series(1, 30000) RETURNING id)
-        INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, mail, state, fresh, workflow, version)
+        INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, pending_messages, state, fresh, workflow, version)
           SELECT id, CASE WHEN random() < 0.5 THEN 9e12 + random() * 1e9 END, 0, 0, 0, 0, false, $1, '' FROM r
           WHERE random() < 0.7`,
       [workflow],
@@ -375,7 +393,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await holder.query("SELECT 1");
     for (let round = 0; round < 10; round += 1) {
       await admin.query(
-        `INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, mail, state, fresh, workflow, version)
+        `INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, pending_messages, state, fresh, workflow, version)
           SELECT gen_random_uuid(), 1, 0, 0, 0, 1, false, $1, '' FROM generate_series(1, 5000)`,
         [workflow],
       );
@@ -383,12 +401,12 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     }
     // The clock of the bounds makes every full claim a slow one, without waiting.
     let now = 0;
-    const bounds = new ScanBounds(() => now);
+    const bounds = new ClaimBoundsTracker(() => now);
     const hampered = { tookMs: 100, oldestDueAt: await store.now(), priorities: [0], deadRows: 50_000 };
-    bounds.learn(routes, hampered);
+    bounds.recordFullScan(routes, hampered);
     const buffers: number[] = [];
     const claim = async () => {
-      const claimer = new Claimer(tablesIn("public"), sqlClock(undefined), bounds, systemRuntime);
+      const claimer = new Claimer(tablesIn("public"), createSqlClock(undefined), bounds, systemRuntime);
       const request = { fence: worker, routes, limit: 5, limitPerRoute: 5 };
       await admin.query("BEGIN");
       await claimer.claim(async ({ text, values }) => {

@@ -14,12 +14,12 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   let admin: pg.Client;
   let store: Store;
 
-  const cut = (which = "true") =>
+  const terminateSessions = (which = "true") =>
     admin.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${which}`,
     );
-  const until = async (what: string, holds: () => boolean) => {
+  const waitUntil = async (what: string, holds: () => boolean) => {
     const deadline = performance.now() + 8_000;
     while (!holds()) {
       if (performance.now() > deadline) throw new Error(`It never came true that ${what}.`);
@@ -44,7 +44,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   test("idle connections are replaced, and the next call does not notice", async () => {
     for (let round = 0; round < 5; round += 1) {
       await Promise.all(Array.from({ length: 6 }, () => store.now()));
-      await cut();
+      await terminateSessions();
       if (round % 2 === 0) await sleep(20);
       expect(await store.now()).toBeGreaterThan(0);
     }
@@ -54,7 +54,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     let over = false;
     const cutting = (async () => {
       for (let cuts = 0; cuts < 10; cuts += 1) {
-        await cut();
+        await terminateSessions();
         await sleep(30);
       }
       over = true;
@@ -64,7 +64,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   });
 
   test("of commits that were cut, what was acknowledged is there, and the rest is reported as passing", async () => {
-    const worker = await store.enlist(workerInfo());
+    const worker = await store.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(worker, [], [run]));
     let over = false;
@@ -74,7 +74,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
         const type = `e${position}`;
         try {
           const result = await store.commit(
-            batch(worker, [transition(run.id, { after: position, events: [event(type)] })]),
+            batch(worker, [transition(run.id, { afterSeq: position, events: [event(type)] })]),
           );
           expect(result).toMatchObject({ kind: "committed" });
           acknowledged += 1;
@@ -90,7 +90,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
       }
     })();
     for (let cuts = 0; cuts < 40; cuts += 1) {
-      await cut("state = 'active'");
+      await terminateSessions("state = 'active'");
       await sleep(5);
     }
     over = true;
@@ -100,17 +100,17 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   });
 
   test("a commit whose answer is lost is not repeated, and its error says that it may have been written", async () => {
-    const proxy = await proxyTo(database.url);
+    const proxy = await startProxy(database.url);
     const far = await openPostgres(proxy.url, { notify: false });
-    const worker = await far.enlist(workerInfo());
+    const worker = await far.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
     await far.commit(batch(worker, [], [run]));
-    for (let after = 0; after < 5; after += 1) {
+    for (let afterSeq = 0; afterSeq < 5; afterSeq += 1) {
       await far.now();
       proxy.swallowNextAnswer();
-      const given = batch(worker, [transition(run.id, { after, events: [event(`e${after}`)] })]);
+      const given = batch(worker, [transition(run.id, { afterSeq, events: [event(`e${afterSeq}`)] })]);
       await expect(far.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
-      expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(after + 1);
+      expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(afterSeq + 1);
     }
     await far.close();
     await proxy.close();
@@ -120,14 +120,14 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     const other = await openPostgres(database.url);
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    await until("it is connected", () => hints.length > 0);
+    await waitUntil("it is connected", () => hints.length > 0);
     for (let round = 0; round < 3; round += 1) {
       hints.length = 0;
-      await cut("query LIKE 'LISTEN%'");
-      await until("it says so", () => hints.some(({ kind }) => kind === "anything"));
+      await terminateSessions("query LIKE 'LISTEN%'");
+      await waitUntil("it says so", () => hints.some(({ kind }) => kind === "anything"));
       const run = newRun();
       await other.commit(batch(null, [], [run]));
-      await until("it hears", () =>
+      await waitUntil("it hears", () =>
         hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
       );
     }
@@ -136,12 +136,12 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   });
 
   test("a transaction that is cut fails with a passing error, and its place in the pool is free again", async () => {
-    const worker = await store.enlist(workerInfo());
+    const worker = await store.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(worker, [], [run]));
     for (let round = 0; round < 10; round += 1) {
-      const transaction = await store.begin();
-      await cut("state = 'idle in transaction'");
+      const transaction = await store.beginTransaction();
+      await terminateSessions("state = 'idle in transaction'");
       await sleep(10);
       const given = batch(worker, [transition(run.id, { events: [event("e")] })]);
       await expect(transaction.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
@@ -158,8 +158,8 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     const doomed = await openPostgres(database.url);
     doomed.watch(() => {});
     await doomed.now();
-    const transaction = await doomed.begin();
-    await cut();
+    const transaction = await doomed.beginTransaction();
+    await terminateSessions();
     await doomed.close();
     await doomed.close();
     await expect(doomed.now()).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
@@ -168,37 +168,37 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
 });
 
 /** Stands between a store and its server, and can cut the line after a question has got through. */
-async function proxyTo(url: string) {
+async function startProxy(url: string) {
   const target = new URL(url);
   const sockets = new Set<Socket>();
-  let swallowing = false;
-  const server = createServer((near) => {
-    const far = connect(Number(target.port || 5432), target.hostname);
-    for (const socket of [near, far]) {
+  let isSwallowing = false;
+  const server = createServer((clientSocket) => {
+    const serverSocket = connect(Number(target.port || 5432), target.hostname);
+    for (const socket of [clientSocket, serverSocket]) {
       sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
-        near.destroy();
-        far.destroy();
+        clientSocket.destroy();
+        serverSocket.destroy();
       });
     }
-    near.on("data", (data) => far.write(data));
-    far.on("data", (data) => {
-      if (!swallowing) return near.write(data);
-      swallowing = false;
-      return near.destroy();
+    clientSocket.on("data", (data) => serverSocket.write(data));
+    serverSocket.on("data", (data) => {
+      if (!isSwallowing) return clientSocket.write(data);
+      isSwallowing = false;
+      return clientSocket.destroy();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const through = new URL(url);
-  through.port = String(port);
-  through.hostname = "127.0.0.1";
+  const proxyUrl = new URL(url);
+  proxyUrl.port = String(port);
+  proxyUrl.hostname = "127.0.0.1";
   return {
-    url: through.href,
+    url: proxyUrl.href,
     swallowNextAnswer: () => {
-      swallowing = true;
+      isSwallowing = true;
     },
     close: () => {
       for (const socket of sockets) socket.destroy();

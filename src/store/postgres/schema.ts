@@ -28,18 +28,18 @@ import { stepExecutionsView } from "./step-executions.js";
 import type { Tables } from "./tables.js";
 
 export function migrationsOf(tables: Tables): readonly Migration[] {
-  return [{ version: 1, name: "tables", statements: [...firstTables(tables), ...stepExecutionsView(tables)] }];
+  return [{ version: 1, name: "tables", statements: [...createTables(tables), ...stepExecutionsView(tables)] }];
 }
 
 /** Not a migration: it must be there before the first one can be recorded. */
-export const createMigrations = (t: Tables): string =>
+export const createMigrationsTable = (t: Tables): string =>
   `CREATE TABLE IF NOT EXISTS ${t.migrations} (at bigint NOT NULL, version integer PRIMARY KEY, name text NOT NULL)`;
 
 /** A queue's tables die and are born all day. Vacuum by count, not by share: 20 % of a big table would be too late. */
-const busy =
+const frequentVacuum =
   "autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0";
 
-const firstTables = (t: Tables): readonly string[] => [
+const createTables = (t: Tables): readonly string[] => [
   `CREATE TABLE ${t.workflows} (
     created_at bigint NOT NULL,
     name text COLLATE "C" PRIMARY KEY,
@@ -59,7 +59,7 @@ const firstTables = (t: Tables): readonly string[] => [
   `CREATE TABLE ${t.workers} (
     epoch bigint NOT NULL,
     started_at bigint NOT NULL,
-    beat_at bigint NOT NULL,
+    heartbeat_at bigint NOT NULL,
     lease_ms bigint NOT NULL,
     pid bigint NOT NULL,
     port integer,
@@ -114,19 +114,19 @@ const firstTables = (t: Tables): readonly string[] => [
     epoch bigint,
     priority integer NOT NULL,
     deliveries integer NOT NULL,
-    mail integer NOT NULL,
+    pending_messages integer NOT NULL,
     state smallint NOT NULL,
     fresh boolean NOT NULL,
     workflow text COLLATE "C" NOT NULL,
     version text COLLATE "C" NOT NULL,
     owner text COLLATE "C"
-  ) WITH (fillfactor = 50, ${busy})`,
+  ) WITH (fillfactor = 50, ${frequentVacuum})`,
   // The claim reads these two from their beginning. What sleeps is behind the due ones, what is paused, waits for a
   // message or is owned is in neither.
   `CREATE INDEX pawl_tasks_ready ON ${t.tasks} (workflow, version, priority DESC, due_at) WHERE state = 1`,
   `CREATE INDEX pawl_tasks_due ON ${t.tasks} (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL`,
   // What a beat asks for. Nearly empty at all times; an index of everything owned would cost every claim an entry.
-  `CREATE INDEX pawl_tasks_mailed ON ${t.tasks} (owner) WHERE owner IS NOT NULL AND mail > 0`,
+  `CREATE INDEX pawl_tasks_with_messages ON ${t.tasks} (owner) WHERE owner IS NOT NULL AND pending_messages > 0`,
 
   `CREATE TABLE ${t.events} (
     run_id uuid NOT NULL,
@@ -147,7 +147,7 @@ const firstTables = (t: Tables): readonly string[] => [
     at bigint NOT NULL,
     kind text COLLATE "C" NOT NULL,
     data text NOT NULL
-  ) WITH (${busy})`,
+  ) WITH (${frequentVacuum})`,
   `CREATE INDEX pawl_inbox_run ON ${t.inbox} (run_id, id)`,
 
   `CREATE TABLE ${t.cursors} (
@@ -157,5 +157,5 @@ const firstTables = (t: Tables): readonly string[] => [
     cursor text,
     progress text,
     PRIMARY KEY (run_id, node)
-  ) WITH (fillfactor = 50, ${busy})`,
+  ) WITH (fillfactor = 50, ${frequentVacuum})`,
 ];

@@ -10,7 +10,7 @@
  * NULL of what cannot be read at all, so that one damaged row does not hide all the others. (IS JSON would do for the
  * latter, from PostgreSQL 16 on.)
  */
-import { isKept, isTold, stepExecutionsQuery } from "../sql/step-executions.js";
+import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 import { quoteName, type Tables } from "./tables.js";
 
 export function stepExecutionsView(tables: Tables): readonly string[] {
@@ -18,16 +18,16 @@ export function stepExecutionsView(tables: Tables): readonly string[] {
   const json = `${schema}.pawl_json`;
   const query = stepExecutionsQuery({
     tables,
-    events: eventsOf(tables.events, json),
+    eventsQuery: eventsQuery(tables.events, json),
     lateral: "LATERAL",
-    id: (...parts) => `concat_ws(':', ${parts.join(", ")})`,
-    text: (column) => column,
+    executionId: (...parts) => `concat_ws(':', ${parts.join(", ")})`,
+    asText: (column) => column,
   });
-  return [createJson(json), `CREATE VIEW ${schema}.pawl_step_executions AS ${query}`];
+  return [createJsonFunction(json), `CREATE VIEW ${schema}.pawl_step_executions AS ${query}`];
 }
 
 /** After escaped backslashes have become \u005c, what looks like an escape is one. Whole pairs are never escaped. */
-const createJson = (
+const createJsonFunction = (
   name: string,
 ) => String.raw`CREATE FUNCTION ${name}(text) RETURNS json LANGUAGE plpgsql IMMUTABLE STRICT AS $$
   BEGIN
@@ -42,20 +42,20 @@ const createJson = (
 
 /** json_to_record and json_array_elements refuse what is not of this type. */
 const ofType = (type: "array" | "object", json: string) => `CASE json_typeof(${json}) WHEN '${type}' THEN ${json} END`;
-const msIn = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,16}$' THEN ${text}::bigint END`;
-const attemptIn = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN (${text})::integer END`;
+const parseMs = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,16}$' THEN ${text}::bigint END`;
+const parseAttempt = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN (${text})::integer END`;
 
-const eventsOf = (events: string, json: string) => `
+const eventsQuery = (events: string, json: string) => `
     SELECT u.run_id, u.n, u.at, u.type, u.node, coalesce(u.attempt, 1) AS attempt, u.outcome,
-      u.at + coalesce(${msIn(`f."retryMs"`)}, ${msIn(`f."waitMs"`)}) AS due_at,
-      CASE WHEN f.by IS NULL THEN u.at - coalesce(${msIn("f.ms")}, 0) END AS begun_at,
+      u.at + coalesce(${parseMs(`f."retryMs"`)}, ${parseMs(`f."waitMs"`)}) AS due_at,
+      CASE WHEN f.by IS NULL THEN u.at - coalesce(${parseMs("f.ms")}, 0) END AS begun_at,
       f.error ->> 'message' AS message
     FROM (
       SELECT e.run_id, e.seq AS n, e.at, e.type, e.node, e.attempt, e.outcome, e.data
       FROM ${events} e
       WHERE e.run_id = r.id AND e.type <> 'batch'
       UNION ALL
-      SELECT e.run_id, (e.seq + t.place - 1)::integer, e.at, t.event ->> 0, t.event ->> 1, ${attemptIn("t.event ->> 2")},
+      SELECT e.run_id, (e.seq + t.place - 1)::integer, e.at, t.event ->> 0, t.event ->> 1, ${parseAttempt("t.event ->> 2")},
         t.event ->> 3, t.event ->> 4
       FROM ${events} e
       CROSS JOIN LATERAL ${json}(e.data) AS list
@@ -65,5 +65,5 @@ const eventsOf = (events: string, json: string) => `
     CROSS JOIN LATERAL ${json}(u.data) AS object
     CROSS JOIN LATERAL json_to_record(${ofType("object", "object")})
       AS f (ms text, "retryMs" text, "waitMs" text, by text, rewind text, error json)
-    WHERE ${isTold} AND ${isKept("f.rewind = 'true'")}
+    WHERE ${isRelevantEvent} AND ${rewindsIfReattempted("f.rewind = 'true'")}
   `;

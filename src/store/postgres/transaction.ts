@@ -2,18 +2,19 @@
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, StoreTransaction } from "../contract/store.js";
 import { TransactionGuard } from "../shared/transaction-guard.js";
-import { postgresSyntax } from "../sql/lex.js";
+import { postgresSyntax } from "../sql/lexer.js";
 import type { Committer } from "./commit/commit.js";
 import type { Database } from "./connection/database.js";
 import type { PgPoolClient, PgQuery, PgResult } from "./connection/driver.js";
-import { isAborted, isConnectionLost, runOfDuplicateEvent, toStoreError } from "./connection/errors.js";
-import { guardedClient } from "./connection/handle.js";
-import type { History } from "./history.js";
-import type { Operations } from "./operations.js";
+import { isConnectionLost, isTransactionAborted, runOfDuplicateEvent, toStoreError } from "./connection/errors.js";
+import { createGuardedClient } from "./connection/guarded-client.js";
+import type { LostWriteDetector } from "./lost-write-detector.js";
+import type { OperationTracker } from "./operation-tracker.js";
 
 /** What a session's transaction is known by: its beginning. Asked again before anything is recorded. */
-const identity = "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
-const idOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
+const transactionIdentityQuery =
+  "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
+const transactionIdOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
 
 export class PostgresTransaction implements StoreTransaction {
   /** A `pg` client inside a transaction. COMMIT and ROLLBACK are ours. */
@@ -22,23 +23,23 @@ export class PostgresTransaction implements StoreTransaction {
   readonly #id: unknown;
   readonly #db: Database;
   readonly #committer: Committer;
-  readonly #operations: Operations;
-  readonly #history: History;
+  readonly #operations: OperationTracker;
+  readonly #lostWriteDetector: LostWriteDetector;
   readonly #onCommitted: (batch: Batch, result: CommitResult) => void;
   readonly #onEnd: (transaction: PostgresTransaction) => void;
   readonly #guard = new TransactionGuard(postgresSyntax);
-  #open = true;
+  #isOpen = true;
 
   static async begin(
     db: Database,
     committer: Committer,
-    operations: Operations,
-    history: History,
+    operations: OperationTracker,
+    history: LostWriteDetector,
     onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ): Promise<PostgresTransaction> {
-    const { client, answer } = await db.checkOut(identity);
-    const id = idOf(answer);
+    const { client, firstResult } = await db.checkOut(transactionIdentityQuery);
+    const id = transactionIdOf(firstResult);
     return new PostgresTransaction(client, id, db, committer, operations, history, onCommitted, onEnd);
   }
 
@@ -47,8 +48,8 @@ export class PostgresTransaction implements StoreTransaction {
     id: unknown,
     db: Database,
     committer: Committer,
-    operations: Operations,
-    history: History,
+    operations: OperationTracker,
+    history: LostWriteDetector,
     onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
@@ -57,10 +58,10 @@ export class PostgresTransaction implements StoreTransaction {
     this.#db = db;
     this.#committer = committer;
     this.#operations = operations;
-    this.#history = history;
+    this.#lostWriteDetector = history;
     this.#onCommitted = onCommitted;
     this.#onEnd = onEnd;
-    this.handle = guardedClient(client, this.#guard);
+    this.handle = createGuardedClient(client, this.#guard);
   }
 
   /** Closing the store waits for this, but not for user code that has not come so far. */
@@ -73,19 +74,19 @@ export class PostgresTransaction implements StoreTransaction {
     this.#guard.end();
     let result: CommitResult;
     try {
-      if (batch.fence !== null) this.#history.check(batch.fence);
-      await this.#assertSame();
-      result = await this.#committer.apply(async (query) => (await this.#ask(query)).rows, batch);
+      if (batch.fence !== null) this.#lostWriteDetector.assertNotLost(batch.fence);
+      await this.#assertSameTransaction();
+      result = await this.#committer.apply(async (query) => (await this.#sendQuery(query)).rows, batch);
       if (result.kind !== "committed") {
         await this.rollback();
         return result;
       }
-      const { command } = await this.#ask({ text: "COMMIT" });
-      if (command !== "COMMIT") throw this.#guard.broke("The server has rolled this transaction back.");
+      const { command } = await this.#sendQuery({ text: "COMMIT" });
+      if (command !== "COMMIT") throw this.#guard.markBroken("The server has rolled this transaction back.");
     } catch (error) {
       await this.#end(isConnectionLost(error) ? "give up" : "roll back");
       if (error instanceof FencedError) return { kind: "fenced" };
-      this.#history.uncertain(batch);
+      this.#lostWriteDetector.forgetLogEnds(batch);
       if (runOfDuplicateEvent(error) === null) throw toStoreError(error);
       return this.#committer.conflictOf((query) => this.#db.read(query), batch, error);
     }
@@ -95,19 +96,20 @@ export class PostgresTransaction implements StoreTransaction {
   }
 
   /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
-  async #assertSame(): Promise<void> {
-    const result = await this.#ask({ text: identity }).catch((error: unknown) => {
-      if (!isAborted(error)) throw error;
-      throw this.#guard.broke(
+  async #assertSameTransaction(): Promise<void> {
+    const result = await this.#sendQuery({ text: transactionIdentityQuery }).catch((error: unknown) => {
+      if (!isTransactionAborted(error)) throw error;
+      throw this.#guard.markBroken(
         "A statement of this step failed, and PostgreSQL has rolled its whole transaction back, although the step caught the error. To go on after an error, set a savepoint before the statement and roll back to it.",
         error,
       );
     });
-    if (idOf(result) !== this.#id) throw this.#guard.broke("The transaction of this step was ended before its time.");
+    if (transactionIdOf(result) !== this.#id)
+      throw this.#guard.markBroken("The transaction of this step was ended before its time.");
   }
 
-  #ask(query: PgQuery): Promise<PgResult> {
-    return this.#db.ask(this.#client, query);
+  #sendQuery(query: PgQuery): Promise<PgResult> {
+    return this.#db.sendQuery(this.#client, query);
   }
 
   async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
@@ -120,31 +122,31 @@ export class PostgresTransaction implements StoreTransaction {
     void this.#end("give up");
   }
 
-  async #end(how: "return" | "roll back" | "give up"): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
+  async #end(ending: "return" | "roll back" | "give up"): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#guard.end();
     // A connection that cannot roll back is closed, which rolls back.
     const isClean =
-      how === "return" ||
-      (how === "roll back" &&
-        (await this.#ask({ text: "ROLLBACK" }).then(
+      ending === "return" ||
+      (ending === "roll back" &&
+        (await this.#sendQuery({ text: "ROLLBACK" }).then(
           () => true,
           () => false,
         )));
     this.#onEnd(this);
-    if (isClean) this.#db.giveBack(this.#client);
-    else await this.#db.giveUp(this.#client);
+    if (isClean) this.#db.returnConnection(this.#client);
+    else await this.#db.discardConnection(this.#client);
   }
 }
 
 /** What a caller's own transaction must be able to do. */
-export interface CallersTransaction {
+export interface CallerTransaction {
   query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
 }
 
-export function assertTransaction(tx: unknown): asserts tx is CallersTransaction {
-  if (typeof (tx as CallersTransaction | null)?.query === "function") return;
+export function assertTransaction(tx: unknown): asserts tx is CallerTransaction {
+  if (typeof (tx as CallerTransaction | null)?.query === "function") return;
   throw new StoreError("`tx` must be a `pg` client with an open transaction: an object with query(text, values).", {
     transient: false,
   });

@@ -1,7 +1,7 @@
 /** The options of `connect` that say how connections are made, for the databases that have connections. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { StoreOptions } from "../contract/store.js";
-import { checkPassword } from "./secrets.js";
+import { checkPasswordEncoding } from "./secrets.js";
 
 type ConnectionOptions = Pick<StoreOptions, "pooled" | "listenUrl" | "pool">;
 
@@ -13,16 +13,16 @@ const isMysql = (scheme: Scheme) => scheme === "mysql" || scheme === "mariadb";
 
 /** @throws InvalidInputError for one that this database does not have, which would be ignored otherwise */
 export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool }: ConnectionOptions): void {
-  const given = { pooled, listenUrl, pool };
-  const has = {
+  const values = { pooled, listenUrl, pool };
+  const isSupported = {
     pooled: isPostgres(scheme),
     listenUrl: isPostgres(scheme),
     pool: isPostgres(scheme) || isMysql(scheme),
   };
   for (const name of ["pooled", "listenUrl", "pool"] as const) {
-    if (given[name] === undefined || has[name]) continue;
-    const where = name === "pool" ? "PostgreSQL and MySQL" : "PostgreSQL";
-    throw new InvalidInputError(`\`${name}\` is for ${where}; a database of kind "${scheme}" has no such thing.`);
+    if (values[name] === undefined || isSupported[name]) continue;
+    const databases = name === "pool" ? "PostgreSQL and MySQL" : "PostgreSQL";
+    throw new InvalidInputError(`\`${name}\` is for ${databases}; a database of kind "${scheme}" has no such thing.`);
   }
   if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
     throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);
@@ -33,7 +33,7 @@ export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool
 function checkListenUrl(url: unknown): void {
   if (typeof url !== "string" || !/^postgres(ql)?:/i.test(url))
     throw new InvalidInputError("`listenUrl` is the URL of the PostgreSQL server itself: postgres://….");
-  checkPassword(url);
+  checkPasswordEncoding(url);
 }
 
 function checkPool(pool: unknown): void {

@@ -71,5 +71,5 @@ function readTuples({ data, span }: EventRow): PackedEvent[] | null {
   }
 }
 
-const isTuple = (one: unknown): one is PackedEvent =>
-  Array.isArray(one) && typeof one[0] === "string" && (one[4] === null || typeof one[4] === "string");
+const isTuple = (value: unknown): value is PackedEvent =>
+  Array.isArray(value) && typeof value[0] === "string" && (value[4] === null || typeof value[4] === "string");

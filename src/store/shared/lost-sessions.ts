@@ -3,36 +3,36 @@
  * not known before they are gone: nothing else is sent until they have ended.
  */
 export class LostSessions<Session> {
-  readonly #lost = new Set<Session>();
-  readonly #end: (sessions: readonly Session[]) => Promise<void>;
-  #clearing: Promise<void> | null = null;
+  readonly #sessions = new Set<Session>();
+  readonly #endSessions: (sessions: readonly Session[]) => Promise<void>;
+  #ending: Promise<void> | null = null;
 
-  /** @param end returns when all of these are gone; throws when that cannot be found out now */
-  constructor(end: (sessions: readonly Session[]) => Promise<void>) {
-    this.#end = end;
+  /** @param endSessions returns when all of these are gone; throws when that cannot be found out now */
+  constructor(endSessions: (sessions: readonly Session[]) => Promise<void>) {
+    this.#endSessions = endSessions;
   }
 
   add(session: Session): void {
-    this.#lost.add(session);
+    this.#sessions.add(session);
   }
 
-  get areGone(): boolean {
-    return this.#lost.size === 0;
+  get haveEnded(): boolean {
+    return this.#sessions.size === 0;
   }
 
   /** Returns when all of them are gone; throws when that cannot be found out now. One call ends them for all that wait. */
-  async clear(): Promise<void> {
-    while (!this.areGone) {
-      this.#clearing ??= this.#endAll().finally(() => {
-        this.#clearing = null;
+  async ensureEnded(): Promise<void> {
+    while (!this.haveEnded) {
+      this.#ending ??= this.#endAll().finally(() => {
+        this.#ending = null;
       });
-      await this.#clearing;
+      await this.#ending;
     }
   }
 
   async #endAll(): Promise<void> {
-    const sessions = [...this.#lost];
-    await this.#end(sessions);
-    for (const session of sessions) this.#lost.delete(session);
+    const sessions = [...this.#sessions];
+    await this.#endSessions(sessions);
+    for (const session of sessions) this.#sessions.delete(session);
   }
 }

@@ -1,24 +1,27 @@
 import { expect, test } from "vitest";
-import { driverError } from "./missing-driver.js";
+import { createDriverError } from "./missing-driver.js";
 
-const failed = (message: string, code?: string) => Object.assign(new Error(message), { code });
+const createError = (message: string, code?: string) => Object.assign(new Error(message), { code });
 
 test("a package that is not there is to be installed", () => {
-  const cause = failed("Cannot find package 'pg' imported from /app/dist/driver.js", "ERR_MODULE_NOT_FOUND");
-  expect(driverError("pg", "run: npm install pg", cause)).toMatchObject({ message: "run: npm install pg", cause });
-  const required = failed("Cannot find module 'mysql2/promise'", "MODULE_NOT_FOUND");
-  expect(driverError("mysql2", "run: npm install mysql2", required).message).toBe("run: npm install mysql2");
+  const cause = createError("Cannot find package 'pg' imported from /app/dist/driver.js", "ERR_MODULE_NOT_FOUND");
+  expect(createDriverError("pg", "run: npm install pg", cause)).toMatchObject({
+    message: "run: npm install pg",
+    cause,
+  });
+  const required = createError("Cannot find module 'mysql2/promise'", "MODULE_NOT_FOUND");
+  expect(createDriverError("mysql2", "run: npm install mysql2", required).message).toBe("run: npm install mysql2");
 });
 
 test("one that a bundle has broken is to be left out of the bundle", () => {
-  const said = (cause: Error) => driverError("pg", "run: npm install pg", cause).message;
-  expect(said(failed('Dynamic require of "events" is not supported'))).toBe(
+  const messageFor = (cause: Error) => createDriverError("pg", "run: npm install pg", cause).message;
+  expect(messageFor(createError('Dynamic require of "events" is not supported'))).toBe(
     'The driver pg cannot be loaded: Dynamic require of "events" is not supported. If this program is bundled, leave the driver out of the bundle (esbuild: --external:pg) and install it beside.',
   );
-  expect(said(failed("Cannot find package 'pg-types' imported from …", "ERR_MODULE_NOT_FOUND"))).toContain(
+  expect(messageFor(createError("Cannot find package 'pg-types' imported from …", "ERR_MODULE_NOT_FOUND"))).toContain(
     "--external:pg",
   );
-  expect(said(failed("Could not locate the bindings file. Tried:\n → /a\n → /b"))).toContain(
+  expect(messageFor(createError("Could not locate the bindings file. Tried:\n → /a\n → /b"))).toContain(
     "Could not locate the bindings file. If this program is bundled",
   );
 });

@@ -5,9 +5,9 @@
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /** No lease depends on it then. */
-const withoutWorkersMs = 10_000;
+const defaultDeadlineMs = 10_000;
 /** Below this a busy machine would be taken for a silent server. */
-const shortestMs = 1_000;
+const minDeadlineMs = 1_000;
 
 /** The connection is of no use; whether the statement was done is not known. */
 export class NoAnswerError extends Error {
@@ -18,20 +18,20 @@ export class NoAnswerError extends Error {
   }
 }
 
-export interface Awaited {
+export interface PendingStatement {
   /**
    * Whether the server says, asked on another connection, that it is still at work on it: a statement that waits for a lock
    * is slow, not lost.
    */
-  isAtWork(): Promise<boolean>;
+  isExecuting(): Promise<boolean>;
   /** Drops the connection. */
-  cut(error: NoAnswerError): void;
+  dropConnection(error: NoAnswerError): void;
 }
 
 export class StatementDeadline {
   readonly #runtime: Runtime;
   readonly #leases = new Map<string, number>();
-  #ms = withoutWorkersMs;
+  #ms = defaultDeadlineMs;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -41,53 +41,53 @@ export class StatementDeadline {
     return this.#ms;
   }
 
-  enlisted(workerId: string, leaseMs: number): void {
+  addLease(workerId: string, leaseMs: number): void {
     this.#leases.set(workerId, leaseMs);
-    this.#compute();
+    this.#recompute();
   }
 
-  retired(workerId: string): void {
+  removeLease(workerId: string): void {
     this.#leases.delete(workerId);
-    this.#compute();
+    this.#recompute();
   }
 
   /** A third: a heartbeat that is swallowed is noticed, and made again, before the lease is over. */
-  #compute(): void {
+  #recompute(): void {
     const shortestLeaseMs = Math.min(...this.#leases.values());
-    this.#ms = this.#leases.size === 0 ? withoutWorkersMs : Math.max(shortestMs, Math.floor(shortestLeaseMs / 3));
+    this.#ms = this.#leases.size === 0 ? defaultDeadlineMs : Math.max(minDeadlineMs, Math.floor(shortestLeaseMs / 3));
   }
 
   /** What comes of the call; NoAnswerError when the deadline passes and the server is not at work on it. */
-  within<T>(call: Promise<T>, awaited: Awaited): Promise<T> {
+  within<T>(call: Promise<T>, statement: PendingStatement): Promise<T> {
     const runtime = this.#runtime;
     return new Promise((resolve, reject) => {
-      const since = runtime.monotonic();
-      let isSettled = false;
+      const startedAt = runtime.monotonic();
+      let isFinished = false;
       let timer: Timer;
-      const settle = () => {
-        isSettled = true;
+      const finish = () => {
+        isFinished = true;
         runtime.clearTimeout(timer);
       };
-      const look = async () => {
-        const isAtWork = await awaited.isAtWork().catch(() => false);
-        if (isSettled) return;
-        if (isAtWork) return watch();
-        settle();
-        const error = new NoAnswerError(Math.round(runtime.monotonic() - since));
-        awaited.cut(error);
+      const checkProgress = async () => {
+        const isAtWork = await statement.isExecuting().catch(() => false);
+        if (isFinished) return;
+        if (isAtWork) return scheduleCheck();
+        finish();
+        const error = new NoAnswerError(Math.round(runtime.monotonic() - startedAt));
+        statement.dropConnection(error);
         reject(error);
       };
-      const watch = () => {
-        timer = runtime.setTimeout(() => void look(), this.#ms);
+      const scheduleCheck = () => {
+        timer = runtime.setTimeout(() => void checkProgress(), this.#ms);
       };
-      watch();
+      scheduleCheck();
       call.then(
         (value) => {
-          settle();
+          finish();
           resolve(value);
         },
         (error: unknown) => {
-          settle();
+          finish();
           reject(error);
         },
       );

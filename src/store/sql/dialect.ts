@@ -24,11 +24,11 @@ export interface Dialect {
   /** The store's now in epoch milliseconds: the virtual clock's reading, bound, or the database's own expression. */
   now(bind: Bind): string;
   /** What follows VALUES (…) to update the row that has this key already: "ON CONFLICT (name) DO UPDATE SET". */
-  onDuplicate(key: string): string;
+  onDuplicateUpdate(key: string): string;
   /** Of a task `t`: it is parked, in the words of the index that has the parked ones by workflow, version and time. */
   readonly isParked: string;
   /** What follows a DELETE so that it finds its rows by this key; "" where that needs no saying. */
-  deletedBy(key: string): string;
+  deleteOrder(key: string): string;
 }
 
 export type TableName =
@@ -48,7 +48,7 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-export function statement(dialect: Dialect): Statement {
+export function createStatement(dialect: Dialect): Statement {
   const values: unknown[] = [];
   return { values, bind: (value) => dialect.placeholder(values.push(value)) };
 }

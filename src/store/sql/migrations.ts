@@ -14,16 +14,16 @@ export interface Migration {
 
 export interface MigrationPort {
   /** The versions in `pawl_migrations`; none when that table does not exist yet. */
-  applied(): Promise<readonly number[]>;
+  appliedVersions(): Promise<readonly number[]>;
   /**
    * Calls `work` while no other process is in here. What is applied may have changed while waiting for the lock, so
    * `session.applied` is asked again inside.
    */
-  locked(work: (session: MigrationSession) => Promise<void>): Promise<void>;
+  withLock(work: (session: MigrationSession) => Promise<void>): Promise<void>;
 }
 
 export interface MigrationSession {
-  applied(): Promise<readonly number[]>;
+  appliedVersions(): Promise<readonly number[]>;
   /**
    * Runs the statements and records the version, in one transaction where DDL is transactional. Elsewhere the record
    * comes last and every statement can be run a second time, so that a migration cut short is simply run again.
@@ -34,8 +34,8 @@ export interface MigrationSession {
 export async function migrate(port: MigrationPort, migrations: readonly Migration[]): Promise<void> {
   // The common case, at every start of every process: nothing to do, and no lock for it.
   if ((await pendingMigrations(port, migrations)).length === 0) return;
-  await port.locked(async (session) => {
-    const versions = await session.applied();
+  await port.withLock(async (session) => {
+    const versions = await session.appliedVersions();
     checkNotNewer(
       versions,
       migrations.map((migration) => migration.version),
@@ -58,21 +58,21 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
 
 /** @throws MigrationError when a newer Pawl has been here: this one does not know what its tables mean */
 export async function pendingMigrations(
-  port: Pick<MigrationPort, "applied">,
+  port: Pick<MigrationPort, "appliedVersions">,
   migrations: readonly Migration[],
 ): Promise<readonly number[]> {
-  const applied = await port.applied();
-  const known = migrations.map((migration) => migration.version);
-  checkNotNewer(applied, known);
-  const done = new Set(applied);
-  return known.filter((version) => !done.has(version));
+  const applied = await port.appliedVersions();
+  const knownVersions = migrations.map((migration) => migration.version);
+  checkNotNewer(applied, knownVersions);
+  const appliedVersions = new Set(applied);
+  return knownVersions.filter((version) => !appliedVersions.has(version));
 }
 
-function checkNotNewer(applied: readonly number[], known: readonly number[]): void {
-  const [newest, latest] = [Math.max(0, ...applied), Math.max(0, ...known)];
-  if (newest <= latest) return;
+function checkNotNewer(applied: readonly number[], knownVersions: readonly number[]): void {
+  const [appliedVersion, supportedVersion] = [Math.max(0, ...applied), Math.max(0, ...knownVersions)];
+  if (appliedVersion <= supportedVersion) return;
   throw new MigrationError(
-    `The tables have version ${newest}, and this Pawl knows them up to version ${latest}: a newer Pawl has migrated this ` +
+    `The tables have version ${appliedVersion}, and this Pawl knows them up to version ${supportedVersion}: a newer Pawl has migrated this ` +
       "database. Update Pawl here, or use another database or schema.",
   );
 }

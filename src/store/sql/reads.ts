@@ -18,7 +18,7 @@ import type {
   WorkflowRegistration,
 } from "../contract/store.js";
 import { unpackRow } from "../shared/event-rows.js";
-import { type Bind, type Dialect, type Queryable, type SqlRow, statement } from "./dialect.js";
+import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import {
   decodeEventRow,
   decodeInboxRow,
@@ -28,7 +28,7 @@ import {
   decodeWorkflow,
   runColumns,
   taskState,
-  taskStateOf,
+  taskStateSubquery,
   workflowColumns,
 } from "./records.js";
 
@@ -41,8 +41,8 @@ type ReadSide = Pick<
   | "runsById"
   | "runs"
   | "tasks"
-  | "owned"
-  | "mailed"
+  | "ownedTasks"
+  | "ownedWithMessages"
   | "log"
   | "logs"
   | "inbox"
@@ -67,31 +67,31 @@ export class SqlReads implements ReadSide {
 
   /** In the order of `ids`; those that do not exist are missing. */
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
-    const rows = await this.#byId(ids, (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`);
-    return inOrderOf(ids, rows.map(decodeRun), (run) => run.id);
+    const rows = await this.#queryByIds(ids, (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`);
+    return sortByIds(ids, rows.map(decodeRun), (run) => run.id);
   }
 
   async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
     if (typeof filter.parentId === "string" && !this.#dialect.isId(filter.parentId)) return [];
-    const { bind, values } = statement(this.#dialect);
-    const conditions = this.#conditions(filter, bind);
+    const { bind, values } = createStatement(this.#dialect);
+    const conditions = this.#filterConditions(filter, bind);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const order = `ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(filter.limit)}`;
     const rows = await this.#db.query(`${this.#selectRuns()} ${where} ${order}`, values);
     return rows.map(decodeRun);
   }
 
-  #conditions(filter: RunFilter, bind: Bind): string[] {
+  #filterConditions(filter: RunFilter, bind: Bind): string[] {
     const conditions: string[] = [];
     const equal = (column: string, value: string | undefined) => {
       if (value !== undefined) conditions.push(`${column} = ${bind(value)}`);
     };
     equal("r.workflow", filter.workflow);
     if (filter.status === "running") {
-      conditions.push(`${this.#taskState()} = ${taskState.owned}`);
+      conditions.push(`${this.#taskStateSql()} = ${taskState.owned}`);
     } else if (filter.status !== undefined) {
       conditions.push(`r.status = ${statusNames.has(filter.status) ? `'${filter.status}'` : bind(filter.status)}`);
-      conditions.push(`coalesce(${this.#taskState()}, ${taskState.parked}) <> ${taskState.owned}`);
+      conditions.push(`coalesce(${this.#taskStateSql()}, ${taskState.parked}) <> ${taskState.owned}`);
     }
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
     equal("r.hero_type", filter.heroType);
@@ -123,26 +123,29 @@ export class SqlReads implements ReadSide {
   }
 
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
-    const rows = await this.#byId(runIds, (oneOf) => `${this.#selectTasks()} WHERE ${oneOf("t.run_id")}`);
-    return inOrderOf(runIds, rows.map(decodeTask), (task) => task.runId);
+    const rows = await this.#queryByIds(runIds, (oneOf) => `${this.#selectTasks()} WHERE ${oneOf("t.run_id")}`);
+    return sortByIds(runIds, rows.map(decodeTask), (task) => task.runId);
   }
 
   /** Reads all open tasks on databases without an index for it; it is asked only after a lost connection. */
-  async owned({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
-    const { bind, values } = statement(this.#dialect);
-    const mine = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
-    return (await this.#db.query(`${this.#selectTasks()} WHERE ${mine}`, values)).map(decodeTask);
+  async ownedTasks({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
+    const { bind, values } = createStatement(this.#dialect);
+    const isOwned = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
+    return (await this.#db.query(`${this.#selectTasks()} WHERE ${isOwned}`, values)).map(decodeTask);
   }
 
-  async mailed({ workerId, epoch }: Fence): Promise<readonly string[]> {
-    const { bind, values } = statement(this.#dialect);
-    const mine = `t.owner = ${bind(workerId)} AND t.mail > 0 AND t.epoch = ${bind(epoch)}`;
-    const rows = await this.#db.query(`SELECT t.run_id FROM ${this.#dialect.table("tasks")} t WHERE ${mine}`, values);
+  async ownedWithMessages({ workerId, epoch }: Fence): Promise<readonly string[]> {
+    const { bind, values } = createStatement(this.#dialect);
+    const isOwnedWithMessages = `t.owner = ${bind(workerId)} AND t.pending_messages > 0 AND t.epoch = ${bind(epoch)}`;
+    const rows = await this.#db.query(
+      `SELECT t.run_id FROM ${this.#dialect.table("tasks")} t WHERE ${isOwnedWithMessages}`,
+      values,
+    );
     return rows.map((row) => row.run_id as string);
   }
 
   #selectTasks(): string {
-    const columns = "t.run_id, t.workflow, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.mail";
+    const columns = "t.run_id, t.workflow, t.state, t.due_at, t.owner, t.epoch, t.deliveries, t.pending_messages";
     return `SELECT ${columns} FROM ${this.#dialect.table("tasks")} t`;
   }
 
@@ -152,40 +155,40 @@ export class SqlReads implements ReadSide {
    */
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     if (!this.#dialect.isId(runId)) return [];
-    const { bind, values } = statement(this.#dialect);
-    const events = this.#dialect.table("events");
-    const start = `SELECT max(f.seq) FROM ${events} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
+    const { bind, values } = createStatement(this.#dialect);
+    const eventsTable = this.#dialect.table("events");
+    const start = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
     const rows = await this.#db.query(
-      `SELECT ${eventColumns} FROM ${events} e WHERE e.seq >= coalesce((${start}), 0) AND e.run_id = ${bind(runId)} ` +
+      `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${start}), 0) AND e.run_id = ${bind(runId)} ` +
         `ORDER BY e.seq LIMIT ${bind(page.limit)}`,
       values,
     );
-    const out: StoredEvent[] = [];
-    for (const row of rows) unpackRow(decodeEventRow(row), page.after, out);
-    return out.slice(0, page.limit);
+    const storedEvents: StoredEvent[] = [];
+    for (const row of rows) unpackRow(decodeEventRow(row), page.after, storedEvents);
+    return storedEvents.slice(0, page.limit);
   }
 
   async logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
     const from = `${this.#dialect.table("events")} e`;
     const select = `SELECT e.run_id, ${eventColumns} FROM ${from} WHERE`;
-    const rows = await this.#byId(runIds, (oneOf) => `${select} ${oneOf("e.run_id")} ORDER BY e.run_id, e.seq`);
+    const rows = await this.#queryByIds(runIds, (oneOf) => `${select} ${oneOf("e.run_id")} ORDER BY e.run_id, e.seq`);
     const logs = new Map<string, StoredEvent[]>();
-    for (const row of rows) unpackRow(decodeEventRow(row), 0, listOf(logs, row.run_id as string));
+    for (const row of rows) unpackRow(decodeEventRow(row), 0, getOrCreateList(logs, row.run_id as string));
     return logs;
   }
 
   async inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>> {
     const select = `SELECT i.run_id, i.id, i.kind, i.data, i.at FROM ${this.#dialect.table("inbox")} i WHERE`;
-    const rows = await this.#byId(runIds, (oneOf) => `${select} ${oneOf("i.run_id")} ORDER BY i.run_id, i.id`);
+    const rows = await this.#queryByIds(runIds, (oneOf) => `${select} ${oneOf("i.run_id")} ORDER BY i.run_id, i.id`);
     const inboxes = new Map<string, InboxRow[]>();
-    for (const row of rows) listOf(inboxes, row.run_id as string).push(decodeInboxRow(row));
+    for (const row of rows) getOrCreateList(inboxes, row.run_id as string).push(decodeInboxRow(row));
     return inboxes;
   }
 
   async cursors(runId: string): Promise<readonly CursorRow[]> {
     // `c.` spares the quotes: "cursor" is a reserved word in MySQL, but not after a dot.
     const select = `SELECT c.node, c.cursor, c.progress, c.at FROM ${this.#dialect.table("cursors")} c WHERE`;
-    const rows = await this.#byId([runId], (oneOf) => `${select} ${oneOf("c.run_id")} ORDER BY c.node`);
+    const rows = await this.#queryByIds([runId], (oneOf) => `${select} ${oneOf("c.run_id")} ORDER BY c.node`);
     return rows.map((row) => ({
       node: row.node as string,
       cursor: row.cursor as string | null,
@@ -196,7 +199,7 @@ export class SqlReads implements ReadSide {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const columns =
-      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.beat_at, o.owned";
+      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, o.owned";
     const { table } = this.#dialect;
     const owned = `SELECT owner, count(*) AS owned FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
     const from = `${table("workers")} w LEFT JOIN (${owned}) o ON o.owner = w.id`;
@@ -205,7 +208,7 @@ export class SqlReads implements ReadSide {
   }
 
   async workflow(name: string): Promise<WorkflowRecord | null> {
-    const { bind, values } = statement(this.#dialect);
+    const { bind, values } = createStatement(this.#dialect);
     const from = `${this.#dialect.table("workflows")} w`;
     const rows = await this.#db.query(`SELECT ${workflowColumns} FROM ${from} WHERE w.name = ${bind(name)}`, values);
     return rows[0] === undefined ? null : decodeWorkflow(rows[0]);
@@ -215,13 +218,16 @@ export class SqlReads implements ReadSide {
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     const table = this.#dialect.table("workflows");
     for (const { name, queue, version, signature, graph } of workflows.toSorted(byName)) {
-      const { bind, values } = statement(this.#dialect);
+      const { bind, values } = createStatement(this.#dialect);
       const row = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
       const insert = `INSERT INTO ${table} (name, queue, version, signature, graph, created_at)`;
-      const given = Object.entries({ queue, version, signature, graph });
+      const columns = Object.entries({ queue, version, signature, graph });
       const inserted = `VALUES (${row}, ${this.#dialect.now(bind)})`;
-      const updates = given.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
-      await this.#db.query(`${insert} ${inserted} ${this.#dialect.onDuplicate("name")} ${updates.join(", ")}`, values);
+      const updates = columns.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
+      await this.#db.query(
+        `${insert} ${inserted} ${this.#dialect.onDuplicateUpdate("name")} ${updates.join(", ")}`,
+        values,
+      );
     }
   }
 
@@ -230,24 +236,27 @@ export class SqlReads implements ReadSide {
     return `SELECT ${runColumns(table("tasks"))} FROM ${table("runs")} r`;
   }
 
-  #taskState(): string {
-    return taskStateOf(this.#dialect.table("tasks"));
+  #taskStateSql(): string {
+    return taskStateSubquery(this.#dialect.table("tasks"));
   }
 
-  async #byId(ids: readonly string[], sql: (oneOf: (column: string) => string) => string): Promise<readonly SqlRow[]> {
-    const known = ids.filter((id) => this.#dialect.isId(id));
-    const query = (part: readonly string[]) => {
-      const { bind, values } = statement(this.#dialect);
+  async #queryByIds(
+    ids: readonly string[],
+    sql: (oneOf: (column: string) => string) => string,
+  ): Promise<readonly SqlRow[]> {
+    const validIds = ids.filter((id) => this.#dialect.isId(id));
+    const query = (chunk: readonly string[]) => {
+      const { bind, values } = createStatement(this.#dialect);
       return this.#db.query(
-        sql((column) => this.#dialect.oneOf(column, part, bind)),
+        sql((column) => this.#dialect.oneOf(column, chunk, bind)),
         values,
       );
     };
-    if (known.length === 0) return [];
-    if (known.length <= idsPerQuery) return query(known);
+    if (validIds.length === 0) return [];
+    if (validIds.length <= idsPerQuery) return query(validIds);
     const rows: SqlRow[] = [];
-    for (let from = 0; from < known.length; from += idsPerQuery) {
-      for (const row of await query(known.slice(from, from + idsPerQuery))) rows.push(row);
+    for (let from = 0; from < validIds.length; from += idsPerQuery) {
+      for (const row of await query(validIds.slice(from, from + idsPerQuery))) rows.push(row);
     }
     return rows;
   }
@@ -267,7 +276,7 @@ const eventColumns = "e.seq, e.span, e.type, e.node, e.attempt, e.outcome, e.dat
 
 const byName = (a: WorkflowRegistration, b: WorkflowRegistration) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+function getOrCreateList<T>(lists: Map<string, T[]>, key: string): T[] {
   let list = lists.get(key);
   if (list === undefined) {
     list = [];
@@ -276,8 +285,8 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
   return list;
 }
 
-function inOrderOf<T>(ids: readonly string[], found: readonly T[], idOf: (item: T) => string): T[] {
-  if (ids.length === 1) return found.slice();
-  const byId = new Map(found.map((item) => [idOf(item), item]));
+function sortByIds<T>(ids: readonly string[], items: readonly T[], idOf: (item: T) => string): T[] {
+  if (ids.length === 1) return items.slice();
+  const byId = new Map(items.map((item) => [idOf(item), item]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -16,20 +16,20 @@ import type { SqlRow } from "./dialect.js";
 /** `pawl_tasks.state`. */
 export const taskState = { parked: 0, ready: 1, owned: 2 } as const;
 
-export const stateNames = ["parked", "ready", "owned"] as const;
+export const taskStateNames = ["parked", "ready", "owned"] as const;
 
 /**
  * The columns of a run as `decodeRun` wants them, from `runs r`. "running" is in no column of a run, it is derived from
  * its task. That is looked up run by run: a join could be planned the other way round, beginning with all tasks.
  */
-export const runColumns = (tasks: string): string => runColumnsWith(taskStateOf(tasks));
+export const runColumns = (tasks: string): string => runColumnsWith(taskStateSubquery(tasks));
 
-export const taskStateOf = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
+export const taskStateSubquery = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
 
 /** The same when the state of the task is at hand. */
-export const runColumnsWith = (state: string | number): string => `${ownColumns}, ${state} AS task_state`;
+export const runColumnsWith = (state: string | number): string => `${runTableColumns}, ${state} AS task_state`;
 
-const ownColumns = [
+const runTableColumns = [
   "r.id, r.workflow, r.version, r.queue, r.priority, r.status, r.input, r.output, r.error, r.waiting",
   "r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, r.parent_attempt",
   "r.created_at, r.started_at, r.finished_at",
@@ -37,12 +37,12 @@ const ownColumns = [
 
 /** A row that is damaged is marked, never thrown at: it may stand in the middle of a list, or of a claim. */
 export function decodeRun(row: SqlRow): RunRecord {
-  const damage = damageOfRun(row);
-  const run = runOf(row);
+  const damage = findRunDamage(row);
+  const run = decodeRunFields(row);
   return damage === null ? run : { ...run, damage };
 }
 
-function runOf(row: SqlRow): RunRecord {
+function decodeRunFields(row: SqlRow): RunRecord {
   return {
     id: row.id as string,
     workflow: row.workflow as string,
@@ -68,7 +68,7 @@ function runOf(row: SqlRow): RunRecord {
   };
 }
 
-const statuses = new Set<unknown>([
+const runStatuses = new Set<unknown>([
   "pending",
   "running",
   "waiting",
@@ -88,24 +88,24 @@ const numberColumns = [
   "finished_at",
 ] as const;
 
-function damageOfRun(row: SqlRow): Damage | null {
-  if (!statuses.has(row.status)) return { column: "status", problem: `"${row.status}" is no status` };
+function findRunDamage(row: SqlRow): Damage | null {
+  if (!runStatuses.has(row.status)) return { column: "status", problem: `"${row.status}" is no status` };
   for (const column of numberColumns) {
     if (Number.isNaN(Number(row[column] ?? 0))) return { column, problem: `"${row[column]}" is no number` };
   }
-  return damageOfTags(row.tags as string | null);
+  return findTagsDamage(row.tags as string | null);
 }
 
 export function decodeTask(row: SqlRow): TaskRecord {
   return {
     runId: row.run_id as string,
     route: row.workflow as string,
-    state: stateNames[Number(row.state)] ?? "parked",
+    state: taskStateNames[Number(row.state)] ?? "parked",
     dueAt: numberOrNull(row.due_at),
     owner: row.owner as string | null,
     epoch: numberOrNull(row.epoch),
     deliveries: Number(row.deliveries),
-    mail: Number(row.mail),
+    pendingMessages: Number(row.pending_messages),
   };
 }
 
@@ -139,16 +139,16 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     epoch: Number(row.epoch),
     live: Number(row.live) === 1,
     startedAt: Number(row.started_at),
-    beatAt: Number(row.beat_at),
-    owned: Number(row.owned ?? 0),
+    heartbeatAt: Number(row.heartbeat_at),
+    ownedTaskCount: Number(row.owned ?? 0),
     ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };
 }
 
 function readRoutes(text: string): readonly Route[] | null {
-  const isRoute = (one: unknown) =>
-    typeof one === "object" && one !== null && "workflow" in one && typeof one.workflow === "string";
-  const routes = parsed(text);
+  const isRoute = (value: unknown) =>
+    typeof value === "object" && value !== null && "workflow" in value && typeof value.workflow === "string";
+  const routes = tryParseJson(text);
   return Array.isArray(routes) && routes.every(isRoute) ? routes : null;
 }
 
@@ -176,14 +176,14 @@ export const decodeTags = (text: string | null): readonly string[] =>
   text === null ? noTags : (readTags(text) ?? noTags);
 
 function readTags(text: string): readonly string[] | null {
-  const tags = parsed(text);
+  const tags = tryParseJson(text);
   return Array.isArray(tags) && tags.every((tag) => typeof tag === "string") ? tags : null;
 }
 
-const damageOfTags = (text: string | null): Damage | null =>
+const findTagsDamage = (text: string | null): Damage | null =>
   text === null || readTags(text) !== null ? null : { column: "tags", problem: "it is not a list of texts" };
 
-function parsed(text: string): unknown {
+function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

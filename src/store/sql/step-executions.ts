@@ -37,89 +37,96 @@ interface StepExecutionsDialect {
    * it has none), outcome, due_at (`at` and the wait that its data names, if any), begun_at (`at` less the time it took;
    * NULL for a step that was passed over and never ran), message (of its error).
    */
-  readonly events: string;
+  readonly eventsQuery: string;
   /** "LATERAL", if `events` selects those of the run `r.id`; "" if it selects all. */
   readonly lateral: "LATERAL" | "";
   /** The id of an execution. */
-  id(runId: string, step: string, attempt: string): string;
+  executionId(runId: string, step: string, attempt: string): string;
   /** A name's column, so that every client shows it as text. */
-  text(column: string): string;
+  asText(column: string): string;
 }
 
 /** Whether the event is one of those that are told here, by the columns `type` and `node`. */
-export const isTold = `(
+export const isRelevantEvent = `(
       (SUBSTR(type, 1, 5) = 'step.' AND node IS NOT NULL)
       OR (type = 'run.paused' AND node IS NOT NULL)
       OR type IN ('run.resumed', 'run.recovered', 'run.moved', 'run.reattempted')
     )`;
 /** A run's reattempt is a new beginning only if it rewinds. Apart from `isTold`, which spares looking into the data. */
-export const isKept = (rewinds: string): string => `(type <> 'run.reattempted' OR ${rewinds})`;
+export const rewindsIfReattempted = (rewinds: string): string => `(type <> 'run.reattempted' OR ${rewinds})`;
 
-export function stepExecutionsQuery({ tables, events, lateral, id, text }: StepExecutionsDialect): string {
-  const atOf = (n: string) =>
+export function stepExecutionsQuery({
+  tables,
+  eventsQuery,
+  lateral,
+  executionId,
+  asText,
+}: StepExecutionsDialect): string {
+  const instantOfEvent = (n: string) =>
     `(SELECT e.at FROM ${tables.events} e WHERE e.run_id = d.run_id AND e.seq <= ${n} ORDER BY e.seq DESC LIMIT 1)`;
-  const plannedFor = (dueAt: string, releasedN: string) =>
-    `CASE WHEN ${releasedN} IS NULL THEN ${dueAt} ELSE ${atOf(releasedN)} END`;
+  const scheduledFor = (dueAt: string, releasedN: string) =>
+    `CASE WHEN ${releasedN} IS NULL THEN ${dueAt} ELSE ${instantOfEvent(releasedN)} END`;
   return `
 SELECT
-  ${id("d.run_id", "d.step", "(d.attempt + look.ahead)")} AS execution_id,
+  ${executionId("d.run_id", "d.step", "(d.attempt + look.ahead)")} AS execution_id,
   d.run_id AS run_id,
-  ${text("r.workflow")} AS workflow,
-  ${text("r.hero_type")} AS hero_type,
-  ${text("r.hero_id")} AS hero_id,
-  ${text("d.step")} AS step,
+  ${asText("r.workflow")} AS workflow,
+  ${asText("r.hero_type")} AS hero_type,
+  ${asText("r.hero_id")} AS hero_id,
+  ${asText("d.step")} AS step,
   d.attempt + look.ahead AS attempt,
   CASE
-    WHEN ${isScheduled} AND ${isOver} THEN 'canceled'
+    WHEN ${isScheduled} AND ${isEraClosed} THEN 'canceled'
     WHEN ${isScheduled} THEN 'scheduled'
     WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled'
     ELSE d.state
   END AS state,
   CASE
-    WHEN ${isScheduled} AND ${isOver} THEN 'canceled_by_flow_control'
+    WHEN ${isScheduled} AND ${isEraClosed} THEN 'canceled_by_flow_control'
     WHEN ${isScheduled} THEN NULL
     WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled_by_flow_control'
-    WHEN ${wasLost} THEN 'abandoned'
-    ELSE ${text("d.outcome")}
+    WHEN ${wasAbandoned} THEN 'abandoned'
+    ELSE ${asText("d.outcome")}
   END AS outcome,
   CASE
-    WHEN look.ahead = 1 THEN ${plannedFor("d.next_due_at", "d.released_n")}
+    WHEN look.ahead = 1 THEN ${scheduledFor("d.next_due_at", "d.released_n")}
     WHEN d.due_at IS NOT NULL THEN d.due_at
-    WHEN d.attempt = d.previous_attempt + 1 THEN ${plannedFor("d.previous_due_at", "d.previous_released_n")}
+    WHEN d.attempt = d.previous_attempt + 1 THEN ${scheduledFor("d.previous_due_at", "d.previous_released_n")}
   END AS scheduled_for,
   CASE WHEN look.ahead = 0 THEN d.begun_at END AS started_at,
   CASE
-    WHEN ${isScheduled} AND d.closed_n IS NOT NULL THEN ${atOf("d.closed_n")}
+    WHEN ${isScheduled} AND d.closed_n IS NOT NULL THEN ${instantOfEvent("d.closed_n")}
     WHEN ${isScheduled} OR (d.state = 'executing' AND r.finished_at IS NOT NULL) THEN r.finished_at
-    WHEN ${wasLost} THEN ${atOf("d.lost_n")}
+    WHEN ${wasAbandoned} THEN ${instantOfEvent("d.lost_n")}
     ELSE d.ended_at
   END AS finished_at,
   CASE WHEN look.ahead = 0 THEN d.message END AS error_message,
   CASE
-    WHEN look.ahead = 1 THEN ${id("d.run_id", "d.step", "d.attempt")}
-    WHEN d.previous_attempt IS NOT NULL THEN ${id("d.run_id", "d.step", "d.previous_attempt")}
+    WHEN look.ahead = 1 THEN ${executionId("d.run_id", "d.step", "d.attempt")}
+    WHEN d.previous_attempt IS NOT NULL THEN ${executionId("d.run_id", "d.step", "d.previous_attempt")}
   END AS continues_from
 FROM ${tables.runs} r
-JOIN ${lateral} (${draftsOf(events)}) d ON d.run_id = r.id
+JOIN ${lateral} (${attemptsQuery(eventsQuery)}) d ON d.run_id = r.id
 JOIN (SELECT 0 AS ahead UNION ALL SELECT 1 AS ahead) look
-  ON look.ahead = 0 OR (d.is_continued = 1 AND CASE WHEN ${isOver} THEN d.was_held ELSE d.is_held END = 0)`;
+  ON look.ahead = 0 OR (d.is_continued = 1 AND CASE WHEN ${isEraClosed} THEN d.was_held ELSE d.is_held END = 0)`;
 }
 
 /** It has not begun. */
 const isScheduled = "(look.ahead = 1 OR d.state = 'scheduled')";
 /** Its era is. */
-const isOver = "(d.closed_n IS NOT NULL OR r.finished_at IS NOT NULL)";
+const isEraClosed = "(d.closed_n IS NOT NULL OR r.finished_at IS NOT NULL)";
 /** Its worker died, and nobody has told of its end. */
-const wasLost = "(d.lost_n IS NOT NULL AND d.ended_at IS NULL)";
+const wasAbandoned = "(d.lost_n IS NOT NULL AND d.ended_at IS NULL)";
 
-const ofStep = "PARTITION BY run_id, closed_n, node";
-const ran = "kind IN ('started', 'ended')";
-const isHeld = "CASE kind WHEN 'held' THEN 1 ELSE 0 END";
+const partitionByStep = "PARTITION BY run_id, closed_n, node";
+const isStartOrEnd = "kind IN ('started', 'ended')";
+const isPauseFlag = "CASE kind WHEN 'held' THEN 1 ELSE 0 END";
 
 /** The number of the next event of a kind, by the differences between each and the next like it, from the end to here. */
-const next = (kind: string) => `SUM(CASE WHEN kind = '${kind}' THEN n - COALESCE(next_like_n, 0) END) OVER from_here`;
+const nextEventNumber = (kind: string) =>
+  `SUM(CASE WHEN kind = '${kind}' THEN n - COALESCE(next_like_n, 0) END) OVER from_here`;
 
-const draftsOf = (events: string) => `
+const attemptsQuery = (events: string) => `
   WITH events AS (${events}),
   kinds AS (
     SELECT run_id, n, at, type, node, attempt, outcome, due_at, begun_at, message,
@@ -140,21 +147,21 @@ const draftsOf = (events: string) => `
     FROM kinds
   ),
   fates AS (
-    SELECT likes.*, ${next("closed")} AS closed_n, ${next("released")} AS released_n, ${next("lost")} AS lost_n
+    SELECT likes.*, ${nextEventNumber("closed")} AS closed_n, ${nextEventNumber("released")} AS released_n, ${nextEventNumber("lost")} AS lost_n
     FROM likes
     WINDOW from_here AS (PARTITION BY run_id ORDER BY n DESC ROWS UNBOUNDED PRECEDING)
   ),
   begins AS (
     SELECT fates.*,
       CASE
-        WHEN kind = 'held' OR attempt = LAG(attempt) OVER (${ofStep}, ${isHeld} ORDER BY n) THEN NULL
+        WHEN kind = 'held' OR attempt = LAG(attempt) OVER (${partitionByStep}, ${isPauseFlag} ORDER BY n) THEN NULL
         ELSE n
       END AS begin_n
     FROM fates
     WHERE kind IN ('scheduled', 'started', 'ended', 'held')
   ),
   drafts AS (
-    SELECT begins.*, COUNT(begin_n) OVER (${ofStep} ORDER BY n ROWS UNBOUNDED PRECEDING) AS draft
+    SELECT begins.*, COUNT(begin_n) OVER (${partitionByStep} ORDER BY n ROWS UNBOUNDED PRECEDING) AS draft
     FROM begins
   ),
   ends AS (
@@ -163,20 +170,20 @@ const draftsOf = (events: string) => `
       MAX(CASE WHEN kind = 'held' THEN n END) OVER whole AS hold_n
     FROM drafts
     WHERE draft > 0
-    WINDOW whole AS (${ofStep}, draft)
+    WINDOW whole AS (${partitionByStep}, draft)
   ),
   picks AS (
     SELECT ends.*,
       MAX(CASE WHEN kind = 'scheduled' THEN n END) OVER whole AS scheduled_n,
       MAX(CASE WHEN kind = 'started' THEN n END) OVER whole AS started_n
     FROM ends
-    WHERE CASE WHEN n > end_n THEN 1 ELSE 0 END = ${isHeld}
-    WINDOW whole AS (${ofStep}, draft)
+    WHERE CASE WHEN n > end_n THEN 1 ELSE 0 END = ${isPauseFlag}
+    WINDOW whole AS (${partitionByStep}, draft)
   ),
   executions AS (
     SELECT run_id, closed_n, node AS step, begin_n, attempt,
       MAX(CASE WHEN n = scheduled_n THEN due_at END) OVER whole AS due_at,
-      MIN(CASE WHEN ${ran} THEN begun_at END) OVER whole AS begun_at,
+      MIN(CASE WHEN ${isStartOrEnd} THEN begun_at END) OVER whole AS begun_at,
       MAX(CASE
         WHEN kind = 'started' AND end_n IS NULL AND n = started_n
         THEN CASE WHEN lost_n IS NULL THEN 'executing' ELSE 'failed' END
@@ -197,7 +204,7 @@ const draftsOf = (events: string) => `
       MAX(CASE WHEN kind = 'held' THEN released_n END) OVER whole AS released_n,
       MAX(CASE WHEN kind = 'held' AND released_n < hold_n THEN released_n END) OVER whole AS released_before_n
     FROM picks
-    WINDOW whole AS (${ofStep}, draft)
+    WINDOW whole AS (${partitionByStep}, draft)
   )
   SELECT run_id, closed_n, step, attempt, due_at, begun_at, COALESCE(state, 'scheduled') AS state, lost_n, ended_at, outcome,
     message, next_due_at, released_n, was_held, is_held,

@@ -1,7 +1,7 @@
 /** What counts as transaction control, and what only looks like it. */
 import { describe, expect, test } from "vitest";
-import { mysqlSyntax, postgresSyntax, type SqlSyntax, sqliteSyntax } from "./lex.js";
-import { transactionControl } from "./transaction-control.js";
+import { mysqlSyntax, postgresSyntax, type SqlSyntax, sqliteSyntax } from "./lexer.js";
+import { findTransactionControl } from "./transaction-control.js";
 
 const syntaxes = { postgres: postgresSyntax, sqlite: sqliteSyntax, mysql: mysqlSyntax };
 
@@ -29,7 +29,7 @@ describe.each(Object.entries(syntaxes))("in the SQL of %s", (_name, syntax: SqlS
     ['SELECT ";"; COMMIT', "COMMIT"],
     ["(COMMIT)", "COMMIT"],
   ])("%j is found", (sql, control) => {
-    expect(transactionControl(sql, syntax)).toBe(control);
+    expect(findTransactionControl(sql, syntax)).toBe(control);
   });
 
   test.each([
@@ -56,45 +56,45 @@ describe.each(Object.entries(syntaxes))("in the SQL of %s", (_name, syntax: SqlS
     "SET search_path = x",
     "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
   ])("%j is not", (sql) => {
-    expect(transactionControl(sql, syntax)).toBeNull();
+    expect(findTransactionControl(sql, syntax)).toBeNull();
   });
 });
 
 describe("where databases read the same text differently", () => {
   test("a backslash escapes a quote on MySQL only", () => {
     const sql = "SELECT '\\'; COMMIT; -- '";
-    expect(transactionControl(sql, postgresSyntax)).toBe("COMMIT");
-    expect(transactionControl(sql, sqliteSyntax)).toBe("COMMIT");
-    expect(transactionControl(sql, mysqlSyntax)).toBeNull();
-    expect(transactionControl("SELECT E'\\'; COMMIT; -- '", postgresSyntax)).toBeNull();
-    expect(transactionControl("SELECT e'\\\\'; COMMIT", postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl(sql, postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl(sql, sqliteSyntax)).toBe("COMMIT");
+    expect(findTransactionControl(sql, mysqlSyntax)).toBeNull();
+    expect(findTransactionControl("SELECT E'\\'; COMMIT; -- '", postgresSyntax)).toBeNull();
+    expect(findTransactionControl("SELECT e'\\\\'; COMMIT", postgresSyntax)).toBe("COMMIT");
   });
 
   test("dollar quoting is a string on PostgreSQL", () => {
-    expect(transactionControl("DO $$ BEGIN; COMMIT; END $$", postgresSyntax)).toBeNull();
-    expect(transactionControl("SELECT $a$ $$; COMMIT; $a$", postgresSyntax)).toBeNull();
-    expect(transactionControl("SELECT $1; COMMIT", postgresSyntax)).toBe("COMMIT");
-    expect(transactionControl("SELECT a$b FROM t; COMMIT; SELECT a$b", postgresSyntax)).toBe("COMMIT");
-    expect(transactionControl("SELECT $a$ x $a$; COMMIT", postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("DO $$ BEGIN; COMMIT; END $$", postgresSyntax)).toBeNull();
+    expect(findTransactionControl("SELECT $a$ $$; COMMIT; $a$", postgresSyntax)).toBeNull();
+    expect(findTransactionControl("SELECT $1; COMMIT", postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("SELECT a$b FROM t; COMMIT; SELECT a$b", postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("SELECT $a$ x $a$; COMMIT", postgresSyntax)).toBe("COMMIT");
   });
 
   test("comments nest on PostgreSQL, and some are executed on MySQL", () => {
-    expect(transactionControl("/* /* */ COMMIT */ SELECT 1", postgresSyntax)).toBeNull();
-    expect(transactionControl("/* /* */ COMMIT", sqliteSyntax)).toBe("COMMIT");
-    expect(transactionControl("/*!50000 COMMIT */", mysqlSyntax)).toBe("COMMIT");
-    expect(transactionControl("/*M! COMMIT */", mysqlSyntax)).toBe("COMMIT");
-    expect(transactionControl("SELECT 1 # ; COMMIT", mysqlSyntax)).toBeNull();
-    expect(transactionControl("SELECT 1 # 2; COMMIT", postgresSyntax)).toBe("COMMIT");
-    expect(transactionControl("SELECT `; COMMIT` FROM t", mysqlSyntax)).toBeNull();
+    expect(findTransactionControl("/* /* */ COMMIT */ SELECT 1", postgresSyntax)).toBeNull();
+    expect(findTransactionControl("/* /* */ COMMIT", sqliteSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("/*!50000 COMMIT */", mysqlSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("/*M! COMMIT */", mysqlSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("SELECT 1 # ; COMMIT", mysqlSyntax)).toBeNull();
+    expect(findTransactionControl("SELECT 1 # 2; COMMIT", postgresSyntax)).toBe("COMMIT");
+    expect(findTransactionControl("SELECT `; COMMIT` FROM t", mysqlSyntax)).toBeNull();
   });
 
   test("the body of a trigger or a function has semicolons of its own", () => {
     const trigger =
       "CREATE TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = CASE WHEN 1 THEN 2 END; DELETE FROM d; END";
-    expect(transactionControl(trigger, sqliteSyntax)).toBeNull();
-    expect(transactionControl(`${trigger}; COMMIT`, sqliteSyntax)).toBe("COMMIT");
+    expect(findTransactionControl(trigger, sqliteSyntax)).toBeNull();
+    expect(findTransactionControl(`${trigger}; COMMIT`, sqliteSyntax)).toBe("COMMIT");
     const atomic = "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END";
-    expect(transactionControl(atomic, postgresSyntax)).toBeNull();
+    expect(findTransactionControl(atomic, postgresSyntax)).toBeNull();
   });
 
   test.each([
@@ -118,13 +118,13 @@ describe("where databases read the same text differently", () => {
     ["SELECT * FROM t LOCK IN SHARE MODE", null],
     ["SET @a = 1", null],
   ])("on MySQL, where DDL commits: %j", (sql, control) => {
-    expect(transactionControl(sql, mysqlSyntax)).toBe(control);
+    expect(findTransactionControl(sql, mysqlSyntax)).toBe(control);
   });
 
   test("DDL is part of the transaction on PostgreSQL and SQLite", () => {
     for (const syntax of [postgresSyntax, sqliteSyntax]) {
       for (const sql of ["CREATE TABLE t (a int)", "DROP TABLE t", "TRUNCATE t", "LOCK TABLE t"]) {
-        expect(transactionControl(sql, syntax)).toBeNull();
+        expect(findTransactionControl(sql, syntax)).toBeNull();
       }
     }
   });

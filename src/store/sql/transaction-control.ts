@@ -2,12 +2,12 @@
  * Finds SQL that would end, begin or change a transaction. The transaction of a transactional step is Pawl's: if the step
  * ended it, its effects would stay without its record, or its record without its effects.
  */
-import { type SqlSyntax, statementsOf } from "./lex.js";
+import { type SqlSyntax, splitStatements } from "./lexer.js";
 
 /** The word for the transaction control that this SQL holds ("COMMIT", "START TRANSACTION"), or null. Savepoints are allowed. */
-export function transactionControl(sql: string, syntax: SqlSyntax): string | null {
-  if (!mayControl(sql, syntax)) return null;
-  for (const words of statementsOf(sql, syntax)) {
+export function findTransactionControl(sql: string, syntax: SqlSyntax): string | null {
+  if (!mayContainControl(sql, syntax)) return null;
+  for (const words of splitStatements(sql, syntax)) {
     const control = controlOf(words) ?? (syntax.implicitCommits ? implicitCommitOf(words) : null);
     if (control !== null) return control;
   }
@@ -15,9 +15,9 @@ export function transactionControl(sql: string, syntax: SqlSyntax): string | nul
 }
 
 /** Nearly every statement is a query or a write without any of these words: it is not taken apart. */
-const suspects = /\b(?:begin|start|commit|end|rollback|abort|prepare|set|xa|lock|unlock)\b/i;
-const mayControl = (sql: string, { implicitCommits }: SqlSyntax) =>
-  suspects.test(sql) || (implicitCommits && implicit.test(sql));
+const controlWords = /\b(?:begin|start|commit|end|rollback|abort|prepare|set|xa|lock|unlock)\b/i;
+const mayContainControl = (sql: string, { implicitCommits }: SqlSyntax) =>
+  controlWords.test(sql) || (implicitCommits && implicitCommitWords.test(sql));
 
 function controlOf(words: readonly string[]): string | null {
   const [first, second, third] = words;
@@ -35,7 +35,7 @@ function controlOf(words: readonly string[]): string | null {
     case "PREPARE":
       return second === "TRANSACTION" ? "PREPARE TRANSACTION" : null;
     case "SET":
-      return settingOf(words);
+      return transactionSettingOf(words);
     case "LOCK":
     case "UNLOCK":
       // Of PostgreSQL, LOCK TABLE is held until the end of the transaction and does it no harm.
@@ -50,7 +50,7 @@ const isToSavepoint = (second?: string, third?: string) =>
   second === "TO" || ((second === "WORK" || second === "TRANSACTION") && third === "TO");
 
 /** SET TRANSACTION …, SET SESSION CHARACTERISTICS …, SET autocommit = 0, SET a = 1, @@session.autocommit = 1 */
-function settingOf(words: readonly string[]): string | null {
+function transactionSettingOf(words: readonly string[]): string | null {
   const [, second, third] = words;
   const name = second === "SESSION" || second === "GLOBAL" || second === "LOCAL" ? third : second;
   if (name === "TRANSACTION" || name === "CHARACTERISTICS") return `SET ${name}`;
@@ -58,11 +58,11 @@ function settingOf(words: readonly string[]): string | null {
 }
 
 /** Statements that commit what is open, of MySQL and MariaDB. */
-const implicit =
+const implicitCommitWords =
   /\b(?:alter|analyze|cache|change|check|create|drop|flush|grant|install|load|optimize|purge|rename|repair|reset|revoke|stop|truncate|uninstall)\b/i;
 
 function implicitCommitOf([first, second]: readonly string[]): string | null {
-  if (first === undefined || !implicit.test(first)) return null;
+  if (first === undefined || !implicitCommitWords.test(first)) return null;
   if (second === "TEMPORARY" && (first === "CREATE" || first === "DROP")) return null;
   if (first === "LOAD" && second !== "INDEX") return null;
   return second === undefined ? first : `${first} ${second}`;

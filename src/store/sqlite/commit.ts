@@ -4,16 +4,16 @@
  * Prepared statements in a loop: SQLite is a function call away, and passing rows as JSON (json_each) was slower.
  */
 
-import type { Batch, CommitResult, CursorWrite, Fence, Next, Transition } from "../contract/store.js";
+import type { Batch, CommitResult, CursorWrite, Fence, NextTaskState, Transition } from "../contract/store.js";
 import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
-import { deliver, drain, release } from "./mail.js";
+import { deliverMessages, drainMessages, releaseTasks } from "./messages.js";
 import { startChildren, startRuns } from "./starts.js";
 
 /** Whether the writer may write to this run: a worker must own it, anybody else must find it unowned and read up. */
-const isOurs = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
-export const isFree = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND mail = 0`;
+const selectOwnedTask = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
+export const selectUnownedTask = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND pending_messages = 0`;
 
 export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, data, at";
 
@@ -21,35 +21,37 @@ export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, da
  * The hot one: all that an inline step writes. The check is part of it, as is that the log ends where the writer thinks
  * it does. The primary key alone would let a gap pass, or a number in the middle of a row that spans several.
  */
-const insertEvents = (mayWrite: string) => `INSERT INTO pawl_events (${eventColumns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
-  WHERE EXISTS (${mayWrite})
+const insertEvents = (
+  writableTaskQuery: string,
+) => `INSERT INTO pawl_events (${eventColumns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+  WHERE EXISTS (${writableTaskQuery})
   AND coalesce((SELECT seq + span FROM pawl_events WHERE run_id = ? ORDER BY seq DESC LIMIT 1), 1) = ?`;
-const insertEventsIfOurs = insertEvents(isOurs);
-const insertEventsIfFree = insertEvents(isFree);
+const insertEventsIfOwned = insertEvents(selectOwnedTask);
+const insertEventsIfUnowned = insertEvents(selectUnownedTask);
 
 /** No change: mail came that the owner has not seen, so it keeps the run. */
 export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
-  WHERE run_id = ? AND mail = 0`;
+  WHERE run_id = ? AND pending_messages = 0`;
 /** A run that has not begun is written to by a client: its task goes on as it was, but its log is not empty any more. */
-export const keepTask = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND mail = 0";
+export const keepTaskDueAt = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND pending_messages = 0";
 export const parkRun =
   "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = ?,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
 /** No change: mail came that the owner has not seen, so the run cannot end yet; or the run is not the writer's. */
-export const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND mail = 0";
-const deleteTaskIfOurs = `${deleteTask} AND owner = ? AND epoch = ?`;
+export const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND pending_messages = 0";
+const deleteTaskIfOwned = `${deleteTask} AND owner = ? AND epoch = ?`;
 
 /** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
 const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM pawl_workers
   WHERE id = ? AND epoch = ? AND live = 1`;
-const hasMail = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND mail > 0";
+const selectTaskWithMessages = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND pending_messages > 0";
 
-export const markUsed = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
+export const clearFresh = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
 
-export const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
+export const upsertCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, progress, at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (run_id, node) DO UPDATE SET
   cursor = CASE WHEN ? THEN excluded.cursor ELSE cursor END,
   progress = CASE WHEN ? THEN excluded.progress ELSE progress END,
@@ -59,90 +61,97 @@ export const writeCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, prog
 export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
   const worker = fence === null ? null : db.get(selectWorker, fence.workerId, fence.epoch);
   if (worker === undefined) return { kind: "fenced" };
-  const kept: string[] = [];
-  const mailed: string[] = [];
-  const hasMessages = worker?.messages === 1;
+  const notParked: string[] = [];
+  const ownedWithMessages: string[] = [];
+  const inboxHasMessages = worker?.messages === 1;
   for (const transition of transitions) {
     const { runId } = transition;
-    if (!append(db, transition, fence, at)) return { kind: "conflict", runId };
-    const isLeft = transition.drained.length > 0 ? drain(db, runId, transition.drained) : null;
+    if (!appendEvents(db, transition, fence, at)) return { kind: "conflict", runId };
+    const hasMessagesLeft =
+      transition.drainedInboxIds.length > 0 ? drainMessages(db, runId, transition.drainedInboxIds) : null;
     for (const write of transition.cursors) saveCursor(db, runId, write, at);
-    if (transition.starts.length > 0) startChildren(db, transition.starts, fence, at);
-    if (transition.mail.length > 0) deliver(db, transition.mail, at);
-    if (transition.release.length > 0) release(db, transition.release, at);
-    if (!advance(db, transition, fence, at)) {
-      if (transition.next.kind === "finish") return endConflict(db, runId, fence);
-      kept.push(runId);
+    if (transition.newChildren.length > 0) startChildren(db, transition.newChildren, fence, at);
+    if (transition.messages.length > 0) deliverMessages(db, transition.messages, at);
+    if (transition.releasedChildIds.length > 0) releaseTasks(db, transition.releasedChildIds, at);
+    if (!applyNext(db, transition, fence, at)) {
+      if (transition.next.kind === "finish") return finishConflictOf(db, runId, fence);
+      notParked.push(runId);
     }
-    if (!hasMessages || transition.next.kind !== "keep") continue;
-    if (isLeft ?? db.get(hasMail, runId) !== undefined) mailed.push(runId);
+    if (!inboxHasMessages || transition.next.kind !== "keep") continue;
+    if (hasMessagesLeft ?? db.get(selectTaskWithMessages, runId) !== undefined) ownedWithMessages.push(runId);
   }
   const refused = starts.length > 0 ? startRuns(db, starts, fence, at) : [];
-  return { kind: "committed", at, kept, mailed, refused };
+  return { kind: "committed", at, notParked, ownedWithMessages, refused };
 }
 
 /** A run that has messages cannot end yet; one that is not the writer's is not the writer's to end. */
-function endConflict(db: Connection, runId: string, fence: Fence | null): CommitResult {
-  const isTheirs = fence !== null && db.get(isOurs, runId, fence.workerId, fence.epoch) === undefined;
-  return isTheirs ? { kind: "conflict", runId } : { kind: "conflict", runId, unread: true };
+function finishConflictOf(db: Connection, runId: string, fence: Fence | null): CommitResult {
+  const isOwnedElsewhere = fence !== null && db.get(selectOwnedTask, runId, fence.workerId, fence.epoch) === undefined;
+  return isOwnedElsewhere ? { kind: "conflict", runId } : { kind: "conflict", runId, hasUnreadMessages: true };
 }
 
 export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";
 
 /** False: this run is not the writer's, or its log is not what the writer thinks. */
-function append(db: Connection, { runId, after, events, next }: Transition, fence: Fence | null, at: number): boolean {
-  const seq = after + 1;
+function appendEvents(
+  db: Connection,
+  { runId, afterSeq, events, next }: Transition,
+  fence: Fence | null,
+  at: number,
+): boolean {
+  const seq = afterSeq + 1;
   if (events.length === 0) {
     // The statement that ends the run checks that by itself.
     if (fence !== null && next.kind === "finish") return true;
-    const found = fence === null ? db.get(isFree, runId) : db.get(isOurs, runId, fence.workerId, fence.epoch);
-    return found !== undefined;
+    const task =
+      fence === null ? db.get(selectUnownedTask, runId) : db.get(selectOwnedTask, runId, fence.workerId, fence.epoch);
+    return task !== undefined;
   }
   const { span, type, node, attempt, outcome, data } = packEvents(events);
-  const written =
+  const insertedRows =
     fence === null
-      ? db.run(insertEventsIfFree, runId, seq, span, type, node, attempt, outcome, data, at, runId, runId, seq)
+      ? db.run(insertEventsIfUnowned, runId, seq, span, type, node, attempt, outcome, data, at, runId, runId, seq)
       : db.run(
-          insertEventsIfOurs,
+          insertEventsIfOwned,
           ...[runId, seq, span, type, node, attempt, outcome, data, at],
           ...[runId, fence.workerId, fence.epoch, runId, seq],
         );
-  return written === 1;
+  return insertedRows === 1;
 }
 
 /** What becomes of the task and the run's row. False: it was to be parked, or to end, but has mail. */
-function advance(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
-  const { runId, next, after, events } = transition;
+function applyNext(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
+  const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {
     // A worker's run is no longer fresh since it was claimed.
-    if (fence === null) db.run(markUsed, runId);
+    if (fence === null) db.run(clearFresh, runId);
     return true;
   }
   const startedAt = next.startedAt === "now" ? at : next.startedAt;
   if (next.kind === "finish") {
     const deleted =
-      fence === null ? db.run(deleteTask, runId) : db.run(deleteTaskIfOurs, runId, fence.workerId, fence.epoch);
+      fence === null ? db.run(deleteTask, runId) : db.run(deleteTaskIfOwned, runId, fence.workerId, fence.epoch);
     if (deleted === 0) return false;
-    db.run(finishRun, next.status, next.output, next.error, String(after + events.length), startedAt, at, runId);
+    db.run(finishRun, next.status, next.output, next.error, String(afterSeq + events.length), startedAt, at, runId);
     return true;
   }
-  const { dueAt, state } = dueOf(next, at);
-  const parked = next.keepsDue
-    ? db.run(keepTask, runId)
+  const { dueAt, state } = dueAndStateOf(next, at);
+  const parkedRows = next.keepsDueTime
+    ? db.run(keepTaskDueAt, runId)
     : db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
-  if (parked === 0) return false;
+  if (parkedRows === 0) return false;
   db.run(parkRun, next.status, next.waiting, startedAt, runId);
   return true;
 }
 
 /** When a run that is parked becomes due, and what that makes of its task. */
-export function dueOf({ wakeAt, wakeIn }: Extract<Next, { kind: "park" }>, at: number) {
-  const dueAt = earlier(wakeAt, wakeIn === null ? null : at + wakeIn);
+export function dueAndStateOf({ wakeAt, wakeInMs }: Extract<NextTaskState, { kind: "park" }>, at: number) {
+  const dueAt = earlier(wakeAt, wakeInMs === null ? null : at + wakeInMs);
   return { dueAt, state: dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked };
 }
 
 function saveCursor(db: Connection, runId: string, write: CursorWrite, at: number): void {
-  db.run(writeCursor, ...cursorValues(runId, write, at));
+  db.run(upsertCursor, ...cursorValues(runId, write, at));
 }
 
 export function cursorValues(runId: string, { node, cursor, progress }: CursorWrite, at: number): unknown[] {

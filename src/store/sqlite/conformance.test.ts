@@ -39,8 +39,9 @@ function testNodeSqlite({ Database }: SqliteDriver): void {
   };
   const transactions: TransactionHarness = {
     write: async (handle, value) => void (handle as SqliteDatabase).prepare("INSERT INTO mine VALUES (?)").run(value),
-    written: async () => once((db) => db.prepare("SELECT value FROM mine").all()).map((row) => row.value as string),
-    own: async () => {
+    committedValues: async () =>
+      once((db) => db.prepare("SELECT value FROM mine").all()).map((row) => row.value as string),
+    beginCallerTransaction: async () => {
       const tx = new Database(file());
       tx.exec("BEGIN IMMEDIATE");
       const end = (sql: string) => async () => {

@@ -3,11 +3,11 @@ import type { SqlRow } from "../sql/dialect.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** The store has about fifty fixed statements; the rest are the many forms of `runs(filter)`. */
-const keptStatements = 200;
+const maxCachedStatements = 200;
 
 export class Connection {
   readonly database: SqliteDatabase;
-  readonly #statements = new Map<string, SqliteStatement>();
+  readonly #statementCache = new Map<string, SqliteStatement>();
 
   constructor(database: SqliteDatabase) {
     this.database = database;
@@ -15,20 +15,20 @@ export class Connection {
 
   /** Runs a statement that returns no rows, and gives back how many it changed. */
   run(sql: string, ...values: unknown[]): number {
-    return Number(this.#statement(sql).run(...values).changes);
+    return Number(this.#prepare(sql).run(...values).changes);
   }
 
   get(sql: string, ...values: unknown[]): SqlRow | undefined {
-    return this.#statement(sql).get(...values);
+    return this.#prepare(sql).get(...values);
   }
 
   all(sql: string, ...values: unknown[]): SqlRow[] {
-    return this.#statement(sql).all(...values);
+    return this.#prepare(sql).all(...values);
   }
 
   /** Any statement: its rows, none if it returns none. */
   query(sql: string, values: readonly unknown[] = []): SqlRow[] {
-    const statement = this.#statement(sql);
+    const statement = this.#prepare(sql);
     if (statement.reader !== false) return statement.all(...values);
     statement.run(...values);
     return [];
@@ -38,11 +38,11 @@ export class Connection {
    * A whole transaction, rolled back when `work` throws or its result is not to be kept. Immediate: a deferred one
    * that has read cannot wait for the write lock (SQLITE_BUSY_SNAPSHOT), it would have to begin again.
    */
-  transaction<T>(work: () => T, isKept: (result: T) => boolean = () => true): T {
+  transaction<T>(work: () => T, shouldCommit: (result: T) => boolean = () => true): T {
     this.run("BEGIN IMMEDIATE");
     try {
       const result = work();
-      this.run(isKept(result) ? "COMMIT" : "ROLLBACK");
+      this.run(shouldCommit(result) ? "COMMIT" : "ROLLBACK");
       return result;
     } catch (error) {
       this.rollBack();
@@ -58,16 +58,16 @@ export class Connection {
   }
 
   close(): void {
-    this.#statements.clear();
+    this.#statementCache.clear();
     this.database.close();
   }
 
-  #statement(sql: string): SqliteStatement {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    if (this.#statements.size >= keptStatements) this.#statements.clear();
+  #prepare(sql: string): SqliteStatement {
+    const cached = this.#statementCache.get(sql);
+    if (cached !== undefined) return cached;
+    if (this.#statementCache.size >= maxCachedStatements) this.#statementCache.clear();
     const statement = this.database.prepare(sql);
-    this.#statements.set(sql, statement);
+    this.#statementCache.set(sql, statement);
     return statement;
   }
 }

@@ -13,7 +13,7 @@ export const sqliteDialect = (clock: () => number): Dialect => ({
   contains: (column, placeholder) => `instr(${column}, ${placeholder}) > 0`,
   // The machine's clock is the database's: they are one process.
   now: (bind) => bind(clock()),
-  onDuplicate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  onDuplicateUpdate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   isParked: "t.state = 0 AND t.due_at IS NOT NULL",
-  deletedBy: () => "",
+  deleteOrder: () => "",
 });

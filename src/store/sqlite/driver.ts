@@ -3,7 +3,7 @@
  * (22.13 and later), otherwise `better-sqlite3`. A third is made to fit in store/libsql. All are synchronous.
  */
 import { StoreError } from "../../core/errors/errors.js";
-import { driverError } from "../shared/missing-driver.js";
+import { createDriverError } from "../shared/missing-driver.js";
 import type { SqlRow } from "../sql/dialect.js";
 
 export type DriverName = "node:sqlite" | "better-sqlite3";
@@ -42,29 +42,29 @@ export interface SqliteDriver {
 export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
   if (name !== "better-sqlite3") {
     const Database = loadNodeSqlite();
-    if (Database !== undefined) return asItIs("node:sqlite", Database);
+    if (Database !== undefined) return createDriver("node:sqlite", Database);
     if (name !== undefined) throw new StoreError("This Node has no node:sqlite; 22.13 has.", { transient: false });
   }
   try {
     const module: { default: unknown } = await import("better-sqlite3");
-    return asItIs("better-sqlite3", module.default as SqliteDriver["Database"]);
+    return createDriver("better-sqlite3", module.default as SqliteDriver["Database"]);
   } catch (cause) {
     const missing = "SQLite needs Node 22.13 or later, or the package better-sqlite3: npm install better-sqlite3";
-    throw driverError("better-sqlite3", missing, cause);
+    throw createDriverError("better-sqlite3", missing, cause);
   }
 }
 
-function asItIs(name: DriverName, Database: SqliteDriver["Database"]): SqliteDriver {
-  return { name, Database, open: (file) => opened(Database, file), adopt: (database) => database };
+function createDriver(name: DriverName, Database: SqliteDriver["Database"]): SqliteDriver {
+  return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
 }
 
 /** better-sqlite3 looks for its binary only now, and in a bundle it looks in the wrong place. */
-function opened(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
+function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
   try {
     return new Database(file);
   } catch (cause) {
     if (!String((cause as Error | null)?.message).startsWith("Could not locate the bindings file")) throw cause;
-    throw driverError("better-sqlite3", "", cause);
+    throw createDriverError("better-sqlite3", "", cause);
   }
 }
 
@@ -72,10 +72,10 @@ function opened(Database: SqliteDriver["Database"], file: string): SqliteDatabas
 function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   const getBuiltin = process.getBuiltinModule as ((id: string) => unknown) | undefined;
   const emitWarning = process.emitWarning as (...args: unknown[]) => void;
-  const emitOthers = (...args: unknown[]) => {
+  const emitUnlessExperimental = (...args: unknown[]) => {
     if (!String(args[0]).startsWith("SQLite is an experimental")) emitWarning.apply(process, args);
   };
-  process.emitWarning = emitOthers as typeof process.emitWarning;
+  process.emitWarning = emitUnlessExperimental as typeof process.emitWarning;
   try {
     const module = getBuiltin?.("node:sqlite") as { DatabaseSync: SqliteDriver["Database"] } | undefined;
     return module?.DatabaseSync;
@@ -86,8 +86,8 @@ function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
 
 /** Asked after an error: older versions of node:sqlite do not tell, but a transaction cannot be begun within one. */
 export function isInTransaction(database: SqliteDatabase): boolean {
-  const known = database.inTransaction ?? database.isTransaction;
-  if (known !== undefined) return known;
+  const reported = database.inTransaction ?? database.isTransaction;
+  if (reported !== undefined) return reported;
   try {
     database.exec("BEGIN");
   } catch {

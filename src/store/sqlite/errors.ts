@@ -2,7 +2,7 @@
 import { PawlError, StoreError } from "../../core/errors/errors.js";
 
 /** SQLite's primary result codes that are told apart. */
-const codes = {
+const resultCodes = {
   SQLITE_BUSY: 5,
   SQLITE_LOCKED: 6,
   SQLITE_NOMEM: 7,
@@ -15,29 +15,29 @@ const codes = {
   SQLITE_NOTADB: 26,
 } as const;
 
-type Code = (typeof codes)[keyof typeof codes];
+type ResultCode = (typeof resultCodes)[keyof typeof resultCodes];
 
 /** The same call may work later: somebody else has the lock, or the machine is short of something. */
-const transient: ReadonlySet<number | null> = new Set<Code>([
-  codes.SQLITE_BUSY,
-  codes.SQLITE_LOCKED,
-  codes.SQLITE_NOMEM,
-  codes.SQLITE_IOERR,
-  codes.SQLITE_FULL,
-  codes.SQLITE_CANTOPEN,
-  codes.SQLITE_PROTOCOL,
+const transientCodes: ReadonlySet<number | null> = new Set<ResultCode>([
+  resultCodes.SQLITE_BUSY,
+  resultCodes.SQLITE_LOCKED,
+  resultCodes.SQLITE_NOMEM,
+  resultCodes.SQLITE_IOERR,
+  resultCodes.SQLITE_FULL,
+  resultCodes.SQLITE_CANTOPEN,
+  resultCodes.SQLITE_PROTOCOL,
 ]);
 
 const explanations: Readonly<Partial<Record<number, string>>> = {
-  [codes.SQLITE_READONLY]: "is read-only",
-  [codes.SQLITE_CORRUPT]: "is damaged; restore it from a backup",
-  [codes.SQLITE_FULL]: "cannot grow: the disk is full",
-  [codes.SQLITE_CANTOPEN]: "cannot be opened",
-  [codes.SQLITE_NOTADB]: "is not a SQLite database",
+  [resultCodes.SQLITE_READONLY]: "is read-only",
+  [resultCodes.SQLITE_CORRUPT]: "is damaged; restore it from a backup",
+  [resultCodes.SQLITE_FULL]: "cannot grow: the disk is full",
+  [resultCodes.SQLITE_CANTOPEN]: "cannot be opened",
+  [resultCodes.SQLITE_NOTADB]: "is not a SQLite database",
 };
 
 /** The primary result code of a driver's error; null for anything else. */
-function codeOf(error: unknown): number | null {
+function resultCodeOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   const { code, errcode, rawCode = errcode } = error as { code?: unknown; errcode?: unknown; rawCode?: unknown };
   // node:sqlite and libsql have the extended code as a number, better-sqlite3 its name, which begins with the primary
@@ -45,21 +45,21 @@ function codeOf(error: unknown): number | null {
   if (typeof rawCode === "number") return rawCode & 0xff;
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return null;
   const primary = code.split("_", 2).join("_");
-  return codes[primary as keyof typeof codes] ?? 1;
+  return resultCodes[primary as keyof typeof resultCodes] ?? 1;
 }
 
 export const isBusy = (error: unknown): boolean => {
-  const code = codeOf(error);
-  return code === codes.SQLITE_BUSY || code === codes.SQLITE_PROTOCOL;
+  const code = resultCodeOf(error);
+  return code === resultCodes.SQLITE_BUSY || code === resultCodes.SQLITE_PROTOCOL;
 };
 
 /** A driver's error becomes a StoreError that names the file; whatever else was thrown stays what it is. */
 export function toStoreError(error: unknown, description: string): unknown {
   if (error instanceof PawlError) return error;
-  const code = codeOf(error);
+  const code = resultCodeOf(error);
   if (code === null) return error;
   const { message } = error as Error;
   const explanation = explanations[code];
   const text = explanation === undefined ? `${description}: ${message}` : `${description} ${explanation} (${message})`;
-  return new StoreError(`${text}.`, { transient: transient.has(code), cause: error });
+  return new StoreError(`${text}.`, { transient: transientCodes.has(code), cause: error });
 }

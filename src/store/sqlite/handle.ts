@@ -16,22 +16,25 @@ export interface SqliteHandle {
 
 type Method = (...args: unknown[]) => unknown;
 
-export function guardedHandle(db: Connection, guard: TransactionGuard): SqliteHandle {
+export function createGuardedHandle(db: Connection, guard: TransactionGuard): SqliteHandle {
   /**
    * SQLite rolls the whole transaction back when a constraint or a trigger says so (ON CONFLICT ROLLBACK, RAISE(ROLLBACK)), or
    * when the disk is full. What comes after that would commit by itself.
    */
-  const attempt = <T>(work: () => T): T => {
+  const runGuarded = <T>(work: () => T): T => {
     guard.assertUsable();
     try {
       return work();
     } catch (error) {
       if (isInTransaction(db.database)) throw error;
-      throw guard.broke("A statement of this step failed, and SQLite has rolled its whole transaction back.", error);
+      throw guard.markBroken(
+        "A statement of this step failed, and SQLite has rolled its whole transaction back.",
+        error,
+      );
     }
   };
 
-  const admit = (sql: string) => guard.admit(String(sql));
+  const admit = (sql: string) => guard.assertAllowed(String(sql));
 
   const guardedStatement = (statement: SqliteStatement): SqliteStatement => {
     // Not of the statement itself, whose properties may not be told otherwise than they are.
@@ -42,7 +45,7 @@ export function guardedHandle(db: Connection, guard: TransactionGuard): SqliteHa
         const value: unknown = Reflect.get(statement, name, statement);
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
-          const result = attempt(() => (value as Method).apply(statement, args));
+          const result = runGuarded(() => (value as Method).apply(statement, args));
           if (result === statement) return proxy;
           return name === "iterate" ? guardedIterator(result as Iterator<unknown>) : result;
         };
@@ -53,10 +56,10 @@ export function guardedHandle(db: Connection, guard: TransactionGuard): SqliteHa
 
   /** While one is open the connection does nothing else, not even roll back: the end of the transaction closes it. */
   function* guardedIterator(rows: Iterator<unknown>): Generator<unknown> {
-    guard.opened(() => void rows.return?.());
+    guard.closeAtEnd(() => void rows.return?.());
     try {
       for (;;) {
-        const { done, value } = attempt(() => rows.next());
+        const { done, value } = runGuarded(() => rows.next());
         if (done) return;
         yield value;
       }
@@ -68,15 +71,15 @@ export function guardedHandle(db: Connection, guard: TransactionGuard): SqliteHa
   return {
     prepare: (sql) => {
       admit(sql);
-      return guardedStatement(attempt(() => db.database.prepare(sql)));
+      return guardedStatement(runGuarded(() => db.database.prepare(sql)));
     },
     exec: (sql) => {
       admit(sql);
-      attempt(() => db.database.exec(sql));
+      runGuarded(() => db.database.exec(sql));
     },
     query: async (sql, values) => {
       admit(sql);
-      return attempt(() => db.query(sql, values));
+      return runGuarded(() => db.query(sql, values));
     },
   };
 }

@@ -2,7 +2,7 @@
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
 import { type DriverName, loadDriver } from "./driver.js";
-import { locate } from "./open.js";
+import { parseLocation } from "./open.js";
 import { SqliteStore } from "./store.js";
 
 export type { SqliteHandle } from "./handle.js";
@@ -20,6 +20,6 @@ export interface SqliteOptions extends StoreOptions {
  * await store.migrate();
  */
 export async function openSqlite(urlOrPath: string, options: SqliteOptions = {}): Promise<Store> {
-  const location = locate(urlOrPath);
+  const location = parseLocation(urlOrPath);
   return SqliteStore.open(await loadDriver(options.driver), location, options, options.runtime ?? systemRuntime);
 }

@@ -2,7 +2,7 @@
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import type { Connection } from "./connection.js";
-import { migrationsTable } from "./schema.js";
+import { createMigrationsTable } from "./schema.js";
 
 /** `write` runs its argument as a transaction that excludes all other writers, of this and other processes. */
 export function migrationPort(
@@ -12,11 +12,11 @@ export function migrationPort(
 ): MigrationPort {
   const applied = () => read(appliedVersions);
   const session: MigrationSession = {
-    applied,
+    appliedVersions: applied,
     apply: (migration) => write((db) => apply(db, migration, runtime.now())),
   };
   // The lock is that of each transaction; whoever gets it second finds the migration done.
-  return { applied, locked: (work) => work(session) };
+  return { appliedVersions: applied, withLock: (work) => work(session) };
 }
 
 function appliedVersions(db: Connection): number[] {
@@ -27,7 +27,7 @@ function appliedVersions(db: Connection): number[] {
 
 function apply(db: Connection, { version, name, statements }: Migration, now: number): void {
   if (appliedVersions(db).includes(version)) return;
-  db.database.exec(migrationsTable);
+  db.database.exec(createMigrationsTable);
   for (const statement of statements) db.database.exec(statement);
   db.run("INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ?)", version, name, now);
 }

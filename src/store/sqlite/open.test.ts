@@ -10,7 +10,7 @@ import { openSqlite } from "./index.js";
 const folder = mkdtempSync(join(tmpdir(), "pawl-open-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function failure(work: () => Promise<unknown>): Promise<StoreError> {
+async function storeErrorOf(work: () => Promise<unknown>): Promise<StoreError> {
   const error = await work().then(
     () => undefined,
     (error: unknown) => error,
@@ -31,17 +31,17 @@ test("a url, a path and memory are opened", async () => {
 
 test("what cannot be a database says why, and names it", async () => {
   const missing = join(folder, "no", "such", "place.db");
-  expect(await failure(() => openSqlite(missing))).toMatchObject({
+  expect(await storeErrorOf(() => openSqlite(missing))).toMatchObject({
     transient: false,
     message: expect.stringContaining(`the directory ${join(folder, "no", "such")} does not exist`),
   });
   const directory = join(folder, "directory.db");
   mkdirSync(directory);
-  expect((await failure(() => openSqlite(directory))).message).toContain("is a directory");
-  expect((await failure(() => openSqlite("sqlite:"))).message).toContain("names no file");
+  expect((await storeErrorOf(() => openSqlite(directory))).message).toContain("is a directory");
+  expect((await storeErrorOf(() => openSqlite("sqlite:"))).message).toContain("names no file");
   const text = join(folder, "text.db");
   writeFileSync(text, "Dear diary, ".repeat(1000));
-  const error = await failure(() => openSqlite(text));
+  const error = await storeErrorOf(() => openSqlite(text));
   expect(error).toMatchObject({ transient: false, message: expect.stringContaining("is not a SQLite database") });
   expect(error.message).toContain(text);
   expect(readFileSync(text, "utf8")).toContain("Dear diary");
@@ -59,7 +59,7 @@ test("a damaged file says so", async () => {
   const bytes = readFileSync(path);
   bytes.fill(0xaa, 4096 * 3);
   writeFileSync(path, bytes);
-  const error = await failure(async () => {
+  const error = await storeErrorOf(async () => {
     const damaged = await openSqlite(path);
     await damaged.runs({ limit: 1000 }).finally(() => damaged.close());
   });
@@ -84,7 +84,7 @@ test("a closed store says so, and may be closed again", async () => {
   await store.migrate();
   await store.close();
   await store.close();
-  expect((await failure(() => store.run("x"))).message).toContain("is closed");
-  expect((await failure(() => store.send([]))).message).toContain("is closed");
-  expect((await failure(() => store.begin())).message).toContain("is closed");
+  expect((await storeErrorOf(() => store.run("x"))).message).toContain("is closed");
+  expect((await storeErrorOf(() => store.send([]))).message).toContain("is closed");
+  expect((await storeErrorOf(() => store.beginTransaction())).message).toContain("is closed");
 });

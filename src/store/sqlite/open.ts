@@ -7,9 +7,9 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { Connection } from "./connection.js";
 import type { SqliteDriver } from "./driver.js";
 import { toStoreError } from "./errors.js";
-import { busyTimeoutMs, whileBusy } from "./lock.js";
+import { busyTimeoutMs, retryWhileBusy } from "./lock.js";
 
-export interface Location {
+export interface DatabaseLocation {
   /** An absolute path, or null: in memory. */
   readonly file: string | null;
   /** For people. */
@@ -17,12 +17,12 @@ export interface Location {
 }
 
 /** "sqlite:./pawl.db", "sqlite:///srv/pawl.db", "sqlite::memory:", and the same without "sqlite:". */
-export function locate(urlOrPath: string): Location {
-  return locatePath("sqlite", urlOrPath.replace(/^sqlite:(\/\/)?/, ""));
+export function parseLocation(urlOrPath: string): DatabaseLocation {
+  return locationOfPath("sqlite", urlOrPath.replace(/^sqlite:(\/\/)?/, ""));
 }
 
 /** A path that may be opened, or ":memory:". The scheme is what people call it by. */
-export function locatePath(scheme: "sqlite" | "libsql", path: string): Location {
+export function locationOfPath(scheme: "sqlite" | "libsql", path: string): DatabaseLocation {
   const description = `${scheme} ${path}`;
   if (path === ":memory:") return { file: null, description };
   if (path === "") {
@@ -32,13 +32,13 @@ export function locatePath(scheme: "sqlite" | "libsql", path: string): Location 
   }
   const file = resolve(path);
   if (!existsSync(dirname(file)))
-    refuse(description, `the directory ${dirname(file)} does not exist; create it first.`);
-  if (existsSync(file) && statSync(file).isDirectory()) refuse(description, `${file} is a directory.`);
+    throwCannotOpen(description, `the directory ${dirname(file)} does not exist; create it first.`);
+  if (existsSync(file) && statSync(file).isDirectory()) throwCannotOpen(description, `${file} is a directory.`);
   return { file, description };
 }
 
-function refuse(description: string, why: string): never {
-  throw new StoreError(`Cannot open ${description}: ${why}`, { transient: false });
+function throwCannotOpen(description: string, reason: string): never {
+  throw new StoreError(`Cannot open ${description}: ${reason}`, { transient: false });
 }
 
 /**
@@ -46,7 +46,7 @@ function refuse(description: string, why: string): never {
  * and with 100 rows in a commit it cannot be measured (PERFORMANCE.md). The size limit gives the disk back after a
  * long read had kept the WAL from being reused.
  */
-const settings = [
+const connectionPragmas = [
   `PRAGMA busy_timeout = ${busyTimeoutMs}`,
   "PRAGMA synchronous = FULL",
   "PRAGMA temp_store = MEMORY",
@@ -60,13 +60,13 @@ const settings = [
  */
 export async function openConnection(
   driver: SqliteDriver,
-  { file, description }: Location,
+  { file, description }: DatabaseLocation,
   runtime: Runtime,
 ): Promise<Connection> {
   try {
     const db = new Connection(driver.open(file ?? ":memory:"));
     try {
-      await whileBusy(() => setUp(db, file !== null, description), description, runtime);
+      await retryWhileBusy(() => configureConnection(db, file !== null, description), description, runtime);
       return db;
     } catch (error) {
       db.close();
@@ -77,9 +77,14 @@ export async function openConnection(
   }
 }
 
-function setUp(db: Connection, isFile: boolean, description: string): void {
-  for (const pragma of settings) db.database.exec(pragma);
-  const mode = (sql: string) => db.query(sql)[0]?.journal_mode;
-  if (!isFile || mode("PRAGMA journal_mode") === "wal" || mode("PRAGMA journal_mode = WAL") === "wal") return;
-  refuse(description, "SQLite cannot use its write-ahead log there; is it on a network file system?");
+function configureConnection(db: Connection, isFile: boolean, description: string): void {
+  for (const pragma of connectionPragmas) db.database.exec(pragma);
+  const queryJournalMode = (sql: string) => db.query(sql)[0]?.journal_mode;
+  if (
+    !isFile ||
+    queryJournalMode("PRAGMA journal_mode") === "wal" ||
+    queryJournalMode("PRAGMA journal_mode = WAL") === "wal"
+  )
+    return;
+  throwCannotOpen(description, "SQLite cannot use its write-ahead log there; is it on a network file system?");
 }

@@ -64,9 +64,9 @@ function runScript(name: string, script: string, ...args: string[]) {
   return { child, lines, ended };
 }
 
-async function until(holds: () => boolean, patienceMs = 10_000): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!holds()) {
+async function until(condition: () => boolean, timeoutMs = 10_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!condition()) {
     if (performance.now() > deadline) throw new Error("It never came true.");
     await new Promise((tick) => setTimeout(tick, 2));
   }
@@ -75,14 +75,14 @@ async function until(holds: () => boolean, patienceMs = 10_000): Promise<void> {
 const committer = `
   const store = await open(process.argv[2]);
   await store.migrate();
-  const fence = await store.enlist(workerInfo());
+  const fence = await store.registerWorker(workerInfo());
   const runs = Array.from({ length: 20 }, () => newRun({ due: { kind: "owned" } }));
   await store.commit(batch(fence, [], runs));
   for (let after = 0; ; after += 1) {
     for (let from = 0; from < runs.length; from += 5) {
       const part = runs.slice(from, from + 5);
       const child = newRun();
-      const moves = part.map((run) => transition(run.id, { after, events: [event("step", { data: "x".repeat(2000) })] }));
+      const moves = part.map((run) => transition(run.id, { afterSeq: after, events: [event("step", { data: "x".repeat(2000) })] }));
       const result = await store.commit(batch(fence, moves, [child]));
       if (result.kind !== "committed") throw new Error(JSON.stringify(result));
       say([after + 1, child.id, ...part.map((run) => run.id)].join(" "));
@@ -103,9 +103,9 @@ const dying = `
 `;
 
 const busyWriter = `
-  const store = await open(process.argv[2], { onTrouble: (what) => say(what) });
+  const store = await open(process.argv[2], { onWarning: (what) => say(what) });
   await store.migrate();
-  const fence = await store.enlist(workerInfo());
+  const fence = await store.registerWorker(workerInfo());
   for (let round = 0; round < 150; round += 1) {
     const runs = Array.from({ length: 5 }, () => newRun({ workflow: "shared" }));
     await store.commit(batch(null, [], runs));

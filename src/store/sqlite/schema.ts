@@ -61,7 +61,7 @@ const tables = [
     owner TEXT,
     epoch INTEGER,
     deliveries INTEGER NOT NULL,
-    mail INTEGER NOT NULL,
+    pending_messages INTEGER NOT NULL,
     fresh INTEGER NOT NULL
   )`,
   `CREATE TABLE pawl_events (
@@ -103,7 +103,7 @@ const tables = [
     epoch INTEGER NOT NULL,
     live INTEGER NOT NULL,
     started_at INTEGER NOT NULL,
-    beat_at INTEGER NOT NULL
+    heartbeat_at INTEGER NOT NULL
   )`,
   `CREATE TABLE pawl_workflows (
     name TEXT NOT NULL PRIMARY KEY,
@@ -138,7 +138,7 @@ const indexes = [
   "CREATE INDEX pawl_tasks_ready ON pawl_tasks (workflow, version, priority DESC, due_at) WHERE state = 1",
   "CREATE INDEX pawl_tasks_due ON pawl_tasks (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL",
   // What the heartbeat reads: mail of owned runs. Almost always empty.
-  "CREATE INDEX pawl_tasks_mail ON pawl_tasks (owner) WHERE mail > 0 AND owner IS NOT NULL",
+  "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
 ];
 
@@ -147,5 +147,5 @@ export const migrations: readonly Migration[] = [
 ];
 
 /** Made before the first migration: the list of those that are done. */
-export const migrationsTable =
+export const createMigrationsTable =
   "CREATE TABLE IF NOT EXISTS pawl_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, at INTEGER NOT NULL)";

@@ -1,10 +1,10 @@
 /** The migrations as plain SQL for SQLite and libSQL. */
-import { type MigrationScript, scriptsOf } from "../sql/script.js";
-import { migrations, migrationsTable } from "./schema.js";
+import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
+import { createMigrationsTable, migrations } from "./schema.js";
 
 export const migrationScripts = (): MigrationScript[] =>
-  scriptsOf(migrations, {
-    createMigrations: [migrationsTable],
+  createMigrationScripts(migrations, {
+    createMigrationsTable: [createMigrationsTable],
     migrationsTable: "pawl_migrations",
     now: "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
   });

@@ -1,6 +1,6 @@
 /** How runs are born: a row in pawl_runs and one in pawl_tasks. */
 
-import type { Fence, NewRun, Refusal } from "../contract/store.js";
+import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
@@ -15,9 +15,9 @@ export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
 /** A child that exists already is our own. A key that another run has is a mistake of the caller, and an error. */
 export const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
 
-export const insertTaskColumns = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
-  deliveries, mail, fresh)`;
-const insertTask = `${insertTaskColumns} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+export const insertTaskInto = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
+  deliveries, pending_messages, fresh)`;
+const insertTask = `${insertTaskInto} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 
 const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
@@ -31,38 +31,41 @@ export function startChildren(db: Connection, children: readonly NewRun[], fence
 }
 
 /** Starts what can be started; a run whose key is taken is refused by itself, one that exists already is fine. */
-export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): Refusal[] {
-  const refused: Refusal[] = [];
+export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
+  const refused: RefusedStart[] = [];
   for (const run of runs) {
     if (db.run(insertRunUnlessTaken, ...runValues(run, at)) === 1) {
       db.run(insertTask, ...taskValues(run, fence, at));
     } else if (db.get(selectById, run.id) === undefined) {
-      const byKey = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
-      refused.push(refusal(run, byKey, byKey ?? db.get(selectByHeroKey, run.heroKey)));
+      const startKeyOwner = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
+      refused.push(refusalOf(run, startKeyOwner, startKeyOwner ?? db.get(selectByHeroKey, run.heroKey)));
     }
   }
   return refused;
 }
 
 /** The same over somebody's asynchronous connection, which tells rows but no number of changes. */
-export async function startRunsBy(db: Queryable, runs: readonly NewRun[], at: number): Promise<Refusal[]> {
-  const refused: Refusal[] = [];
+export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
+  const refused: RefusedStart[] = [];
   for (const run of runs) {
     const inserted = await db.query(`${insertRunUnlessTaken} RETURNING id`, runValues(run, at));
     if (inserted.length === 1) {
       await db.query(insertTask, taskValues(run, null, at));
     } else if ((await db.query(selectById, [run.id])).length === 0) {
-      const byKey = run.startKey === null ? [] : await db.query(selectByStartKey, [run.workflow, run.startKey]);
-      refused.push(refusal(run, byKey[0], byKey[0] ?? (await db.query(selectByHeroKey, [run.heroKey]))[0]));
+      const startKeyOwners =
+        run.startKey === null ? [] : await db.query(selectByStartKey, [run.workflow, run.startKey]);
+      refused.push(
+        refusalOf(run, startKeyOwners[0], startKeyOwners[0] ?? (await db.query(selectByHeroKey, [run.heroKey]))[0]),
+      );
     }
   }
   return refused;
 }
 
-function refusal(run: NewRun, byKey: SqlRow | undefined, existing: SqlRow | undefined): Refusal {
+function refusalOf(run: NewRun, startKeyOwner: SqlRow | undefined, existing: SqlRow | undefined): RefusedStart {
   // Not to be had by any order of events: the insert was refused in this very transaction.
   if (existing === undefined) throw new Error(`Run ${run.id} was refused, but no run has its keys.`);
-  return { runId: run.id, reason: byKey === undefined ? "heroKey" : "startKey", existing: decodeRun(existing) };
+  return { runId: run.id, reason: startKeyOwner === undefined ? "heroKey" : "startKey", existing: decodeRun(existing) };
 }
 
 export function runValues(run: NewRun, at: number): unknown[] {

@@ -7,37 +7,38 @@
  * In the text of an error, U+0000 becomes U+FFFD: SQLite keeps it, but its functions take it for the end of the text.
  * Half of a surrogate pair is passed on as it is, and clients show some U+FFFD for it.
  */
-import { isKept, isTold, stepExecutionsQuery } from "../sql/step-executions.js";
+import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 
 /** After escaped backslashes have become \u005c, what looks like an escape is one. */
-const clean = (json: string) => String.raw`replace(replace(${json}, '\\', '\u005c'), '\u0000', '\ufffd')`;
-const validOr = (otherwise: string, json: string) =>
-  `CASE WHEN json_valid(${json}) THEN ${json} ELSE '${otherwise}' END`;
+const replaceNulCharacters = (json: string) =>
+  String.raw`replace(replace(${json}, '\\', '\u005c'), '\u0000', '\ufffd')`;
+const jsonOrDefault = (fallback: string, json: string) =>
+  `CASE WHEN json_valid(${json}) THEN ${json} ELSE '${fallback}' END`;
 
-const unpacked = `
+const unpackedEvents = `
       SELECT run_id, seq AS n, at, type, node, attempt, outcome, data FROM pawl_events WHERE type <> 'batch'
       UNION ALL
       SELECT e.run_id, e.seq + t.key, e.at, t.value ->> 0, t.value ->> 1, t.value ->> 2, t.value ->> 3, t.value ->> 4
-      FROM pawl_events e, json_each(${validOr("[]", "e.data")}) t
+      FROM pawl_events e, json_each(${jsonOrDefault("[]", "e.data")}) t
       WHERE e.type = 'batch' AND t.type = 'array'`;
 
-const events = `
+const eventsQuery = `
     SELECT run_id, n, at, type, node, coalesce(attempt, 1) AS attempt, outcome,
       at + coalesce(data ->> 'retryMs', data ->> 'waitMs') AS due_at,
       CASE WHEN data ->> 'by' IS NULL THEN at - coalesce(data ->> 'ms', 0) END AS begun_at,
       data ->> '$.error.message' AS message
     FROM (
-      SELECT run_id, n, at, type, node, attempt, outcome, ${validOr("{}", clean("data"))} AS data
-      FROM (${unpacked})
-      WHERE ${isTold}
+      SELECT run_id, n, at, type, node, attempt, outcome, ${jsonOrDefault("{}", replaceNulCharacters("data"))} AS data
+      FROM (${unpackedEvents})
+      WHERE ${isRelevantEvent}
     )
-    WHERE ${isKept("data ->> 'rewind'")}
+    WHERE ${rewindsIfReattempted("data ->> 'rewind'")}
   `;
 
 export const stepExecutionsView = `CREATE VIEW pawl_step_executions AS ${stepExecutionsQuery({
   tables: { runs: "pawl_runs", events: "pawl_events" },
-  events,
+  eventsQuery,
   lateral: "",
-  id: (...parts) => parts.join(" || ':' || "),
-  text: (column) => column,
+  executionId: (...parts) => parts.join(" || ':' || "),
+  asText: (column) => column,
 })}`;

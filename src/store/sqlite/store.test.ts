@@ -1,6 +1,6 @@
 /** Beyond the suite: what only a mistake in this store's statements could break. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { batch, event, letter, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
+import { batch, event, newMessage, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { Store } from "../contract/store.js";
 import { openSqlite } from "./index.js";
 
@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 test("a live worker cannot write to a run that is not its own, whoever has it", async () => {
-  const [first, second] = [await store.enlist(workerInfo()), await store.enlist(workerInfo())];
+  const [first, second] = [await store.registerWorker(workerInfo()), await store.registerWorker(workerInfo())];
   const [theirs, nobodys] = [newRun({ due: { kind: "owned" } }), newRun()];
   await store.commit(batch(first, [], [theirs, nobodys]));
   for (const { id } of [theirs, nobodys]) {
@@ -27,18 +27,20 @@ test("a live worker cannot write to a run that is not its own, whoever has it", 
 test("the number of a message is never given again", async () => {
   const run = newRun();
   await store.commit(batch(null, [], [run]));
-  const worker = await store.enlist(workerInfo());
+  const worker = await store.registerWorker(workerInfo());
   const routes = [{ workflow: run.workflow, version: run.version }];
   await store.claim({ fence: worker, routes, limit: 1, limitPerRoute: 1 });
   const seen = new Set<number>();
-  for (let after = 0; after < 3; after += 1) {
-    await store.send([letter(run.id, "x")]);
+  for (let afterSeq = 0; afterSeq < 3; afterSeq += 1) {
+    await store.send([newMessage(run.id, "x")]);
     const rows = (await store.inbox([run.id])).get(run.id) ?? [];
     expect(rows).toHaveLength(1);
     const [id] = rows.map((row) => row.id) as [number];
     expect(seen.has(id)).toBe(false);
     seen.add(id);
-    await store.commit(batch(worker, [transition(run.id, { after, events: [event("read")], drained: [id] })]));
+    await store.commit(
+      batch(worker, [transition(run.id, { afterSeq, events: [event("read")], drainedInboxIds: [id] })]),
+    );
   }
 });
 
@@ -46,7 +48,7 @@ test("a task whose time has come gets its turn by its priority, however many les
   let now = 1_000;
   const clocked = await openSqlite(":memory:", { clock: () => now });
   await clocked.migrate();
-  const fence = await clocked.enlist(workerInfo());
+  const fence = await clocked.registerWorker(workerInfo());
   const start = (priority: number, dueAt: number) => {
     const run = newRun({ workflow: "w", priority, due: { kind: "at", ms: dueAt } });
     return clocked.commit(batch(null, [], [run])).then(() => run.id);

@@ -3,15 +3,15 @@
 import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
-  BeatResult,
   ClaimRequest,
   ClaimResult,
   CommitResult,
   Fence,
+  HeartbeatResult,
   Hint,
-  Mail,
+  Message,
   NewRun,
-  Refusal,
+  RefusedStart,
   SentInTransaction,
   Store,
   StoreOptions,
@@ -19,62 +19,73 @@ import type {
   WorkerInfo,
   WorkflowRegistration,
 } from "../contract/store.js";
-import { HintEmitter, hintsOf, hintsOfMail, hintsOfStarts } from "../shared/hint-emitter.js";
+import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlUpkeep } from "../sql/upkeep.js";
-import { Access } from "./access.js";
-import { claim, claimNothing } from "./claim.js";
+import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
+import { ConnectionAccess } from "./connection-access.js";
 import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
-import { deliver, deliverBy } from "./mail.js";
+import { FileWatch } from "./file-watch.js";
+import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
-import { type Location, openConnection } from "./open.js";
+import { type DatabaseLocation, openConnection } from "./open.js";
 import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
-import { asQueryable, type OpenTransaction, SqliteTransaction, sendWithin, startWithin } from "./transaction.js";
-import { FileWatch } from "./watch.js";
-import { beat, enlist, reap, retire } from "./workers.js";
+import {
+  asQueryable,
+  type OpenTransaction,
+  SqliteTransaction,
+  sendInCallerTransaction,
+  startInCallerTransaction,
+} from "./transaction.js";
+import { deregisterWorker, heartbeat, reap, registerWorker } from "./workers.js";
 
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
-  readonly upkeep: SqlUpkeep;
-  readonly #access: Access;
+  readonly maintenance: SqlMaintenance;
+  readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
   readonly #runtime: Runtime;
   readonly #hints = new HintEmitter();
-  readonly #registry: SqlReads;
-  readonly #handles = new WeakMap<object, OpenTransaction>();
-  #watchers = 0;
+  readonly #workflowRegistry: SqlReads;
+  readonly #openTransactions = new WeakMap<object, OpenTransaction>();
+  #listenerCount = 0;
   #fileWatch: FileWatch | undefined;
   #dataVersion: unknown;
 
   static async open(
     driver: SqliteDriver,
-    location: Location,
+    location: DatabaseLocation,
     options: StoreOptions,
     runtime: Runtime,
   ): Promise<SqliteStore> {
     const connection = await openConnection(driver, location, runtime);
-    return new SqliteStore(new Access(driver, location, connection, runtime), options, runtime);
+    return new SqliteStore(new ConnectionAccess(driver, location, connection, runtime), options, runtime);
   }
 
-  private constructor(access: Access, options: StoreOptions, runtime: Runtime) {
+  private constructor(access: ConnectionAccess, options: StoreOptions, runtime: Runtime) {
     const clock = options.clock ?? (() => runtime.now());
     const dialect = sqliteDialect(clock);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
-    this.#registry = new SqlReads({ query: (sql, values) => access.write((db) => db.query(sql, values)) }, dialect);
-    this.upkeep = new SqlUpkeep(
+    this.#workflowRegistry = new SqlReads(
+      { query: (sql, values) => access.write((db) => db.query(sql, values)) },
+      dialect,
+    );
+    this.maintenance = new SqlMaintenance(
       {
         query: (sql, values) =>
-          isRead(sql) ? access.read((db) => db.query(sql, values)) : access.writeEach((db) => db.query(sql, values)),
-        atomically: (writes) =>
+          isSelect(sql)
+            ? access.read((db) => db.query(sql, values))
+            : access.writeWithoutTransaction((db) => db.query(sql, values)),
+        writeAtomically: (writes) =>
           access.write((db) => {
             for (const { text, values } of writes) db.query(text, values);
           }),
-        tell: (hints) => this.#hints.emit(hints),
+        emitHints: (hints) => this.#hints.emit(hints),
       },
       dialect,
     );
@@ -103,80 +114,87 @@ export class SqliteStore extends SqlReads implements Store {
 
   async commit(batch: Batch): Promise<CommitResult> {
     const result = await this.#access.write((db) => applyBatch(db, batch, this.#clock()), isCommitted);
-    this.#hints.emit(hintsOf(batch, result));
+    this.#hints.emit(hintsOfCommit(batch, result));
     return result;
   }
 
   async startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly Refusal[] }> {
+  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     const at = this.#clock();
-    const ours = typeof tx === "object" && tx !== null ? this.#handles.get(tx) : undefined;
-    if (ours === undefined) return { at, refused: await startWithin(this.#access, tx, starts, at) };
-    ours.guard.assertUsable();
-    ours.started.push(...starts);
-    return { at, refused: startRuns(ours.db, starts, null, at) };
+    const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
+    if (openTransaction === undefined)
+      return { at, refused: await startInCallerTransaction(this.#access, tx, starts, at) };
+    openTransaction.guard.assertUsable();
+    openTransaction.startedRuns.push(...starts);
+    return { at, refused: startRuns(openTransaction.db, starts, null, at) };
   }
 
-  async sendInTransaction(tx: unknown, mail: readonly Mail[]): Promise<SentInTransaction> {
+  async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
     const at = this.#clock();
-    const ours = typeof tx === "object" && tx !== null ? this.#handles.get(tx) : undefined;
-    ours?.guard.assertUsable();
-    const sent = await (ours === undefined
-      ? sendWithin(this.#access, tx, mail, at)
-      : deliverBy(asQueryable(ours.db), mail, at));
+    const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
+    openTransaction?.guard.assertUsable();
+    const sent = await (openTransaction === undefined
+      ? sendInCallerTransaction(this.#access, tx, messages, at)
+      : deliverMessagesAsync(asQueryable(openTransaction.db), messages, at));
     // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
-    this.#hints.emit(hintsOfMail(mail));
+    this.#hints.emit(hintsOfMessages(messages));
     return sent;
   }
 
-  async send(mail: readonly Mail[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const undeliverable = await this.#access.write((db) => deliver(db, mail, this.#clock()));
-    this.#hints.emit(hintsOfMail(mail));
+  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = await this.#access.write((db) => deliverMessages(db, messages, this.#clock()));
+    this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
   }
 
-  async begin(): Promise<StoreTransaction> {
+  async beginTransaction(): Promise<StoreTransaction> {
     const transaction = await this.#access.begin();
-    const begun = new SqliteTransaction(
+    const storeTransaction = new SqliteTransaction(
       this.#access,
       transaction,
       this.#clock,
       this.#runtime,
       (batch, result, started) => {
-        this.#hints.emit(hintsOf(batch, result));
+        this.#hints.emit(hintsOfCommit(batch, result));
         if (isCommitted(result)) this.#hints.emit(hintsOfStarts(started));
       },
     );
-    this.#handles.set(begun.handle, begun.open);
-    return begun;
+    this.#openTransactions.set(storeTransaction.handle, storeTransaction.openTransaction);
+    return storeTransaction;
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const nothing = await this.#access.read((db) => claimNothing(db, request, this.#clock()));
-    return nothing ?? this.#access.write((db) => claim(db, request, this.#clock()));
+    const emptyClaim = await this.#access.read((db) => readEmptyClaim(db, request, this.#clock()));
+    return emptyClaim ?? this.#access.write((db) => claim(db, request, this.#clock()));
   }
 
-  async enlist(worker: WorkerInfo): Promise<Fence> {
-    const { fence, freed } = await this.#access.write((db) => enlist(db, worker, this.#clock(), this.#runtime.now()));
-    if (freed > 0) this.#tellToLook();
+  async registerWorker(worker: WorkerInfo): Promise<Fence> {
+    const { fence, freedTaskCount } = await this.#access.write((db) =>
+      registerWorker(db, worker, this.#clock(), this.#runtime.now()),
+    );
+    if (freedTaskCount > 0) this.#emitReadyHint();
     return fence;
   }
 
-  async beat(fence: Fence): Promise<BeatResult> {
-    const { someSilent, ...news } = await this.#access.writeEach((db) => beat(db, fence, this.#runtime));
-    const reaped = someSilent ? await this.#access.write((db) => reap(db, this.#clock(), this.#runtime.now())) : [];
-    if (reaped.length > 0) this.#tellToLook();
-    return { ...news, reaped };
+  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+    const { hasExpiredWorkers, ...result } = await this.#access.writeWithoutTransaction((db) =>
+      heartbeat(db, fence, this.#runtime),
+    );
+    const reapedWorkerIds = hasExpiredWorkers
+      ? await this.#access.write((db) => reap(db, this.#clock(), this.#runtime.now()))
+      : [];
+    if (reapedWorkerIds.length > 0) this.#emitReadyHint();
+    return { ...result, reapedWorkerIds };
   }
 
-  async retire(fence: Fence): Promise<void> {
-    await this.#access.write((db) => retire(db, fence, this.#clock()));
-    this.#tellToLook();
+  async deregisterWorker(fence: Fence): Promise<void> {
+    await this.#access.write((db) => deregisterWorker(db, fence, this.#clock()));
+    this.#emitReadyHint();
   }
 
-  #tellToLook(): void {
+  #emitReadyHint(): void {
     this.#hints.emit([{ kind: "ready", workflows: [] }]);
   }
 
@@ -185,25 +203,25 @@ export class SqliteStore extends SqlReads implements Store {
   }
 
   override registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
-    return this.#registry.registerWorkflows(workflows);
+    return this.#workflowRegistry.registerWorkflows(workflows);
   }
 
   /** By watching the file; a database in memory has no others. */
-  get hearsOthers(): boolean {
+  get hasCrossProcessHints(): boolean {
     return this.#access.location.file === null || this.#options.notify !== false;
   }
 
   watch(listener: (hint: Hint) => void): () => void {
     const unwatch = this.#hints.watch(listener);
-    this.#watchers += 1;
-    if (this.#watchers === 1) this.#fileWatch = this.#watchFile();
-    let stopped = false;
+    this.#listenerCount += 1;
+    if (this.#listenerCount === 1) this.#fileWatch = this.#watchFile();
+    let isStopped = false;
     return () => {
-      if (stopped) return;
-      stopped = true;
+      if (isStopped) return;
+      isStopped = true;
       unwatch();
-      this.#watchers -= 1;
-      if (this.#watchers === 0) this.#fileWatch?.stop();
+      this.#listenerCount -= 1;
+      if (this.#listenerCount === 0) this.#fileWatch?.stop();
     };
   }
 
@@ -213,17 +231,17 @@ export class SqliteStore extends SqlReads implements Store {
     return new FileWatch({
       runtime: this.#runtime,
       file: `${file}-wal`,
-      hasChanged: () => this.#hasForeignCommits(),
+      hasChanged: () => this.#hasExternalCommits(),
       onChange: () => this.#hints.emit([{ kind: "anything" }]),
-      onTrouble: (error) => this.#options.onTrouble?.("commits of other processes are not noticed", error),
+      onWarning: (error) => this.#options.onWarning?.("commits of other processes are not noticed", error),
     });
   }
 
   /** The number changes with the commits of other connections, not with our own. */
-  #hasForeignCommits(): boolean {
+  #hasExternalCommits(): boolean {
     const before = this.#dataVersion;
     try {
-      this.#dataVersion = this.#access.readNow((db) => db.query("PRAGMA data_version")[0]?.data_version, before);
+      this.#dataVersion = this.#access.readSync((db) => db.query("PRAGMA data_version")[0]?.data_version, before);
       return this.#dataVersion !== before;
     } catch {
       // A timer has nobody to tell. Those who look now will be told.
@@ -237,4 +255,4 @@ export class SqliteStore extends SqlReads implements Store {
   }
 }
 
-const isRead = (sql: string) => sql.startsWith("SELECT");
+const isSelect = (sql: string) => sql.startsWith("SELECT");

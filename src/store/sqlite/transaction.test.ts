@@ -27,23 +27,23 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const starting = (run = newRun()) => batch(null, [], [run]);
+const startBatch = (run = newRun()) => batch(null, [], [run]);
 
 /** Whether it is settled within a moment. */
-const settles = (work: Promise<unknown>) => Promise.race([work.then(() => true), delay(60).then(() => false)]);
+const settlesSoon = (work: Promise<unknown>) => Promise.race([work.then(() => true), delay(60).then(() => false)]);
 
 test("while a transaction is open, reads go on and commits wait, of this instance and of others, off the event loop", async () => {
   const file = newFile();
   const [store, other] = [await open(file), await open(file)];
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   let ticks = 0;
   const timer = setInterval(() => {
     ticks += 1;
   }, 5);
-  expect(await settles(store.runs({ limit: 1 }))).toBe(true);
-  const commits = [store.commit(starting()), other.commit(starting()), store.registerWorkflows([])];
+  expect(await settlesSoon(store.runs({ limit: 1 }))).toBe(true);
+  const commits = [store.commit(startBatch()), other.commit(startBatch()), store.registerWorkflows([])];
   const registered = store.registerWorkflows([{ name: "w", queue: null, version: null, signature: null, graph: null }]);
-  expect(await settles(Promise.any([...commits.slice(0, 2), registered]))).toBe(false);
+  expect(await settlesSoon(Promise.any([...commits.slice(0, 2), registered]))).toBe(false);
   await delay(300);
   clearInterval(timer);
   expect(ticks).toBeGreaterThan(20);
@@ -54,10 +54,10 @@ test("while a transaction is open, reads go on and commits wait, of this instanc
 
 test("in memory, reads wait too: there is one connection, and what is not committed must not be seen", async () => {
   const store = await open(":memory:");
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   await (transaction.handle as SqliteHandle).query("CREATE TABLE mine (value TEXT)");
   const read = store.runs({ limit: 1 });
-  expect(await settles(read)).toBe(false);
+  expect(await settlesSoon(read)).toBe(false);
   await transaction.rollback();
   expect(await read).toEqual([]);
 });
@@ -65,28 +65,28 @@ test("in memory, reads wait too: there is one connection, and what is not commit
 test("close waits for the transaction that is open", async () => {
   const store = await openSqlite(newFile());
   await store.migrate();
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   const closing = store.close();
-  expect(await settles(closing)).toBe(false);
-  expect(await transaction.commit(starting())).toMatchObject({ kind: "committed" });
+  expect(await settlesSoon(closing)).toBe(false);
+  expect(await transaction.commit(startBatch())).toMatchObject({ kind: "committed" });
   await closing;
 });
 
 test("a worker's lease is renewed by the commit of a transaction that kept its heartbeat waiting", async () => {
   const store = await open(newFile());
-  const fence = await store.enlist(workerInfo());
+  const fence = await store.registerWorker(workerInfo());
   const run = newRun({ due: { kind: "owned" } });
   await store.commit(batch(fence, [], [run]));
   const [before] = await store.workers();
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   await delay(20);
   await transaction.commit(batch(fence, [transition(run.id, { events: [event("done")] })]));
-  expect((await store.workers())[0]?.beatAt).toBeGreaterThan(before?.beatAt ?? Number.POSITIVE_INFINITY);
+  expect((await store.workers())[0]?.heartbeatAt).toBeGreaterThan(before?.heartbeatAt ?? Number.POSITIVE_INFINITY);
 });
 
 test("the handle queries, and is of no use after the end", async () => {
   const store = await open(newFile());
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
   handle.exec("CREATE TABLE mine (value TEXT)");
   expect(await handle.query("INSERT INTO mine VALUES (?)", ["a"])).toEqual([]);
@@ -94,9 +94,9 @@ test("the handle queries, and is of no use after the end", async () => {
   await transaction.rollback();
   expect(() => handle.prepare("SELECT 1")).toThrow("has ended");
   await expect(handle.query("SELECT 1")).rejects.toThrow("has ended");
-  await expect(transaction.commit(starting())).rejects.toThrow("has ended");
+  await expect(transaction.commit(startBatch())).rejects.toThrow("has ended");
   await transaction.rollback();
-  expect(await settles(store.commit(starting()))).toBe(true);
+  expect(await settlesSoon(store.commit(startBatch()))).toBe(true);
 });
 
 /** What rolls a whole transaction back without saying ROLLBACK. */
@@ -118,7 +118,7 @@ test.each(Object.entries(silentRollbacks))(
     const { Database } = await loadDriver();
     const database = new Database(file);
     database.exec(tables);
-    const transaction = await store.begin();
+    const transaction = await store.beginTransaction();
     const handle = transaction.handle as SqliteHandle;
     const insert = handle.prepare("INSERT INTO mine VALUES (?)");
     insert.run(2);
@@ -126,7 +126,7 @@ test.each(Object.entries(silentRollbacks))(
     expect(() => insert.run(3)).toThrow(TransactionError);
     expect(() => handle.exec("INSERT INTO mine VALUES (4)")).toThrow(TransactionError);
     const run = newRun();
-    await expect(transaction.commit(starting(run))).rejects.toThrow(TransactionError);
+    await expect(transaction.commit(startBatch(run))).rejects.toThrow(TransactionError);
     expect(await store.run(run.id)).toBeNull();
     expect(database.prepare("SELECT value FROM mine").all()).toMatchObject([{ value: 1 }]);
     database.close();
@@ -135,18 +135,18 @@ test.each(Object.entries(silentRollbacks))(
 
 test("an error that ends a statement alone leaves the transaction as it is", async () => {
   const store = await open(newFile());
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
   handle.exec("CREATE TABLE mine (value INTEGER PRIMARY KEY); INSERT INTO mine VALUES (1)");
   expect(() => handle.exec("INSERT INTO mine VALUES (1)")).toThrow("UNIQUE");
   const run = newRun();
-  expect(await transaction.commit(starting(run))).toMatchObject({ kind: "committed" });
+  expect(await transaction.commit(startBatch(run))).toMatchObject({ kind: "committed" });
   expect(await store.run(run.id)).not.toBeNull();
 });
 
 test("statements and rows of the handle end with it, also those that are being read", async () => {
   const store = await open(newFile());
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
   handle.exec("CREATE TABLE mine (value INTEGER PRIMARY KEY); INSERT INTO mine VALUES (1), (2), (3)");
   const statement = handle.prepare("SELECT value FROM mine") as SqliteStatement & { iterate(): Iterator<unknown> };
@@ -156,12 +156,12 @@ test("statements and rows of the handle end with it, also those that are being r
   expect(() => rows.next()).toThrow(TransactionError);
   expect(() => statement.all()).toThrow(TransactionError);
   expect(Reflect.get(statement, "database")).toBeUndefined();
-  expect(await settles(store.commit(starting()))).toBe(true);
+  expect(await settlesSoon(store.commit(startBatch()))).toBe(true);
 });
 
 test("runs are not started with a handle whose transaction has ended", async () => {
   const store = await open(newFile());
-  const transaction = await store.begin();
+  const transaction = await store.beginTransaction();
   await transaction.rollback();
   const run = newRun();
   await expect(store.startInTransaction(transaction.handle, [run])).rejects.toThrow(TransactionError);
@@ -173,10 +173,10 @@ test("runs that are started with a transaction's own handle come and go with it,
   const hints: Hint[] = [];
   store.watch((hint) => hints.push(hint));
   const [lost, kept] = [newRun(), newRun()];
-  const first = await store.begin();
+  const first = await store.beginTransaction();
   await store.startInTransaction(first.handle, [lost]);
   await first.rollback();
-  const second = await store.begin();
+  const second = await store.beginTransaction();
   await store.startInTransaction(second.handle, [kept]);
   expect(hints).toEqual([]);
   await second.commit(batch(null, []));
@@ -188,7 +188,7 @@ test("runs are started with anything that has a query", async () => {
   const file = newFile();
   const store = await open(file);
   const first = newRun({ startKey: "k", heroKey: "h" });
-  await store.commit(starting(first));
+  await store.commit(startBatch(first));
   const { Database } = await loadDriver();
   const database = new Database(file);
   const connection = new Connection(database);
@@ -233,7 +233,7 @@ test("commit after commit leaves timers their turn", async () => {
     ticks += 1;
   }, 1);
   const until = performance.now() + 300;
-  while (performance.now() < until) await store.commit(starting());
+  while (performance.now() < until) await store.commit(startBatch());
   clearInterval(timer);
   expect(ticks).toBeGreaterThan(5);
 });
@@ -241,7 +241,7 @@ test("commit after commit leaves timers their turn", async () => {
 test("an idle store that is watched runs no statement", async () => {
   const file = newFile();
   const store = await open(file);
-  await store.commit(starting());
+  await store.commit(startBatch());
   let hints = 0;
   store.watch(() => {
     hints += 1;
@@ -259,7 +259,7 @@ test("without notify, commits of others are not told", async () => {
   const [store, other] = [await open(file, { notify: false }), await open(file)];
   const hints: Hint[] = [];
   store.watch((hint) => hints.push(hint));
-  await other.commit(starting());
+  await other.commit(startBatch());
   await delay(300);
   expect(hints).toEqual([]);
 });

@@ -6,72 +6,72 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
   CommitResult,
-  Mail,
+  Message,
   NewRun,
-  Refusal,
+  RefusedStart,
   SentInTransaction,
   StoreTransaction,
 } from "../contract/store.js";
 import { TransactionGuard } from "../shared/transaction-guard.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
-import { sqliteSyntax } from "../sql/lex.js";
-import type { Access, BegunTransaction } from "./access.js";
+import { sqliteSyntax } from "../sql/lexer.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { Connection } from "./connection.js";
+import type { ConnectionAccess, ExclusiveTransaction } from "./connection-access.js";
 import { mayBeInTransaction, type SqliteDatabase } from "./driver.js";
 import { toStoreError } from "./errors.js";
-import { guardedHandle, type SqliteHandle } from "./handle.js";
-import { deliverBy } from "./mail.js";
-import { startRuns, startRunsBy } from "./starts.js";
-import { renew } from "./workers.js";
+import { createGuardedHandle, type SqliteHandle } from "./handle.js";
+import { deliverMessagesAsync } from "./messages.js";
+import { startRuns, startRunsAsync } from "./starts.js";
+import { renewLease } from "./workers.js";
 
 /** Runs that were started with a handle are told of when its transaction commits. */
 export interface OpenTransaction {
   readonly db: Connection;
-  readonly started: NewRun[];
+  readonly startedRuns: NewRun[];
   readonly guard: TransactionGuard;
 }
 
 export class SqliteTransaction implements StoreTransaction {
   readonly handle: SqliteHandle;
-  readonly open: OpenTransaction;
-  readonly #access: Access;
-  readonly #end: () => void;
+  readonly openTransaction: OpenTransaction;
+  readonly #access: ConnectionAccess;
+  readonly #releaseWriteLock: () => void;
   readonly #clock: () => number;
   readonly #runtime: Runtime;
   readonly #onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void;
-  readonly #mark: string;
-  #ended = false;
+  readonly #savepoint: string;
+  #hasEnded = false;
 
   constructor(
-    access: Access,
-    { db, mark, end }: BegunTransaction,
+    access: ConnectionAccess,
+    { db, savepoint, releaseWriteLock }: ExclusiveTransaction,
     clock: () => number,
     runtime: Runtime,
     onCommit: (batch: Batch, result: CommitResult, started: readonly NewRun[]) => void,
   ) {
     this.#access = access;
-    this.#mark = mark;
-    this.#end = end;
+    this.#savepoint = savepoint;
+    this.#releaseWriteLock = releaseWriteLock;
     this.#clock = clock;
     this.#runtime = runtime;
     this.#onCommit = onCommit;
-    this.open = { db, started: [], guard: new TransactionGuard(sqliteSyntax) };
-    this.handle = guardedHandle(db, this.open.guard);
+    this.openTransaction = { db, startedRuns: [], guard: new TransactionGuard(sqliteSyntax) };
+    this.handle = createGuardedHandle(db, this.openTransaction.guard);
   }
 
   async commit(batch: Batch): Promise<CommitResult> {
-    const { db, started, guard } = this.open;
+    const { db, startedRuns, guard } = this.openTransaction;
     try {
       guard.assertUsable();
       guard.end();
-      this.#assertSame();
+      this.#assertSavepointExists();
       const result = applyBatch(db, batch, this.#clock());
       // While this transaction had the write lock, the worker's heartbeat could not renew its lease.
-      if (isCommitted(result) && batch.fence !== null) renew(db, batch.fence, this.#runtime.now());
+      if (isCommitted(result) && batch.fence !== null) renewLease(db, batch.fence, this.#runtime.now());
       db.run(isCommitted(result) ? "COMMIT" : "ROLLBACK");
       this.#finish();
-      this.#onCommit(batch, result, started);
+      this.#onCommit(batch, result, startedRuns);
       return result;
     } catch (error) {
       await this.rollback();
@@ -80,25 +80,25 @@ export class SqliteTransaction implements StoreTransaction {
   }
 
   /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
-  #assertSame(): void {
-    const { db, guard } = this.open;
+  #assertSavepointExists(): void {
+    const { db, guard } = this.openTransaction;
     try {
-      db.database.exec(`RELEASE ${this.#mark}`);
+      db.database.exec(`RELEASE ${this.#savepoint}`);
     } catch (error) {
-      throw guard.broke("The transaction of this step was ended before its time.", error);
+      throw guard.markBroken("The transaction of this step was ended before its time.", error);
     }
   }
 
   async rollback(): Promise<void> {
-    if (this.#ended) return;
-    this.open.guard.end();
-    this.open.db.rollBack();
+    if (this.#hasEnded) return;
+    this.openTransaction.guard.end();
+    this.openTransaction.db.rollBack();
     this.#finish();
   }
 
   #finish(): void {
-    this.#ended = true;
-    this.#end();
+    this.#hasEnded = true;
+    this.#releaseWriteLock();
   }
 }
 
@@ -106,76 +106,90 @@ interface AsynchronousDatabase {
   query(sql: string, values: readonly unknown[]): Promise<readonly SqlRow[]>;
 }
 
-const databaseList = "PRAGMA database_list";
+const selectDatabaseList = "PRAGMA database_list";
 
 /** Starts runs on a transaction that belongs to the caller: a database of the driver, or anything with a `query`. */
-export function startWithin(access: Access, tx: unknown, runs: readonly NewRun[], at: number): Promise<Refusal[]> {
-  return within(access, tx, {
-    now: (db) => startRuns(db, runs, null, at),
-    later: (db) => startRunsBy(db, runs, at),
+export function startInCallerTransaction(
+  access: ConnectionAccess,
+  tx: unknown,
+  runs: readonly NewRun[],
+  at: number,
+): Promise<RefusedStart[]> {
+  return runInCallerTransaction(access, tx, {
+    runSync: (db) => startRuns(db, runs, null, at),
+    runAsync: (db) => startRunsAsync(db, runs, at),
   });
 }
 
 /** Sends messages on it. */
-export function sendWithin(access: Access, tx: unknown, mail: readonly Mail[], at: number): Promise<SentInTransaction> {
-  return within(access, tx, {
-    now: (db) => deliverBy(asQueryable(db), mail, at),
-    later: (db) => deliverBy(db, mail, at),
+export function sendInCallerTransaction(
+  access: ConnectionAccess,
+  tx: unknown,
+  messages: readonly Message[],
+  at: number,
+): Promise<SentInTransaction> {
+  return runInCallerTransaction(access, tx, {
+    runSync: (db) => deliverMessagesAsync(asQueryable(db), messages, at),
+    runAsync: (db) => deliverMessagesAsync(db, messages, at),
   });
 }
 
 export const asQueryable = (db: Connection): Queryable => ({ query: async (text, values) => db.query(text, values) });
 
-async function within<T>(
-  access: Access,
+async function runInCallerTransaction<T>(
+  access: ConnectionAccess,
   tx: unknown,
-  work: { now(db: Connection): T | Promise<T>; later(db: AsynchronousDatabase): Promise<T> },
+  work: { runSync(db: Connection): T | Promise<T>; runAsync(db: AsynchronousDatabase): Promise<T> },
 ): Promise<T> {
   const { description } = access.location;
   try {
     if (isDatabase(tx)) {
       const db = adopt(access, tx);
-      assertSameFile(access, db.query(databaseList));
-      return await work.now(db);
+      assertSameFile(access, db.query(selectDatabaseList));
+      return await work.runSync(db);
     }
-    if (isAsynchronous(tx)) {
-      assertSameFile(access, await tx.query(databaseList, []));
-      return await work.later(tx);
+    if (isAsynchronousDatabase(tx)) {
+      assertSameFile(access, await tx.query(selectDatabaseList, []));
+      return await work.runAsync(tx);
     }
   } catch (error) {
     throw toStoreError(error, description);
   }
-  return misuse(`${description}: a transaction is a database with an open transaction, or { query(sql, values) }.`);
+  return throwMisuse(
+    `${description}: a transaction is a database with an open transaction, or { query(sql, values) }.`,
+  );
 }
 
-const isDatabase = (tx: unknown): tx is SqliteDatabase => has(tx, "prepare") && has(tx, "exec");
-const isAsynchronous = (tx: unknown): tx is AsynchronousDatabase => has(tx, "query");
-const has = (value: unknown, name: string) =>
+const isDatabase = (tx: unknown): tx is SqliteDatabase => hasMethod(tx, "prepare") && hasMethod(tx, "exec");
+const isAsynchronousDatabase = (tx: unknown): tx is AsynchronousDatabase => hasMethod(tx, "query");
+const hasMethod = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
 
-function adopt({ driver, location }: Access, tx: SqliteDatabase): Connection {
+function adopt({ driver, location }: ConnectionAccess, tx: SqliteDatabase): Connection {
   // Two SQLite libraries in one process undo each other's file locks when they close, and then damage the file
   // (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
   if (!(tx instanceof driver.Database)) {
-    misuse(
+    throwMisuse(
       `${location.description} was opened with ${driver.name}, the transaction with another SQLite library. ` +
         "Two in one process damage the file: use the same (openSqlite has the option `driver`).",
     );
   }
   const database = driver.adopt(tx);
   if (!mayBeInTransaction(database)) {
-    misuse("There is no open transaction on this database: run BEGIN IMMEDIATE first.");
+    throwMisuse("There is no open transaction on this database: run BEGIN IMMEDIATE first.");
   }
   return new Connection(database);
 }
 
-function assertSameFile(access: Access, databases: readonly SqlRow[]): void {
-  const main = databases.find((row) => row.name === "main")?.file;
+function assertSameFile(access: ConnectionAccess, databases: readonly SqlRow[]): void {
+  const mainFile = databases.find((row) => row.name === "main")?.file;
   const { file, description } = access.location;
-  const same = file !== null && typeof main === "string" && main !== "" && realpathSync(main) === realpathSync(file);
-  if (!same) misuse(`The transaction is on ${main || "a database in memory"}, but this store is ${description}.`);
+  const isSameFile =
+    file !== null && typeof mainFile === "string" && mainFile !== "" && realpathSync(mainFile) === realpathSync(file);
+  if (!isSameFile)
+    throwMisuse(`The transaction is on ${mainFile || "a database in memory"}, but this store is ${description}.`);
 }
 
-function misuse(message: string): never {
+function throwMisuse(message: string): never {
   throw new StoreError(message, { transient: false });
 }

@@ -1,7 +1,7 @@
 /** Rows and batches with everything filled in, so that a test names only what it is about. */
 
 import { uuidv7 } from "../../core/naming/ids.js";
-import { transitionOf } from "../../core/run/transition.js";
+import { createTransition } from "../../core/run/transition.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { sleep } from "../../runtime/wait.js";
@@ -9,10 +9,10 @@ import type {
   ActiveStatus,
   Batch,
   Fence,
-  Mail,
+  Message,
   NewEvent,
   NewRun,
-  Next,
+  NextTaskState,
   Route,
   StoredEvent,
   TerminalStatus,
@@ -23,7 +23,7 @@ import type {
 let count = 0;
 
 /** A name that no other test uses: the tests of a topic share one database. */
-export function unique(stem: string): string {
+export function uniqueName(stem: string): string {
   count += 1;
   return `${stem}-${process.pid}-${count}`;
 }
@@ -34,7 +34,7 @@ export function newId(): string {
 }
 
 export function newRun(overrides: Partial<NewRun> = {}): NewRun {
-  const workflow = overrides.workflow ?? unique("workflow");
+  const workflow = overrides.workflow ?? uniqueName("workflow");
   return {
     id: newId(),
     workflow,
@@ -58,7 +58,7 @@ export function newRun(overrides: Partial<NewRun> = {}): NewRun {
 
 /** As many runs of one workflow, each with an id of its own. */
 export function newRuns(howMany: number, overrides: Partial<NewRun> = {}): NewRun[] {
-  const workflow = overrides.workflow ?? unique("workflow");
+  const workflow = overrides.workflow ?? uniqueName("workflow");
   return Array.from({ length: howMany }, () => newRun({ ...overrides, workflow }));
 }
 
@@ -71,13 +71,13 @@ export function events(howMany: number, stem = "event"): NewEvent[] {
   return Array.from({ length: howMany }, (_, index) => event(`${stem}${index + 1}`, { data: `${index + 1}` }));
 }
 
-export const types = (log: readonly StoredEvent[]): string[] => log.map(({ type }) => type);
+export const eventTypes = (log: readonly StoredEvent[]): string[] => log.map(({ type }) => type);
 
-type Park = Extract<Next, { kind: "park" }>;
-type Finish = Extract<Next, { kind: "finish" }>;
+type Park = Extract<NextTaskState, { kind: "park" }>;
+type Finish = Extract<NextTaskState, { kind: "finish" }>;
 
 export function park(status: ActiveStatus = "waiting", rest: Partial<Omit<Park, "kind" | "status">> = {}): Park {
-  return { kind: "park", status, waiting: null, startedAt: null, wakeAt: null, wakeIn: null, ...rest };
+  return { kind: "park", status, waiting: null, startedAt: null, wakeAt: null, wakeInMs: null, ...rest };
 }
 
 export function finish(
@@ -89,14 +89,14 @@ export function finish(
 
 /** What one commit does to one run: nothing (it stays with its owner), but for `rest`. */
 export function transition(runId: string, rest: Partial<Omit<Transition, "runId">> = {}): Transition {
-  return { ...transitionOf(runId, 0), ...rest };
+  return { ...createTransition(runId, 0), ...rest };
 }
 
 export function batch(fence: Fence | null, transitions: readonly Transition[], starts: readonly NewRun[] = []): Batch {
   return { fence, transitions, starts };
 }
 
-export function letter(to: string, data: string, kind = "signal"): Mail {
+export function newMessage(to: string, data: string, kind = "signal"): Message {
   return { to, kind, data };
 }
 
@@ -106,7 +106,7 @@ export function routesOf(...runs: readonly NewRun[]): Route[] {
 }
 
 export function workerInfo(overrides: Partial<WorkerInfo> = {}): WorkerInfo {
-  const id = overrides.id ?? unique("worker");
+  const id = overrides.id ?? uniqueName("worker");
   return { id, name: id, host: "localhost", pid: 1, port: null, routes: [], leaseMs: 60_000, ...overrides };
 }
 

@@ -1,17 +1,31 @@
 /** Claims: who gets which of the due tasks, in what order, and that nobody gets what another has. */
 import type { Fence, NewRun, Store } from "../../store/contract/store.js";
-import { batch, delay, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import {
+  batch,
+  delay,
+  event,
+  finish,
+  newId,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  uniqueName,
+} from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function claimTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
   test("a claimed task comes with its run and belongs to the worker", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const run = await fixture.start({ input: '{"x":1}', version: "v1", tags: ["t"], heroType: "User", heroId: "7" });
     const before = await fixture.run(run.id);
     const { at, tasks } = await fixture.claim(worker, routesOf(run));
-    expect(tasks).toEqual([{ run: { ...before, status: "running" }, deliveries: 1, mail: 0, fresh: true }]);
+    expect(tasks).toEqual([
+      { run: { ...before, status: "running" }, deliveries: 1, pendingMessages: 0, isFresh: true },
+    ]);
     expect(at).toBeGreaterThanOrEqual(before.createdAt);
     expect(await fixture.run(run.id)).toEqual({ ...before, status: "running" });
     expect(await fixture.task(run.id)).toMatchObject({
@@ -23,8 +37,8 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("a claimed run knows its place among the children of its parent", async () => {
-    const worker = await fixture.worker();
-    const child = { parentId: newId(), parentNode: "n", workflow: unique("child") };
+    const worker = await fixture.registerWorker();
+    const child = { parentId: newId(), parentNode: "n", workflow: uniqueName("child") };
     const runs = [newRun({ ...child, parentIndex: 0 }), newRun({ ...child, parentAttempt: 2 }), newRun(child)];
     await fixture.commit(batch(null, [], runs));
     const { tasks } = await fixture.claim(worker, routesOf(...runs));
@@ -39,7 +53,7 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("what is claimed is not claimed again", async () => {
-    const [first, second] = [await fixture.worker(), await fixture.worker()];
+    const [first, second] = [await fixture.registerWorker(), await fixture.registerWorker()];
     const run = await fixture.start();
     await fixture.claimOne(first, routesOf(run));
     expect((await fixture.claim(first, routesOf(run))).tasks).toEqual([]);
@@ -47,8 +61,8 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("only tasks of the given routes are claimed: workflow and version, exactly", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("routed");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("routed");
     const plain = await fixture.start({ workflow });
     const second = await fixture.start({ workflow, version: "v2" });
     const upper = await fixture.start({ workflow: workflow.toUpperCase() });
@@ -57,12 +71,14 @@ export function claimTests(fixture: Fixture): void {
     expect(await claimed()).toEqual([]);
     expect(await claimed({ workflow, version: "v1" }, { workflow, version: "V2" })).toEqual([]);
     expect(await claimed({ workflow, version: "" })).toEqual([plain.id]);
-    expect(await claimed({ workflow, version: "v2" }, { workflow: unique("none"), version: "" })).toEqual([second.id]);
+    expect(await claimed({ workflow, version: "v2" }, { workflow: uniqueName("none"), version: "" })).toEqual([
+      second.id,
+    ]);
     expect(await claimed(...routesOf(upper))).toEqual([upper.id]);
   });
 
   test("many routes are served by one claim", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const runs = Array.from({ length: 30 }, () => newRun());
     await fixture.startAll(runs);
     const { tasks } = await fixture.claim(worker, routesOf(...runs), { limit: 100, limitPerRoute: 10 });
@@ -70,7 +86,7 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("no more than the limit is claimed, and none is lost", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const runs = [...newRuns(8), ...newRuns(8)];
     await fixture.startAll(runs);
     const sizes: number[] = [];
@@ -85,7 +101,7 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("no more than the limit per route is claimed, so a busy workflow does not starve another", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const busy = newRuns(50, { priority: 9 });
     const quiet = newRuns(2);
     await fixture.startAll([...busy, ...quiet]);
@@ -97,8 +113,8 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("higher priority goes first, then what was due earlier", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("ordered");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("ordered");
     const order: NewRun[] = [];
     for (const priority of [0, 5, -3, 5, 0, 9]) {
       order.push(await fixture.start({ workflow, priority }));
@@ -114,12 +130,12 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("a task is claimed when its time has come, not before", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const run = newRun({ due: { kind: "in", ms: 300 } });
     const { at } = await fixture.commit(batch(null, [], [run]));
     const early = await fixture.claim(worker, routesOf(run));
     if (early.at < at + 300) expect(early.tasks).toEqual([]);
-    await fixture.eventually("the task is claimed", async () => {
+    await fixture.waitUntil("the task is claimed", async () => {
       const { tasks, at: claimedAt } = await fixture.claim(worker, routesOf(run));
       if (tasks.length > 0) expect(claimedAt).toBeGreaterThanOrEqual(at + 300);
       return tasks.length > 0;
@@ -127,8 +143,8 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("nextDueAt is when the first parked task of the routes becomes due", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("later");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("later");
     const now = await fixture.store.now();
     const routes = [
       { workflow, version: "" },
@@ -152,13 +168,13 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("runs that sleep, are paused, are held or have ended are not claimed", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("still");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("still");
     const start = () => fixture.start({ workflow });
-    const moves = [park("waiting", { wakeIn: 3_600_000 }), park("paused"), park("waiting"), finish("canceled")];
+    const moves = [park("waiting", { wakeInMs: 3_600_000 }), park("paused"), park("waiting"), finish("canceled")];
     for (const next of moves) {
       const run = await start();
-      await fixture.move(null, transition(run.id, { events: [event("still")], next }));
+      await fixture.commitTransition(null, transition(run.id, { events: [event("still")], next }));
     }
     await fixture.start({ workflow, due: { kind: "held" } });
     expect((await fixture.claim(worker, [{ workflow, version: "" }])).tasks).toEqual([]);
@@ -168,56 +184,63 @@ export function claimTests(fixture: Fixture): void {
     const run = await fixture.start();
     const routes = routesOf(run);
     for (let delivery = 1; delivery <= 3; delivery += 1) {
-      const doomed = await fixture.worker();
+      const doomed = await fixture.registerWorker();
       expect((await fixture.claimOne(doomed, routes)).deliveries).toBe(delivery);
-      await fixture.store.retire(doomed);
+      await fixture.store.deregisterWorker(doomed);
     }
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routes)).deliveries).toBe(4);
-    await fixture.move(worker, transition(run.id, { events: [event("w")], next: park("waiting", { wakeIn: 0 }) }));
+    await fixture.commitTransition(
+      worker,
+      transition(run.id, { events: [event("w")], next: park("waiting", { wakeInMs: 0 }) }),
+    );
     expect((await fixture.claimOne(worker, routes)).deliveries).toBe(1);
   });
 
   test("fresh is never said of a run that has a log", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const parked = await fixture.start();
-    await fixture.move(null, transition(parked.id, { events: [event("w")], next: park("pending", { wakeIn: 0 }) }));
-    expect((await fixture.claimOne(worker, routesOf(parked))).fresh).toBe(false);
+    await fixture.commitTransition(
+      null,
+      transition(parked.id, { events: [event("w")], next: park("pending", { wakeInMs: 0 }) }),
+    );
+    expect((await fixture.claimOne(worker, routesOf(parked))).isFresh).toBe(false);
 
-    const doomed = await fixture.worker();
+    const doomed = await fixture.registerWorker();
     const claimed = await fixture.start();
-    expect((await fixture.claimOne(doomed, routesOf(claimed))).fresh).toBe(true);
-    const born = await fixture.owned(doomed);
-    for (const { id } of [claimed, born]) await fixture.move(doomed, transition(id, { events: [event("go")] }));
-    await fixture.store.retire(doomed);
-    expect(await fixture.claimOne(worker, routesOf(claimed))).toMatchObject({ fresh: false, deliveries: 2 });
-    expect(await fixture.claimOne(worker, routesOf(born))).toMatchObject({ fresh: false, deliveries: 2 });
+    expect((await fixture.claimOne(doomed, routesOf(claimed))).isFresh).toBe(true);
+    const createdOwned = await fixture.startOwned(doomed);
+    for (const { id } of [claimed, createdOwned])
+      await fixture.commitTransition(doomed, transition(id, { events: [event("go")] }));
+    await fixture.store.deregisterWorker(doomed);
+    expect(await fixture.claimOne(worker, routesOf(claimed))).toMatchObject({ isFresh: false, deliveries: 2 });
+    expect(await fixture.claimOne(worker, routesOf(createdOwned))).toMatchObject({ isFresh: false, deliveries: 2 });
   });
 
   test("a claim tells of the mail that waits", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const run = await fixture.start();
     await fixture.store.send([1, 2, 3].map((data) => ({ to: run.id, kind: "signal", data: `${data}` })));
-    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ mail: 3, fresh: true });
+    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ pendingMessages: 3, isFresh: true });
   });
 
   test("a stale fence claims nothing", async () => {
-    const info = { id: unique("worker") };
-    const stale = await fixture.worker(info);
-    const live = await fixture.worker(info);
+    const info = { id: uniqueName("worker") };
+    const stale = await fixture.registerWorker(info);
+    const live = await fixture.registerWorker(info);
     const run = await fixture.start();
     const limits = { routes: routesOf(run), limit: 10, limitPerRoute: 10 };
     expect(await fixture.store.claim({ fence: stale, ...limits })).toEqual({ kind: "fenced" });
-    const stranger = { workerId: unique("nobody"), epoch: 1 };
-    expect(await fixture.store.claim({ fence: stranger, ...limits })).toEqual({ kind: "fenced" });
-    await fixture.store.retire(live);
+    const unknownWorker = { workerId: uniqueName("nobody"), epoch: 1 };
+    expect(await fixture.store.claim({ fence: unknownWorker, ...limits })).toEqual({ kind: "fenced" });
+    await fixture.store.deregisterWorker(live);
     expect(await fixture.store.claim({ fence: live, ...limits })).toEqual({ kind: "fenced" });
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null, deliveries: 0 });
   });
 
   test("timers are served although ready tasks never run out", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("flood");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("flood");
     const timer = await fixture.start({ workflow, due: { kind: "in", ms: 20 } });
     await delay(40);
     let served = false;
@@ -231,8 +254,8 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("ready tasks are served although timers never run out", async () => {
-    const worker = await fixture.worker();
-    const workflow = unique("tick");
+    const worker = await fixture.registerWorker();
+    const workflow = uniqueName("tick");
     const ready = await fixture.start({ workflow });
     let served = false;
     for (let round = 0; round < 40 && !served; round += 1) {
@@ -245,15 +268,20 @@ export function claimTests(fixture: Fixture): void {
   });
 
   test("workers that claim at once never get the same task, and none is left", async () => {
-    const stores: Store[] = [fixture.store, await fixture.another(), await fixture.another(), await fixture.another()];
+    const stores: Store[] = [
+      fixture.store,
+      await fixture.openAnother(),
+      await fixture.openAnother(),
+      await fixture.openAnother(),
+    ];
     const runs = [...newRuns(100), ...newRuns(50, { due: { kind: "at", ms: 1_000 } }), ...newRuns(50)];
     await fixture.startAll(runs);
     const routes = routesOf(...runs);
     const claimed: string[] = [];
-    const worked = stores
+    const claimLoops = stores
       .flatMap((store) => [store, store])
       .map(async (store) => {
-        const worker: Fence = await fixture.worker({}, store);
+        const worker: Fence = await fixture.registerWorker({}, store);
         let idle = 0;
         while (idle < 3 && claimed.length <= runs.length) {
           const { tasks } = await fixture.claim(worker, routes, { limit: 7, limitPerRoute: 5 }, store);
@@ -263,7 +291,7 @@ export function claimTests(fixture: Fixture): void {
           if (idle > 0) await delay(5);
         }
       });
-    await Promise.all(worked);
+    await Promise.all(claimLoops);
     expect(claimed).toHaveLength(200);
     expect(new Set(claimed)).toEqual(new Set(runs.map(({ id }) => id)));
   });

@@ -6,12 +6,12 @@ import {
   delay,
   event,
   finish,
-  letter,
+  newMessage,
   newRun,
   park,
   routesOf,
   transition,
-  unique,
+  uniqueName,
   workerInfo,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -21,7 +21,7 @@ const yearMs = 365 * 86_400_000;
 export function clockTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  async function virtual(startAt: number): Promise<{ store: Store; time: { now: number } }> {
+  async function openWithVirtualClock(startAt: number): Promise<{ store: Store; time: { now: number } }> {
     const time = { now: startAt };
     return { store: await fixture.open({ clock: () => time.now }), time };
   }
@@ -42,44 +42,44 @@ export function clockTests(fixture: Fixture): void {
 
   test("a virtual clock gives every stamp", async () => {
     for (const startAt of [1_000_000, systemRuntime.now() + 50 * yearMs]) {
-      const { store, time } = await virtual(startAt);
+      const { store, time } = await openWithVirtualClock(startAt);
       expect(await store.now()).toBe(startAt);
-      const worker = await store.enlist(workerInfo());
+      const worker = await store.registerWorker(workerInfo());
       const run = await fixture.start({}, store);
       expect(await fixture.run(run.id, store)).toMatchObject({ createdAt: startAt });
       expect(await fixture.task(run.id, store)).toMatchObject({ dueAt: startAt });
       expect((await fixture.claim(worker, routesOf(run), {}, store)).at).toBe(startAt);
 
       time.now += 1_000;
-      await store.send([letter(run.id, "x")]);
+      await store.send([newMessage(run.id, "x")]);
       expect(await fixture.inbox(run.id, store)).toMatchObject([{ at: startAt + 1_000 }]);
       time.now += 1_000;
-      const drained = (await fixture.inbox(run.id, store)).map(({ id }) => id);
+      const drainedInboxIds = (await fixture.inbox(run.id, store)).map(({ id }) => id);
       const waits = transition(run.id, {
         events: [event("w")],
-        drained,
+        drainedInboxIds,
         cursors: [{ node: "n", cursor: "1" }],
-        next: park("waiting", { startedAt: "now", wakeIn: 500 }),
+        next: park("waiting", { startedAt: "now", wakeInMs: 500 }),
       });
-      expect(await fixture.move(worker, waits, store)).toMatchObject({ at: startAt + 2_000 });
+      expect(await fixture.commitTransition(worker, waits, store)).toMatchObject({ at: startAt + 2_000 });
       expect(await fixture.log(run.id, store)).toMatchObject([{ at: startAt + 2_000 }]);
       expect(await store.cursors(run.id)).toMatchObject([{ at: startAt + 2_000 }]);
       expect(await fixture.run(run.id, store)).toMatchObject({ startedAt: startAt + 2_000 });
       expect(await fixture.task(run.id, store)).toMatchObject({ state: "parked", dueAt: startAt + 2_500 });
 
       time.now += 1_000;
-      const ends = transition(run.id, { after: 1, events: [event("e")], next: finish() });
-      await fixture.move(null, ends, store);
+      const ends = transition(run.id, { afterSeq: 1, events: [event("e")], next: finish() });
+      await fixture.commitTransition(null, ends, store);
       expect(await fixture.run(run.id, store)).toMatchObject({ finishedAt: startAt + 3_000 });
-      const name = unique("workflow");
+      const name = uniqueName("workflow");
       await store.registerWorkflows([{ name, queue: null, version: null, signature: null, graph: null }]);
       expect(await store.workflow(name)).toMatchObject({ createdAt: startAt + 3_000 });
     }
   });
 
   test("tasks become due by the virtual clock alone", async () => {
-    const { store, time } = await virtual(5_000_000);
-    const worker = await store.enlist(workerInfo());
+    const { store, time } = await openWithVirtualClock(5_000_000);
+    const worker = await store.registerWorker(workerInfo());
     const slow = await fixture.start({ due: { kind: "in", ms: yearMs } }, store);
     const soon = await fixture.start({ workflow: slow.workflow, due: { kind: "at", ms: 5_001_000 } }, store);
     const claim = () => fixture.claim(worker, routesOf(slow), {}, store);
@@ -95,36 +95,36 @@ export function clockTests(fixture: Fixture): void {
   });
 
   test("a wake-up in the past of the virtual clock is due at once", async () => {
-    const { store, time } = await virtual(systemRuntime.now() + yearMs);
-    const worker = await store.enlist(workerInfo());
-    const run = await fixture.owned(worker, {}, store);
+    const { store, time } = await openWithVirtualClock(systemRuntime.now() + yearMs);
+    const worker = await store.registerWorker(workerInfo());
+    const run = await fixture.startOwned(worker, {}, store);
     const next = park("waiting", { wakeAt: time.now - yearMs / 2 });
-    await fixture.move(worker, transition(run.id, { events: [event("w")], next }), store);
+    await fixture.commitTransition(worker, transition(run.id, { events: [event("w")], next }), store);
     expect((await fixture.claimOne(worker, routesOf(run), store)).run.id).toBe(run.id);
   });
 
   test("leases do not expire because the virtual clock leaps", async () => {
-    const { store, time } = await virtual(1_000_000);
-    const quiet = await store.enlist(workerInfo());
-    const other = await store.enlist(workerInfo());
+    const { store, time } = await openWithVirtualClock(1_000_000);
+    const idleWorker = await store.registerWorker(workerInfo());
+    const other = await store.registerWorker(workerInfo());
     time.now += 10 * yearMs;
-    const beat = await store.beat(other);
-    expect(beat).toMatchObject({ alive: true });
-    expect(beat.reaped).not.toContain(quiet.workerId);
-    const workers = (await store.workers()).filter(({ id }) => [quiet.workerId, other.workerId].includes(id));
-    for (const { beatAt, startedAt } of workers) {
-      expect(Math.abs(beatAt - systemRuntime.now())).toBeLessThan(86_400_000);
+    const beat = await store.heartbeat(other);
+    expect(beat).toMatchObject({ isAlive: true });
+    expect(beat.reapedWorkerIds).not.toContain(idleWorker.workerId);
+    const workers = (await store.workers()).filter(({ id }) => [idleWorker.workerId, other.workerId].includes(id));
+    for (const { heartbeatAt, startedAt } of workers) {
+      expect(Math.abs(heartbeatAt - systemRuntime.now())).toBeLessThan(86_400_000);
       expect(Math.abs(startedAt - systemRuntime.now())).toBeLessThan(86_400_000);
     }
   });
 
   test("leases expire although the virtual clock stands, and the tasks are due on it", async () => {
-    const { store, time } = await virtual(1_000_000);
-    const silent = await store.enlist(workerInfo({ leaseMs: 60 }));
-    const other = await store.enlist(workerInfo());
-    const run = await fixture.owned(silent, {}, store);
+    const { store, time } = await openWithVirtualClock(1_000_000);
+    const expiredWorker = await store.registerWorker(workerInfo({ leaseMs: 60 }));
+    const other = await store.registerWorker(workerInfo());
+    const run = await fixture.startOwned(expiredWorker, {}, store);
     await delay(200);
-    expect((await store.beat(other)).reaped).toContain(silent.workerId);
+    expect((await store.heartbeat(other)).reapedWorkerIds).toContain(expiredWorker.workerId);
     expect(await fixture.task(run.id, store)).toMatchObject({ state: "ready", dueAt: time.now });
     expect(await fixture.claimOne(other, routesOf(run), store)).toMatchObject({ deliveries: 2 });
   });

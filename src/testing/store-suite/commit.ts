@@ -5,14 +5,14 @@ import {
   delay,
   event,
   events,
+  eventTypes,
   finish,
-  letter,
   newId,
+  newMessage,
   newRun,
   park,
   routesOf,
   transition,
-  types,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
@@ -23,21 +23,21 @@ export function commitTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
   test("a batch moves many runs at once, all stamped alike", async () => {
-    const worker = await fixture.worker();
-    const [stays, parks, ends] = (await fixture.ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    const worker = await fixture.registerWorker();
+    const [stays, parks, ends] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
     const started = newRun();
-    const { at, kept, refused } = await fixture.commit(
+    const { at, notParked, refused } = await fixture.commit(
       batch(
         worker,
         [
           transition(ends.id, { events: [event("end")], next: finish("completed", { output: "1" }) }),
           transition(stays.id, { events: [event("go")] }),
-          transition(parks.id, { events: [event("wait")], next: park("waiting", { waiting: "w", wakeIn: 60_000 }) }),
+          transition(parks.id, { events: [event("wait")], next: park("waiting", { waiting: "w", wakeInMs: 60_000 }) }),
         ],
         [started],
       ),
     );
-    expect([kept, refused]).toEqual([[], []]);
+    expect([notParked, refused]).toEqual([[], []]);
     expect(await fixture.run(stays.id)).toMatchObject({ status: "running" });
     expect(await fixture.run(parks.id)).toMatchObject({ status: "waiting", waiting: "w" });
     expect(await fixture.run(ends.id)).toMatchObject({ status: "completed", output: "1", finishedAt: at });
@@ -46,23 +46,23 @@ export function commitTests(fixture: Fixture): void {
   });
 
   test("an empty batch is committed", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     await fixture.commit(batch(null, []));
     await fixture.commit(batch(worker, []));
   });
 
   test("keep leaves run and task as they are", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     const before = [await fixture.run(run.id), await fixture.task(run.id)];
-    await fixture.move(worker, transition(run.id, { events: events(2) }));
+    await fixture.commitTransition(worker, transition(run.id, { events: events(2) }));
     expect([await fixture.run(run.id), await fixture.task(run.id)]).toEqual(before);
   });
 
   test("park gives the run back: no owner, no deliveries, and the columns of its row", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const { at } = await fixture.move(
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const { at } = await fixture.commitTransition(
       worker,
       transition(run.id, {
         events: [event("wait")],
@@ -83,120 +83,132 @@ export function commitTests(fixture: Fixture): void {
       owner: null,
       epoch: null,
       deliveries: 0,
-      mail: 0,
+      pendingMessages: 0,
     });
   });
 
-  test("a parked run is due at the earlier of wakeAt and wakeIn", async () => {
-    const worker = await fixture.worker();
+  test("a parked run is due at the earlier of wakeAt and wakeInMs", async () => {
+    const worker = await fixture.registerWorker();
     const soon = (await fixture.store.now()) + 3_600_000;
     const cases = [
-      { wakeAt: soon, wakeIn: null, due: () => soon },
-      { wakeAt: null, wakeIn: 5_000_000, due: (at: number) => at + 5_000_000 },
-      { wakeAt: soon, wakeIn: 90_000_000, due: () => soon },
-      { wakeAt: soon, wakeIn: 60_000, due: (at: number) => at + 60_000 },
-      { wakeAt: soon + 60 * 86_400_000, wakeIn: null, due: () => soon + 60 * 86_400_000 },
-      { wakeAt: endOfTime, wakeIn: null, due: () => endOfTime },
+      { wakeAt: soon, wakeInMs: null, due: () => soon },
+      { wakeAt: null, wakeInMs: 5_000_000, due: (at: number) => at + 5_000_000 },
+      { wakeAt: soon, wakeInMs: 90_000_000, due: () => soon },
+      { wakeAt: soon, wakeInMs: 60_000, due: (at: number) => at + 60_000 },
+      { wakeAt: soon + 60 * 86_400_000, wakeInMs: null, due: () => soon + 60 * 86_400_000 },
+      { wakeAt: endOfTime, wakeInMs: null, due: () => endOfTime },
     ];
-    for (const { wakeAt, wakeIn, due } of cases) {
-      const run = await fixture.owned(worker);
-      const next = park("waiting", { wakeAt, wakeIn });
-      const { at } = await fixture.move(worker, transition(run.id, { events: [event("sleep")], next }));
+    for (const { wakeAt, wakeInMs, due } of cases) {
+      const run = await fixture.startOwned(worker);
+      const next = park("waiting", { wakeAt, wakeInMs });
+      const { at } = await fixture.commitTransition(worker, transition(run.id, { events: [event("sleep")], next }));
       expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: due(at), owner: null });
     }
   });
 
   test("a run parked for no time, or until an instant that has passed, is ready", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const now = await fixture.store.now();
-    for (const wake of [{ wakeIn: 0 }, { wakeAt: now - 1 }, { wakeAt: now + 3_600_000, wakeIn: 0 }]) {
-      const run = await fixture.owned(worker);
-      await fixture.move(worker, transition(run.id, { events: [event("yield")], next: park("pending", wake) }));
+    for (const wake of [{ wakeInMs: 0 }, { wakeAt: now - 1 }, { wakeAt: now + 3_600_000, wakeInMs: 0 }]) {
+      const run = await fixture.startOwned(worker);
+      await fixture.commitTransition(
+        worker,
+        transition(run.id, { events: [event("yield")], next: park("pending", wake) }),
+      );
       expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null });
       expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ deliveries: 1, run: { id: run.id } });
     }
   });
 
   test("the next park overwrites the last one", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const first = park("waiting", { waiting: "first", wakeIn: 0 });
-    await fixture.move(worker, transition(run.id, { events: [event("wait")], next: first }));
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const first = park("waiting", { waiting: "first", wakeInMs: 0 });
+    await fixture.commitTransition(worker, transition(run.id, { events: [event("wait")], next: first }));
     await fixture.claimOne(worker, routesOf(run));
-    await fixture.move(worker, transition(run.id, { after: 1, events: [event("pause")], next: park("paused") }));
+    await fixture.commitTransition(
+      worker,
+      transition(run.id, { afterSeq: 1, events: [event("pause")], next: park("paused") }),
+    );
     expect(await fixture.run(run.id)).toMatchObject({ status: "paused", waiting: null });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
   });
 
   test("finish ends the run: its task and its inbox are gone, its log stays", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     for (const status of ["completed", "failed", "canceled"] as const) {
-      const run = await fixture.owned(worker);
-      await fixture.store.send([letter(run.id, "read")]);
-      await fixture.move(
+      const run = await fixture.startOwned(worker);
+      await fixture.store.send([newMessage(run.id, "read")]);
+      await fixture.commitTransition(
         worker,
         transition(run.id, { events: [event("wait")], cursors: [{ node: "n", cursor: "1" }] }),
       );
       const next = finish(status, { output: "out", error: "err" });
-      const drained = (await fixture.inbox(run.id)).map(({ id }) => id);
-      const ended = transition(run.id, { after: 1, events: [event("end")], drained, next });
-      const { at } = await fixture.move(worker, ended);
+      const drainedInboxIds = (await fixture.inbox(run.id)).map(({ id }) => id);
+      const ended = transition(run.id, { afterSeq: 1, events: [event("end")], drainedInboxIds, next });
+      const { at } = await fixture.commitTransition(worker, ended);
       expect(await fixture.run(run.id)).toMatchObject({ status, output: "out", error: "err", finishedAt: at });
       expect(await fixture.store.tasks([run.id])).toEqual([]);
       expect(await fixture.inbox(run.id)).toEqual([]);
-      expect(types(await fixture.log(run.id))).toEqual(["wait", "end"]);
+      expect(eventTypes(await fixture.log(run.id))).toEqual(["wait", "end"]);
     }
   });
 
   test("what a run waited for makes room, when it ends, for the number of events in its log", async () => {
     const run = await fixture.start();
-    await fixture.move(
+    await fixture.commitTransition(
       null,
       transition(run.id, { events: [event("w")], next: park("waiting", { waiting: "signal" }) }),
     );
-    await fixture.move(null, transition(run.id, { after: 1, events: [event("e")], next: finish("canceled") }));
+    await fixture.commitTransition(
+      null,
+      transition(run.id, { afterSeq: 1, events: [event("e")], next: finish("canceled") }),
+    );
     expect(await fixture.run(run.id)).toMatchObject({ status: "canceled", waiting: "2", output: null, error: null });
   });
 
   test("startedAt is written once: now, or the instant that is given, or not at all", async () => {
-    const worker = await fixture.worker();
-    const later = async (run: NewRun, after: number, startedAt: number | "now" | null) => {
-      const next = park("waiting", { startedAt, wakeIn: 0 });
-      const { at } = await fixture.move(worker, transition(run.id, { after, events: [event("w")], next }));
+    const worker = await fixture.registerWorker();
+    const parkAndReclaim = async (run: NewRun, afterSeq: number, startedAt: number | "now" | null) => {
+      const next = park("waiting", { startedAt, wakeInMs: 0 });
+      const { at } = await fixture.commitTransition(
+        worker,
+        transition(run.id, { afterSeq, events: [event("w")], next }),
+      );
       await fixture.claimOne(worker, routesOf(run));
       return at;
     };
-    const run = await fixture.owned(worker);
-    await later(run, 0, null);
+    const run = await fixture.startOwned(worker);
+    await parkAndReclaim(run, 0, null);
     expect(await fixture.run(run.id)).toMatchObject({ startedAt: null });
-    const first = await later(run, 1, "now");
+    const first = await parkAndReclaim(run, 1, "now");
     expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
-    await later(run, 2, "now");
-    await later(run, 3, 12_345);
-    await later(run, 4, null);
+    await parkAndReclaim(run, 2, "now");
+    await parkAndReclaim(run, 3, 12_345);
+    await parkAndReclaim(run, 4, null);
     expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
     const next = finish("completed", { startedAt: "now" });
-    await fixture.move(worker, transition(run.id, { after: 5, events: [event("e")], next }));
+    await fixture.commitTransition(worker, transition(run.id, { afterSeq: 5, events: [event("e")], next }));
     expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
 
-    const given = await fixture.owned(worker);
-    await later(given, 0, 12_345);
+    const given = await fixture.startOwned(worker);
+    await parkAndReclaim(given, 0, 12_345);
     expect(await fixture.run(given.id)).toMatchObject({ startedAt: 12_345 });
 
-    const atOnce = await fixture.owned(worker);
+    const atOnce = await fixture.startOwned(worker);
     const ended = transition(atOnce.id, { events: [event("e")], next: finish("completed", { startedAt: "now" }) });
-    const { at } = await fixture.move(worker, ended);
+    const { at } = await fixture.commitTransition(worker, ended);
     expect(await fixture.run(atOnce.id)).toMatchObject({ startedAt: at, finishedAt: at });
 
     const never = await fixture.start();
-    await fixture.move(null, transition(never.id, { events: [event("e")], next: finish("canceled") }));
+    await fixture.commitTransition(null, transition(never.id, { events: [event("e")], next: finish("canceled") }));
     expect(await fixture.run(never.id)).toMatchObject({ startedAt: null });
   });
 
   test("cursors are overwritten column by column", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const write = (cursors: Transition["cursors"]) => fixture.move(worker, transition(run.id, { cursors }));
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const write = (cursors: Transition["cursors"]) => fixture.commitTransition(worker, transition(run.id, { cursors }));
     await write([
       { node: "a", cursor: "1", progress: "10" },
       { node: "b", cursor: "x" },
@@ -221,17 +233,20 @@ export function commitTests(fixture: Fixture): void {
   });
 
   test("held runs are released; those that are not parked any more are passed over", async () => {
-    const worker = await fixture.worker();
-    const parent = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const parent = await fixture.startOwned(worker);
     const held = await fixture.start({ due: { kind: "held" } });
-    const busy = await fixture.owned(worker);
+    const busy = await fixture.startOwned(worker);
     const ended = await fixture.start();
-    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
     const ready = await fixture.start();
     const dueAt = (await fixture.task(ready.id))?.dueAt;
     await delay(5);
-    const release = [held.id, busy.id, ended.id, ready.id, newId()];
-    const { at } = await fixture.move(worker, transition(parent.id, { events: [event("go")], release }));
+    const releasedChildIds = [held.id, busy.id, ended.id, ready.id, newId()];
+    const { at } = await fixture.commitTransition(
+      worker,
+      transition(parent.id, { events: [event("go")], releasedChildIds }),
+    );
     expect(await fixture.task(held.id)).toMatchObject({ state: "ready", dueAt: at });
     expect(await fixture.task(busy.id)).toMatchObject({ state: "owned", deliveries: 1 });
     expect(await fixture.task(ready.id)).toMatchObject({ state: "ready", dueAt });
@@ -240,8 +255,8 @@ export function commitTests(fixture: Fixture): void {
   });
 
   test("five hundred runs are moved in one batch", async () => {
-    const worker = await fixture.worker();
-    const runs = await fixture.ownedRuns(500, worker);
+    const worker = await fixture.registerWorker();
+    const runs = await fixture.startOwnedRuns(500, worker);
     const ids = runs.map(({ id }) => id);
     await fixture.commit(
       batch(
@@ -254,12 +269,12 @@ export function commitTests(fixture: Fixture): void {
         worker,
         ids.map((id, index) =>
           transition(id, {
-            after: 1 + (index % 2),
+            afterSeq: 1 + (index % 2),
             events: [event("last")],
             next:
               index % 3 === 0
                 ? finish("completed", { output: id })
-                : park("waiting", { waiting: id, wakeIn: index + 60_000 }),
+                : park("waiting", { waiting: id, wakeInMs: index + 60_000 }),
             cursors: index % 5 === 0 ? [{ node: "n", cursor: id }] : [],
           }),
         ),

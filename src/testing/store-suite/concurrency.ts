@@ -1,10 +1,22 @@
 /** Many writers at once: no deadlock, no lost message, no lost or doubled event. */
 import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, CommitResult, Fence, NewRun, Store } from "../../store/contract/store.js";
-import { batch, delay, event, finish, letter, newRuns, park, routesOf, transition, types, unique } from "./builders.js";
+import {
+  batch,
+  delay,
+  event,
+  eventTypes,
+  finish,
+  newMessage,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  uniqueName,
+} from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
-const longMs = 60_000;
+const longTimeoutMs = 60_000;
 
 export function concurrencyTests(fixture: Fixture): void {
   const { test, expect } = fixture;
@@ -14,13 +26,13 @@ export function concurrencyTests(fixture: Fixture): void {
     async () => {
       const shared = newRuns(6, { due: { kind: "held" } });
       await fixture.startAll(shared);
-      const troubles: string[] = [];
-      const onTrouble = (what: string) => troubles.push(what);
+      const warnings: string[] = [];
+      const onWarning = (what: string) => warnings.push(what);
       const instances: Store[] = fixture.harness.sharesAcrossInstances
-        ? [await fixture.open({ onTrouble }), await fixture.open({ onTrouble })]
+        ? [await fixture.open({ onWarning }), await fixture.open({ onWarning })]
         : [fixture.store, fixture.store];
       const writers = [...instances, ...instances].map(async (store, number) => {
-        const worker = await fixture.worker({}, store);
+        const worker = await fixture.registerWorker({}, store);
         const own = newRuns(4, { due: { kind: "owned" } });
         await fixture.startAll(own, worker, store);
         const forward = number % 2 === 0;
@@ -28,9 +40,9 @@ export function concurrencyTests(fixture: Fixture): void {
         for (let round = 0; round < 75; round += 1) {
           const transitions = order(own).map(({ id }, index) =>
             transition(id, {
-              after: round,
+              afterSeq: round,
               events: [event(`${round}`)],
-              mail: order(shared).map((to) => letter(to.id, `${number}/${round}/${index}`)),
+              messages: order(shared).map((to) => newMessage(to.id, `${number}/${round}/${index}`)),
             }),
           );
           expect(await store.commit(batch(worker, transitions)), `round ${round}`).toMatchObject({ kind: "committed" });
@@ -38,11 +50,11 @@ export function concurrencyTests(fixture: Fixture): void {
         return own;
       });
       const owned = (await Promise.all(writers)).flat();
-      expect(troubles, "no deadlock had to be dealt with").toEqual([]);
+      expect(warnings, "no deadlock had to be dealt with").toEqual([]);
       const logs = await fixture.store.logs(owned.map(({ id }) => id));
       for (const { id } of owned) expect(logs.get(id)).toHaveLength(75);
       for (const task of await fixture.tasks(...shared))
-        expect(task).toMatchObject({ mail: 4 * 75 * 4, state: "ready" });
+        expect(task).toMatchObject({ pendingMessages: 4 * 75 * 4, state: "ready" });
       const inbox = await fixture.inbox(shared[0]?.id as string);
       for (const number of [0, 1, 2, 3]) {
         const rounds = inbox
@@ -51,7 +63,7 @@ export function concurrencyTests(fixture: Fixture): void {
         expect(rounds, "the messages of one sender stay in order").toEqual([...rounds].sort((a, b) => a - b));
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   test(
@@ -59,7 +71,7 @@ export function concurrencyTests(fixture: Fixture): void {
     async () => {
       const runs = newRuns(5, { due: { kind: "held" } });
       await fixture.startAll(runs);
-      const instances: Store[] = [fixture.store, await fixture.another()];
+      const instances: Store[] = [fixture.store, await fixture.openAnother()];
       const clients = [...instances, ...instances].map(async (store, number) => {
         const order = number % 2 === 0 ? runs : runs.toReversed();
         let committed = 0;
@@ -67,7 +79,7 @@ export function concurrencyTests(fixture: Fixture): void {
           const logs = await store.logs(runs.map(({ id }) => id));
           const transitions = order.map(({ id }) =>
             transition(id, {
-              after: logs.get(id)?.length ?? 0,
+              afterSeq: logs.get(id)?.length ?? 0,
               events: [event(`${number}/${round}`)],
               next: park("paused"),
             }),
@@ -84,46 +96,46 @@ export function concurrencyTests(fixture: Fixture): void {
       const first = logs.get(runs[0]?.id as string) ?? [];
       expect(first).toHaveLength(total);
       for (const { id } of runs) {
-        expect(types(logs.get(id) ?? [])).toEqual(types(first));
+        expect(eventTypes(logs.get(id) ?? [])).toEqual(eventTypes(first));
         expect((logs.get(id) ?? []).map(({ seq }) => seq)).toEqual(first.map((_, index) => index + 1));
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   test(
     "messages are never lost between senders and a run that parks, and none is read twice",
     async () => {
-      const senderStores = [await fixture.another(), await fixture.another()];
-      const worker = await fixture.worker();
+      const senderStores = [await fixture.openAnother(), await fixture.openAnother()];
+      const worker = await fixture.registerWorker();
       const rounds = 12;
-      const each = 15;
+      const messagesPerSender = 15;
       for (let round = 0; round < rounds; round += 1) {
         const run = await fixture.start({ due: { kind: "held" } });
         const senders = senderStores.map(async (store, number) => {
-          for (let index = 0; index < each; index += 1) {
-            const { undeliverable } = await store.send([letter(run.id, `${number}/${index}`)]);
+          for (let index = 0; index < messagesPerSender; index += 1) {
+            const { undeliverable } = await store.send([newMessage(run.id, `${number}/${index}`)]);
             expect(undeliverable).toEqual([]);
             if ((index + round) % 3 === 0) await delay(1);
           }
         });
-        const read = readEverything(run, worker, senderStores.length * each);
+        const read = drainMessages(run, worker, senderStores.length * messagesPerSender);
         await Promise.all([...senders, read]);
-        const log = types(await fixture.log(run.id)).filter((type) => type !== "parked");
-        expect(new Set(log).size).toBe(senderStores.length * each);
+        const log = eventTypes(await fixture.log(run.id)).filter((type) => type !== "parked");
+        expect(new Set(log).size).toBe(senderStores.length * messagesPerSender);
         for (const number of senderStores.keys()) {
-          const mine = log.filter((type) => type.startsWith(`${number}/`));
-          expect(mine).toEqual(Array.from({ length: each }, (_, index) => `${number}/${index}`));
+          const eventsOfSender = log.filter((type) => type.startsWith(`${number}/`));
+          expect(eventsOfSender).toEqual(Array.from({ length: messagesPerSender }, (_, index) => `${number}/${index}`));
         }
-        expect(await fixture.task(run.id)).toMatchObject({ mail: 0 });
+        expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 0 });
         expect(await fixture.inbox(run.id)).toEqual([]);
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   /** Claims, drains, parks, as a worker does, until so many messages were read. */
-  async function readEverything(run: NewRun, worker: Fence, howMany: number): Promise<void> {
+  async function drainMessages(run: NewRun, worker: Fence, howMany: number): Promise<void> {
     let position = 0;
     let seen = 0;
     const deadline = systemRuntime.monotonic() + 20_000;
@@ -138,64 +150,64 @@ export function concurrencyTests(fixture: Fixture): void {
       for (let parked = false; !parked && systemRuntime.monotonic() < deadline; ) {
         const rows = await fixture.inbox(run.id);
         const events = [...rows.map(({ data }) => event(data)), event("parked")];
-        const drained = rows.map(({ id }) => id);
-        const { kept } = await fixture.move(
+        const drainedInboxIds = rows.map(({ id }) => id);
+        const { notParked } = await fixture.commitTransition(
           worker,
-          transition(run.id, { after: position, events, drained, next: park() }),
+          transition(run.id, { afterSeq: position, events, drainedInboxIds, next: park() }),
         );
         position += events.length;
         seen += rows.length;
-        parked = kept.length === 0;
+        parked = notParked.length === 0;
       }
     }
   }
 
   test(
-    "a worker that writes while it is reaped: what was accepted is there, what was refused is not",
+    "a worker that writes while it is reapedWorkerIds: what was accepted is there, what was refused is not",
     async () => {
-      const other = await fixture.another();
+      const other = await fixture.openAnother();
       for (let round = 0; round < 10; round += 1) {
-        const doomed = await fixture.worker({ leaseMs: 1 });
-        const run = await fixture.owned(doomed);
-        const reaper = await fixture.worker({}, other);
+        const doomed = await fixture.registerWorker({ leaseMs: 1 });
+        const run = await fixture.startOwned(doomed);
+        const reaper = await fixture.registerWorker({}, other);
         await delay(round % 3);
         let accepted = 0;
         const writes = async () => {
           for (let end: CommitResult["kind"] = "committed"; end === "committed" && accepted < 10_000; await delay(0)) {
-            const given = transition(run.id, { after: accepted, events: [event(`${accepted}`)] });
+            const given = transition(run.id, { afterSeq: accepted, events: [event(`${accepted}`)] });
             end = (await fixture.store.commit(batch(doomed, [given]))).kind;
             if (end === "committed") accepted += 1;
             else expect(end).toBe("fenced");
           }
         };
-        const takesOver = async () => {
-          await fixture.eventually("the worker is reaped", async () => {
-            return (await other.beat(reaper)).reaped.includes(doomed.workerId);
+        const takeOver = async () => {
+          await fixture.waitUntil("the worker is reaped", async () => {
+            return (await other.heartbeat(reaper)).reapedWorkerIds.includes(doomed.workerId);
           });
           expect(await fixture.claimOne(reaper, routesOf(run), other)).toMatchObject({ deliveries: 2 });
           return fixture.log(run.id, other);
         };
-        const [found] = await Promise.all([takesOver(), writes()]);
-        const log = types(await fixture.log(run.id));
+        const [found] = await Promise.all([takeOver(), writes()]);
+        const log = eventTypes(await fixture.log(run.id));
         expect(log).toEqual(Array.from({ length: accepted }, (_, index) => `${index}`));
-        expect(log, "nothing was written after the run was taken over").toEqual(types(found));
+        expect(log, "nothing was written after the run was taken over").toEqual(eventTypes(found));
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   test(
     "a large commit and the end of its worker exclude each other",
     async () => {
-      const other = await fixture.another();
+      const other = await fixture.openAnother();
       const padding = JSON.stringify("x".repeat(4_000));
       for (let round = 0; round < 24; round += 1) {
-        const doomed = await fixture.worker();
-        const ids = (await fixture.ownedRuns(300, doomed)).map(({ id }) => id);
+        const doomed = await fixture.registerWorker();
+        const ids = (await fixture.startOwnedRuns(300, doomed)).map(({ id }) => id);
         const appends = ids.map((id) => transition(id, { events: [event("late", { data: padding })] }));
         const ends = async () => {
           await delay(round * 2);
-          await other.retire(doomed);
+          await other.deregisterWorker(doomed);
           // From here on nothing of this worker's may appear.
           return fixture.log(ids[0] as string, other);
         };
@@ -206,23 +218,23 @@ export function concurrencyTests(fixture: Fixture): void {
         expect([...after.values()].flat()).toHaveLength(expected * ids.length);
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   test(
     "a message and the end of its addressee at once: the end waits for the message, or the sender learns of the end",
     async () => {
-      const other = await fixture.another();
+      const other = await fixture.openAnother();
       for (let round = 0; round < 30; round += 1) {
-        const worker = await fixture.worker();
-        const runs = await fixture.ownedRuns(30, worker);
+        const worker = await fixture.registerWorker();
+        const runs = await fixture.startOwnedRuns(30, worker);
         const endings = runs.map(async ({ id }) => {
           const ending = transition(id, { events: [event("end")], next: finish() });
           return fixture.store.commit(batch(worker, [ending]));
         });
         const sends = async () => {
           await delay(round % 5);
-          return Promise.all(runs.map((run) => other.send([letter(run.id, "late"), letter(run.id, "later")])));
+          return Promise.all(runs.map((run) => other.send([newMessage(run.id, "late"), newMessage(run.id, "later")])));
         };
         const [ended, sent] = await Promise.all([Promise.all(endings), sends()]);
         const inboxes = await fixture.store.inbox(runs.map(({ id }) => id));
@@ -233,30 +245,30 @@ export function concurrencyTests(fixture: Fixture): void {
         }
       }
     },
-    longMs,
+    longTimeoutMs,
   );
 
   test("a burst of calls on one instance comes through, whatever they are", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const runs = newRuns(300, { due: { kind: "owned" } });
     await fixture.startAll(runs, worker);
     const calls = runs.map(async ({ id }, index) => {
       if (index % 4 === 0) expect(await fixture.store.run(id)).toMatchObject({ id, status: "running" });
-      else if (index % 4 === 1) expect(await fixture.store.send([letter(id, "x")])).toEqual({ undeliverable: [] });
-      else if (index % 4 === 2) expect(await fixture.store.beat(worker)).toMatchObject({ alive: true });
-      else await fixture.move(worker, transition(id, { events: [event("go")] }));
+      else if (index % 4 === 1) expect(await fixture.store.send([newMessage(id, "x")])).toEqual({ undeliverable: [] });
+      else if (index % 4 === 2) expect(await fixture.store.heartbeat(worker)).toMatchObject({ isAlive: true });
+      else await fixture.commitTransition(worker, transition(id, { events: [event("go")] }));
     });
     await Promise.all(calls);
     const logs = await fixture.store.logs(runs.map(({ id }) => id));
     expect([...logs.values()].flat()).toHaveLength(75);
-    const { mail } = await fixture.store.beat(worker);
-    expect(mail).toHaveLength(75);
-    expect([...(await fixture.store.mailed(worker))].sort()).toEqual([...mail].sort());
-    expect(await fixture.store.mailed({ ...worker, epoch: worker.epoch - 1 })).toEqual([]);
+    const { ownedWithMessages } = await fixture.store.heartbeat(worker);
+    expect(ownedWithMessages).toHaveLength(75);
+    expect([...(await fixture.store.ownedWithMessages(worker))].sort()).toEqual([...ownedWithMessages].sort());
+    expect(await fixture.store.ownedWithMessages({ ...worker, epoch: worker.epoch - 1 })).toEqual([]);
   });
 
   test("of two writers at the same place of a log one wins", async () => {
-    const other = await fixture.another();
+    const other = await fixture.openAnother();
     for (let round = 0; round < 20; round += 1) {
       const run = await fixture.start({ due: { kind: "held" } });
       const write = (store: Store, name: string): Promise<CommitResult> => {
@@ -273,9 +285,9 @@ export function concurrencyTests(fixture: Fixture): void {
   test(
     "starts, claims, messages and ends of many writers at once leave nothing behind",
     async () => {
-      const workflow = unique("busy");
+      const workflow = uniqueName("busy");
       const routes = [{ workflow, version: "" }];
-      const stores: Store[] = [fixture.store, await fixture.another()];
+      const stores: Store[] = [fixture.store, await fixture.openAnother()];
       const perStarter = 60;
       const started: NewRun[] = [];
       let starting = stores.length;
@@ -284,13 +296,13 @@ export function concurrencyTests(fixture: Fixture): void {
           const runs = newRuns(5, { workflow, priority: index % 3 });
           await fixture.startAll(runs, null, store);
           started.push(...runs);
-          await store.send(runs.slice(0, 2).map(({ id }) => letter(id, "hello")));
+          await store.send(runs.slice(0, 2).map(({ id }) => newMessage(id, "hello")));
         }
         starting -= 1;
       });
       let ended = 0;
       const workers = stores.map(async (store) => {
-        const worker = await fixture.worker({}, store);
+        const worker = await fixture.registerWorker({}, store);
         const deadline = systemRuntime.monotonic() + 20_000;
         while (starting > 0 || ended < started.length) {
           if (systemRuntime.monotonic() > deadline) throw new Error(`Only ${ended} of ${started.length} runs ended.`);
@@ -306,7 +318,7 @@ export function concurrencyTests(fixture: Fixture): void {
               const rows = (await store.inbox([run.id])).get(run.id) ?? [];
               const ending = transition(run.id, {
                 events: [event("end")],
-                drained: rows.map(({ id }) => id),
+                drainedInboxIds: rows.map(({ id }) => id),
                 next: { kind: "finish", status: "completed", output: "1", error: null, startedAt: "now" },
               });
               isEnded = (await store.commit(batch(worker, [ending]))).kind === "committed";
@@ -324,6 +336,6 @@ export function concurrencyTests(fixture: Fixture): void {
       const logs = await fixture.store.logs(ids);
       for (const id of ids) expect(logs.get(id)).toHaveLength(1);
     },
-    longMs,
+    longTimeoutMs,
   );
 }

@@ -2,7 +2,7 @@
 import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
-  Claimed,
+  ClaimedTask,
   ClaimResult,
   CommitResult,
   Fence,
@@ -23,14 +23,14 @@ import type { StoreHarness, TestRunner } from "./harness.js";
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 type ClaimedTasks = Extract<ClaimResult, { kind: "claimed" }>;
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 export class Fixture {
   readonly harness: StoreHarness;
   readonly test: TestRunner["test"];
   readonly expect: TestRunner["expect"];
   #store: Store | undefined;
-  #others: Store[] = [];
+  #otherInstances: Store[] = [];
 
   constructor(harness: StoreHarness) {
     this.harness = harness;
@@ -50,12 +50,12 @@ export class Fixture {
     await this.#store.migrate();
   }
 
-  async closeOthers(): Promise<void> {
-    for (const store of this.#others.splice(0)) await store.close();
+  async closeOtherInstances(): Promise<void> {
+    for (const store of this.#otherInstances.splice(0)) await store.close();
   }
 
   async tearDown(): Promise<void> {
-    await this.closeOthers();
+    await this.closeOtherInstances();
     await this.#store?.close();
     this.#store = undefined;
   }
@@ -63,29 +63,29 @@ export class Fixture {
   /** An instance with options of its own. Where instances share nothing it has data of its own. */
   async open(options: StoreOptions): Promise<Store> {
     const store = await this.harness.open(options);
-    this.#others.push(store);
+    this.#otherInstances.push(store);
     await store.migrate();
     return store;
   }
 
   /** An instance on the same data; the same instance where that is not possible. */
-  async another(): Promise<Store> {
+  async openAnother(): Promise<Store> {
     return this.harness.sharesAcrossInstances ? this.open({}) : this.store;
   }
 
-  async worker(overrides: Partial<WorkerInfo> = {}, store: Store = this.store): Promise<Fence> {
-    return store.enlist(workerInfo(overrides));
+  async registerWorker(overrides: Partial<WorkerInfo> = {}, store: Store = this.store): Promise<Fence> {
+    return store.registerWorker(workerInfo(overrides));
   }
 
   /** Commits a batch that must be accepted. */
-  async commit(given: Batch, store: Store = this.store): Promise<Committed> {
-    const result = await store.commit(given);
+  async commit(batchToCommit: Batch, store: Store = this.store): Promise<Committed> {
+    const result = await store.commit(batchToCommit);
     this.expect(result, "the batch is committed").toMatchObject({ kind: "committed" });
     return result as Committed;
   }
 
   /** Commits one transition that must be accepted. */
-  async move(fence: Fence | null, transition: Transition, store: Store = this.store): Promise<Committed> {
+  async commitTransition(fence: Fence | null, transition: Transition, store: Store = this.store): Promise<Committed> {
     return this.commit(batch(fence, [transition]), store);
   }
 
@@ -102,13 +102,13 @@ export class Fixture {
   }
 
   /** A run that belongs to the worker from its birth. */
-  async owned(fence: Fence, overrides: Partial<NewRun> = {}, store: Store = this.store): Promise<NewRun> {
+  async startOwned(fence: Fence, overrides: Partial<NewRun> = {}, store: Store = this.store): Promise<NewRun> {
     const run = newRun({ ...overrides, due: { kind: "owned" } });
     await this.startAll([run], fence, store);
     return run;
   }
 
-  async ownedRuns(howMany: number, fence: Fence): Promise<NewRun[]> {
+  async startOwnedRuns(howMany: number, fence: Fence): Promise<NewRun[]> {
     const runs = newRuns(howMany, { due: { kind: "owned" } });
     await this.startAll(runs, fence);
     return runs;
@@ -127,10 +127,10 @@ export class Fixture {
   }
 
   /** Claims what must be exactly one task. */
-  async claimOne(fence: Fence, routes: readonly Route[], store: Store = this.store): Promise<Claimed> {
+  async claimOne(fence: Fence, routes: readonly Route[], store: Store = this.store): Promise<ClaimedTask> {
     const { tasks } = await this.claim(fence, routes, {}, store);
     this.expect(tasks, "one task is due").toHaveLength(1);
-    return tasks[0] as Claimed;
+    return tasks[0] as ClaimedTask;
   }
 
   async run(id: string, store: Store = this.store): Promise<RunRecord> {
@@ -158,10 +158,11 @@ export class Fixture {
   }
 
   /** Waits for what must become true, and fails when it does not. */
-  async eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-    const deadline = systemRuntime.monotonic() + patienceMs;
-    while (!(await holds())) {
-      if (systemRuntime.monotonic() > deadline) throw new Error(`In ${patienceMs} ms it never came true that ${what}.`);
+  async waitUntil(description: string, isTrue: () => Promise<boolean> | boolean): Promise<void> {
+    const deadline = systemRuntime.monotonic() + timeoutMs;
+    while (!(await isTrue())) {
+      if (systemRuntime.monotonic() > deadline)
+        throw new Error(`In ${timeoutMs} ms it never came true that ${description}.`);
       await delay(10);
     }
   }

@@ -4,15 +4,15 @@ import {
   batch,
   event,
   events,
+  eventTypes,
   finish,
-  letter,
   newId,
+  newMessage,
   newRun,
   newRuns,
   park,
   routesOf,
   transition,
-  types,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
@@ -20,33 +20,33 @@ export function guardTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
   /** Everything a transition can do beside its events, to see whether a refused batch did any of it. */
-  async function everything(runId: string, after: number, fence: Fence) {
-    const addressee = await fixture.start({ due: { kind: "held" } });
+  async function prepareFullTransition(runId: string, afterSeq: number, fence: Fence) {
+    const recipient = await fixture.start({ due: { kind: "held" } });
     const held = await fixture.start({ due: { kind: "held" } });
     const child = newRun();
     const started = newRun();
     const inbox = await fixture.inbox(runId);
     const given: Transition = transition(runId, {
-      after,
+      afterSeq,
       events: events(2),
       next: park("paused", { waiting: "w" }),
-      drained: inbox.map(({ id }) => id),
-      starts: [child],
-      mail: [letter(addressee.id, "x")],
-      release: [held.id],
+      drainedInboxIds: inbox.map(({ id }) => id),
+      newChildren: [child],
+      messages: [newMessage(recipient.id, "x")],
+      releasedChildIds: [held.id],
       cursors: [{ node: "n", cursor: "c" }],
     });
-    const seen = async () => ({
+    const readState = async () => ({
       run: await fixture.store.run(runId),
       task: await fixture.task(runId),
       log: await fixture.log(runId),
       inbox: await fixture.inbox(runId),
       cursors: await fixture.store.cursors(runId),
-      others: await fixture.tasks(addressee, held),
-      mail: await fixture.inbox(addressee.id),
+      others: await fixture.tasks(recipient, held),
+      pendingMessages: await fixture.inbox(recipient.id),
       born: await fixture.store.runsById([child.id, started.id]),
     });
-    return { batch: batch(fence, [given], [started]), seen };
+    return { batch: batch(fence, [given], [started]), seen: readState };
   }
 
   test("a client that keeps a run due as it is changes its row and its log, but not when it begins", async () => {
@@ -57,43 +57,43 @@ export function guardTests(fixture: Fixture): void {
     ]);
     for (const run of [ready, planned, held]) {
       const { state, dueAt } = (await fixture.task(run.id)) as TaskRecord;
-      const next = park("paused", { waiting: "w", keepsDue: true });
+      const next = park("paused", { waiting: "w", keepsDueTime: true });
       const result = await fixture.store.commit(batch(null, [transition(run.id, { events: [event("paused")], next })]));
-      expect(result).toMatchObject({ kind: "committed", kept: [] });
+      expect(result).toMatchObject({ kind: "committed", notParked: [] });
       expect(await fixture.task(run.id)).toMatchObject({ state, dueAt });
       expect(await fixture.run(run.id)).toMatchObject({ status: "paused", waiting: "w", startedAt: null });
     }
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const { tasks } = await fixture.claim(worker, routesOf(ready));
-    expect(tasks).toMatchObject([{ run: { id: ready.id }, fresh: false }]);
+    expect(tasks).toMatchObject([{ run: { id: ready.id }, isFresh: false }]);
   });
 
   test("a run that has ended never changes again", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    await fixture.move(
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    await fixture.commitTransition(
       worker,
       transition(run.id, { events: [event("end")], next: finish("completed", { output: "1" }) }),
     );
     const end = await fixture.run(run.id);
-    const again = transition(run.id, { after: 0, events: [event("end")], next: finish("failed") });
+    const again = transition(run.id, { afterSeq: 0, events: [event("end")], next: finish("failed") });
     expect(await fixture.store.commit(batch(worker, [again]))).toEqual({ kind: "conflict", runId: run.id });
-    for (const after of [0, 1]) {
-      const late = transition(run.id, { after, events: [event("late")], next: finish("canceled") });
+    for (const afterSeq of [0, 1]) {
+      const late = transition(run.id, { afterSeq, events: [event("late")], next: finish("canceled") });
       expect(await fixture.store.commit(batch(null, [late]))).toEqual({ kind: "conflict", runId: run.id });
     }
     expect(await fixture.run(run.id)).toEqual(end);
-    expect(types(await fixture.log(run.id))).toEqual(["end"]);
+    expect(eventTypes(await fixture.log(run.id))).toEqual(["end"]);
   });
 
   test("a log that has moved on is a conflict that names the run, and nothing is written", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    await fixture.store.send([letter(run.id, "unread")]);
-    await fixture.move(worker, transition(run.id, { events: events(2) }));
-    await fixture.move(worker, transition(run.id, { after: 2, events: events(3) }));
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    await fixture.store.send([newMessage(run.id, "unread")]);
+    await fixture.commitTransition(worker, transition(run.id, { events: events(2) }));
+    await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, events: events(3) }));
     for (const after of [0, 2]) {
-      const { batch: stale, seen } = await everything(run.id, after, worker);
+      const { batch: stale, seen } = await prepareFullTransition(run.id, after, worker);
       const before = await seen();
       expect(await fixture.store.commit(stale)).toEqual({ kind: "conflict", runId: run.id });
       expect(await seen()).toEqual(before);
@@ -101,8 +101,8 @@ export function guardTests(fixture: Fixture): void {
   });
 
   test("one run in conflict keeps the whole batch from being written, wherever it stands", async () => {
-    const worker = await fixture.worker();
-    const runs = await fixture.ownedRuns(5, worker);
+    const worker = await fixture.registerWorker();
+    const runs = await fixture.startOwnedRuns(5, worker);
     await fixture.commit(
       batch(
         worker,
@@ -112,7 +112,7 @@ export function guardTests(fixture: Fixture): void {
     for (const [position, bad] of runs.entries()) {
       const transitions = runs.map(({ id }, index) =>
         transition(id, {
-          after: index === position ? 0 : 1,
+          afterSeq: index === position ? 0 : 1,
           events: [event("second")],
           next: index % 2 === 0 ? finish() : park(),
         }),
@@ -121,7 +121,7 @@ export function guardTests(fixture: Fixture): void {
       expect(result).toEqual({ kind: "conflict", runId: bad.id });
     }
     const logs = await fixture.store.logs(runs.map(({ id }) => id));
-    for (const { id } of runs) expect(types(logs.get(id) ?? [])).toEqual(["first"]);
+    for (const { id } of runs) expect(eventTypes(logs.get(id) ?? [])).toEqual(["first"]);
     const tasks = await fixture.store.tasks(runs.map(({ id }) => id));
     expect(tasks.filter(({ state }) => state === "owned")).toHaveLength(5);
     expect(await fixture.store.runs({ workflow: runs[0]?.workflow ?? "", limit: 10 })).toHaveLength(5);
@@ -129,18 +129,18 @@ export function guardTests(fixture: Fixture): void {
 
   test("a commit under a fence that is gone writes nothing", async () => {
     const info = { id: `fenced-${newId()}` };
-    const stale = await fixture.worker(info);
-    const run = await fixture.owned(stale);
-    await fixture.store.send([letter(run.id, "unread")]);
-    const { batch: late, seen } = await everything(run.id, 0, stale);
-    await fixture.worker(info);
+    const stale = await fixture.registerWorker(info);
+    const run = await fixture.startOwned(stale);
+    await fixture.store.send([newMessage(run.id, "unread")]);
+    const { batch: late, seen } = await prepareFullTransition(run.id, 0, stale);
+    await fixture.registerWorker(info);
     const before = await seen();
-    const strangers: Fence[] = [
+    const invalidFences: Fence[] = [
       stale,
       { workerId: stale.workerId, epoch: stale.epoch + 5 },
       { workerId: newId(), epoch: 1 },
     ];
-    for (const fence of strangers) {
+    for (const fence of invalidFences) {
       expect(await fixture.store.commit({ ...late, fence })).toEqual({ kind: "fenced" });
       expect(await fixture.store.commit(batch(fence, [], [newRun({ workflow: run.workflow })]))).toEqual({
         kind: "fenced",
@@ -157,45 +157,47 @@ export function guardTests(fixture: Fixture): void {
     const [paused, canceled, woken] = runs as [NewRun, NewRun, NewRun];
     await fixture.commit(
       batch(null, [
-        transition(woken.id, { events: events(2), next: park("pending", { wakeIn: 0 }) }),
+        transition(woken.id, { events: events(2), next: park("pending", { wakeInMs: 0 }) }),
         transition(paused.id, { events: [event("pause")], next: park("paused") }),
         transition(canceled.id, { events: [event("cancel")], next: finish("canceled", { error: "why" }) }),
       ]),
     );
     expect(await fixture.run(paused.id)).toMatchObject({ status: "paused" });
     expect(await fixture.run(canceled.id)).toMatchObject({ status: "canceled", error: "why" });
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routesOf(woken))).run.id).toBe(woken.id);
   });
 
   test("a client's commit conflicts with a run that is owned, has mail, has moved on, has ended or never was", async () => {
-    const worker = await fixture.worker();
-    const owned = await fixture.owned(worker);
-    const mailed = await fixture.start({ due: { kind: "held" } });
-    await fixture.store.send([letter(mailed.id, "x")]);
+    const worker = await fixture.registerWorker();
+    const owned = await fixture.startOwned(worker);
+    const runWithMessages = await fixture.start({ due: { kind: "held" } });
+    await fixture.store.send([newMessage(runWithMessages.id, "x")]);
     const moved = await fixture.start();
-    await fixture.move(null, transition(moved.id, { events: [event("one")], next: park() }));
+    await fixture.commitTransition(null, transition(moved.id, { events: [event("one")], next: park() }));
     const ended = await fixture.start();
-    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
-    const fine = await fixture.start({ due: { kind: "held" } });
-    const bad = [owned.id, mailed.id, moved.id, ended.id, newId()];
-    const before = await fixture.tasks(owned, mailed, moved, fine);
+    await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    const validRun = await fixture.start({ due: { kind: "held" } });
+    const bad = [owned.id, runWithMessages.id, moved.id, ended.id, newId()];
+    const before = await fixture.tasks(owned, runWithMessages, moved, validRun);
     for (const runId of bad) {
-      const transitions = [fine.id, runId].map((id) => transition(id, { events: [event("x")], next: park("paused") }));
+      const transitions = [validRun.id, runId].map((id) =>
+        transition(id, { events: [event("x")], next: park("paused") }),
+      );
       for (const ordered of [transitions, transitions.toReversed()]) {
         expect(await fixture.store.commit(batch(null, ordered))).toEqual({ kind: "conflict", runId });
       }
     }
-    expect(await fixture.log(fine.id)).toEqual([]);
-    expect(await fixture.run(fine.id)).toMatchObject({ status: "pending" });
-    expect(await fixture.tasks(owned, mailed, moved, fine)).toEqual(before);
+    expect(await fixture.log(validRun.id)).toEqual([]);
+    expect(await fixture.run(validRun.id)).toMatchObject({ status: "pending" });
+    expect(await fixture.tasks(owned, runWithMessages, moved, validRun)).toEqual(before);
   });
 
   test("a client's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
     const run = await fixture.start();
-    await fixture.move(null, transition(run.id, { events: events(3), next: park() }));
-    for (const after of [1, 2, 4, 100]) {
-      const given = transition(run.id, { after, events: [event("x")], next: park("paused") });
+    await fixture.commitTransition(null, transition(run.id, { events: events(3), next: park() }));
+    for (const afterSeq of [1, 2, 4, 100]) {
+      const given = transition(run.id, { afterSeq, events: [event("x")], next: park("paused") });
       expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
     }
     expect(await fixture.log(run.id)).toHaveLength(3);
@@ -203,28 +205,28 @@ export function guardTests(fixture: Fixture): void {
   });
 
   test("a worker's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
-    const worker = await fixture.worker();
-    const [run, other] = (await fixture.ownedRuns(2, worker)) as [NewRun, NewRun];
-    await fixture.move(worker, transition(run.id, { events: events(3) }));
-    await fixture.move(worker, transition(run.id, { after: 3, events: events(3) }));
-    for (const after of [0, 1, 2, 3, 4, 5, 7, 12]) {
+    const worker = await fixture.registerWorker();
+    const [run, other] = (await fixture.startOwnedRuns(2, worker)) as [NewRun, NewRun];
+    await fixture.commitTransition(worker, transition(run.id, { events: events(3) }));
+    await fixture.commitTransition(worker, transition(run.id, { afterSeq: 3, events: events(3) }));
+    for (const afterSeq of [0, 1, 2, 3, 4, 5, 7, 12]) {
       const conflict = { kind: "conflict", runId: run.id };
-      const given = transition(run.id, { after, events: [event("late")] });
+      const given = transition(run.id, { afterSeq, events: [event("late")] });
       const beside = transition(other.id, { events: [event("beside")] });
       expect(await fixture.store.commit(batch(worker, [given]))).toEqual(conflict);
       expect(await fixture.store.commit(batch(worker, [beside, given]))).toEqual(conflict);
       expect(await fixture.store.commit(batch(worker, [{ ...given, next: finish() }]))).toEqual(conflict);
       expect(await fixture.store.commit(batch(worker, [{ ...given, next: park() }]))).toEqual(conflict);
-      expect(await (await fixture.store.begin()).commit(batch(worker, [given]))).toEqual(conflict);
+      expect(await (await fixture.store.beginTransaction()).commit(batch(worker, [given]))).toEqual(conflict);
     }
     expect(await fixture.log(run.id)).toHaveLength(6);
     expect(await fixture.log(other.id)).toEqual([]);
-    await fixture.move(worker, transition(run.id, { after: 6, events: [event("next")] }));
+    await fixture.commitTransition(worker, transition(run.id, { afterSeq: 6, events: [event("next")] }));
   });
 
   test("a client's commit without events conflicts with an owned run all the same", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     const given = transition(run.id, { next: finish("canceled") });
     expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
     expect(await fixture.run(run.id)).toMatchObject({ status: "running" });

@@ -36,9 +36,9 @@ export interface TransactionHarness {
   /** Writes one value with what `StoreTransaction.handle` or `own().tx` is. */
   write(handle: unknown, value: string): Promise<void>;
   /** The values that are committed, in any order. */
-  written(): Promise<readonly string[]>;
+  committedValues(): Promise<readonly string[]>;
   /** Opens a transaction of the caller's own, on a connection that the store knows nothing of. */
-  own(): Promise<{ readonly tx: unknown; commit(): Promise<void>; rollback(): Promise<void> }>;
+  beginCallerTransaction(): Promise<{ readonly tx: unknown; commit(): Promise<void>; rollback(): Promise<void> }>;
 }
 
 export interface StoreHarness {

@@ -5,14 +5,14 @@ import {
   delay,
   event,
   events,
+  eventTypes,
   finish,
-  letter,
   newId,
+  newMessage,
   newRuns,
   park,
   routesOf,
   transition,
-  types,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
@@ -34,33 +34,35 @@ export function inboxTests(fixture: Fixture): void {
       expect(row).toMatchObject({ kind: "signal", data: '{"a":1}' });
       expect(row?.at).toBeGreaterThanOrEqual(before);
       const task = await fixture.task(run.id);
-      expect(task).toMatchObject({ state: "ready", dueAt: row?.at, mail: 1, owner: null });
-      const worker = await fixture.worker();
-      expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ mail: 1, deliveries: 1 });
+      expect(task).toMatchObject({ state: "ready", dueAt: row?.at, pendingMessages: 1, owner: null });
+      const worker = await fixture.registerWorker();
+      expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ pendingMessages: 1, deliveries: 1 });
     }
   });
 
   test("a message to a run that is ready or owned only counts", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const ready = await fixture.start();
-    const owned = await fixture.owned(worker);
+    const owned = await fixture.startOwned(worker);
     const before = await fixture.tasks(ready, owned);
     await delay(5);
-    await fixture.store.send([letter(ready.id, "1"), letter(owned.id, "1")]);
-    await fixture.store.send([letter(owned.id, "2")]);
+    await fixture.store.send([newMessage(ready.id, "1"), newMessage(owned.id, "1")]);
+    await fixture.store.send([newMessage(owned.id, "2")]);
     const mail = new Map([
       [ready.id, 1],
       [owned.id, 2],
     ]);
-    expect(await fixture.tasks(ready, owned)).toEqual(before.map((task) => ({ ...task, mail: mail.get(task.runId) })));
+    expect(await fixture.tasks(ready, owned)).toEqual(
+      before.map((task) => ({ ...task, pendingMessages: mail.get(task.runId) })),
+    );
   });
 
   test("messages of one run are in the order of their arrival, and their ids grow", async () => {
     const run = await fixture.start();
     const other = await fixture.start();
-    await fixture.store.send([letter(run.id, "a"), letter(other.id, "x"), letter(run.id, "b")]);
-    await fixture.store.send([letter(run.id, "c")]);
-    await fixture.store.send([letter(other.id, "y"), letter(run.id, "d")]);
+    await fixture.store.send([newMessage(run.id, "a"), newMessage(other.id, "x"), newMessage(run.id, "b")]);
+    await fixture.store.send([newMessage(run.id, "c")]);
+    await fixture.store.send([newMessage(other.id, "y"), newMessage(run.id, "d")]);
     const rows = await fixture.inbox(run.id);
     expect(contents(rows)).toEqual(["a", "b", "c", "d"]);
     expect(ids(rows)).toEqual([...ids(rows)].sort((a, b) => a - b));
@@ -73,164 +75,188 @@ export function inboxTests(fixture: Fixture): void {
 
   test("who has no task gets no message, and the sender is told", async () => {
     const ended = await fixture.start();
-    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
     const run = await fixture.start();
-    const nobody = newId();
+    const unknownId = newId();
     const { undeliverable } = await fixture.store.send([
-      letter(ended.id, "1"),
-      letter(run.id, "2"),
-      letter(nobody, "3"),
-      letter(run.id, "4"),
+      newMessage(ended.id, "1"),
+      newMessage(run.id, "2"),
+      newMessage(unknownId, "3"),
+      newMessage(run.id, "4"),
     ]);
-    expect(new Set(undeliverable)).toEqual(new Set([ended.id, nobody]));
+    expect(new Set(undeliverable)).toEqual(new Set([ended.id, unknownId]));
     expect(contents(await fixture.inbox(run.id))).toEqual(["2", "4"]);
     expect(await fixture.inbox(ended.id)).toEqual([]);
-    expect(await fixture.inbox(nobody)).toEqual([]);
+    expect(await fixture.inbox(unknownId)).toEqual([]);
     expect(await fixture.store.send([])).toEqual({ undeliverable: [] });
   });
 
   test("drained messages are gone and counted off; the others stay", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const other = await fixture.owned(worker);
-    await fixture.store.send(["1", "2", "3", "4"].map((data) => letter(run.id, data)));
-    await fixture.store.send([letter(other.id, "x")]);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const other = await fixture.startOwned(worker);
+    await fixture.store.send(["1", "2", "3", "4"].map((data) => newMessage(run.id, data)));
+    await fixture.store.send([newMessage(other.id, "x")]);
     const [one, two, three] = ids(await fixture.inbox(run.id)) as [number, number, number];
-    const drain = (after: number, drained: number[]) =>
-      fixture.move(worker, transition(run.id, { after, events: events(drained.length), drained }));
+    const drain = (afterSeq: number, drainedInboxIds: number[]) =>
+      fixture.commitTransition(
+        worker,
+        transition(run.id, { afterSeq, events: events(drainedInboxIds.length), drainedInboxIds }),
+      );
     await drain(0, [one, three]);
     expect(contents(await fixture.inbox(run.id))).toEqual(["2", "4"]);
-    expect(await fixture.task(run.id)).toMatchObject({ mail: 2, state: "owned" });
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 2, state: "owned" });
     await drain(2, [two]);
     expect(contents(await fixture.inbox(run.id))).toEqual(["4"]);
-    expect(await fixture.task(run.id)).toMatchObject({ mail: 1 });
-    expect(await fixture.task(other.id)).toMatchObject({ mail: 1 });
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 1 });
+    expect(await fixture.task(other.id)).toMatchObject({ pendingMessages: 1 });
     expect(contents(await fixture.inbox(other.id))).toEqual(["x"]);
   });
 
   test("a batch drains many runs at once", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const runs = newRuns(40, { due: { kind: "owned" } });
     await fixture.startAll(runs, worker);
-    await fixture.store.send(runs.flatMap(({ id }) => [letter(id, "1"), letter(id, "2")]));
+    await fixture.store.send(runs.flatMap(({ id }) => [newMessage(id, "1"), newMessage(id, "2")]));
     const inboxes = await fixture.store.inbox(runs.map(({ id }) => id));
     const transitions = runs.map(({ id }, index) =>
       transition(id, {
         events: [event("got")],
-        drained: ids(inboxes.get(id) ?? []).slice(0, 1 + (index % 2)),
+        drainedInboxIds: ids(inboxes.get(id) ?? []).slice(0, 1 + (index % 2)),
         next: index % 2 === 1 ? park() : { kind: "keep" },
       }),
     );
-    const { kept } = await fixture.commit(batch(worker, transitions));
-    expect(kept).toEqual([]);
+    const { notParked } = await fixture.commit(batch(worker, transitions));
+    expect(notParked).toEqual([]);
     for (const [index, { id }] of runs.entries()) {
-      expect(await fixture.task(id)).toMatchObject({ mail: index % 2 === 0 ? 1 : 0 });
+      expect(await fixture.task(id)).toMatchObject({ pendingMessages: index % 2 === 0 ? 1 : 0 });
     }
   });
 
-  test("a run that would park with undrained mail is kept: its events count, its row and task stay", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const addressee = await fixture.start({ due: { kind: "held" } });
-    const before = [await fixture.run(run.id), { ...(await fixture.task(run.id)), mail: 1 }];
-    await fixture.store.send([letter(run.id, "late")]);
+  test("a run that would park with undrained mail is not parked: its events count, its row and task stay", async () => {
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const recipient = await fixture.start({ due: { kind: "held" } });
+    const before = [await fixture.run(run.id), { ...(await fixture.task(run.id)), pendingMessages: 1 }];
+    await fixture.store.send([newMessage(run.id, "late")]);
     const rest: Partial<Transition> = {
       events: [event("wait")],
       cursors: [{ node: "n", cursor: "1" }],
-      mail: [letter(addressee.id, "hello")],
+      messages: [newMessage(recipient.id, "hello")],
     };
-    const next = park("waiting", { waiting: "w", startedAt: "now", wakeIn: 0 });
-    const { kept } = await fixture.move(worker, transition(run.id, { ...rest, next }));
-    expect(kept).toEqual([run.id]);
-    expect(types(await fixture.log(run.id))).toEqual(["wait"]);
+    const next = park("waiting", { waiting: "w", startedAt: "now", wakeInMs: 0 });
+    const { notParked } = await fixture.commitTransition(worker, transition(run.id, { ...rest, next }));
+    expect(notParked).toEqual([run.id]);
+    expect(eventTypes(await fixture.log(run.id))).toEqual(["wait"]);
     expect([await fixture.run(run.id), await fixture.task(run.id)]).toEqual(before);
     expect(await fixture.store.cursors(run.id)).toMatchObject([{ cursor: "1" }]);
-    expect(contents(await fixture.inbox(addressee.id))).toEqual(["hello"]);
+    expect(contents(await fixture.inbox(recipient.id))).toEqual(["hello"]);
     expect((await fixture.claim(worker, routesOf(run))).tasks).toEqual([]);
 
-    const drained = ids(await fixture.inbox(run.id));
-    const again = transition(run.id, { after: 1, events: [event("got"), event("wait")], drained, next });
-    expect((await fixture.move(worker, again)).kept).toEqual([]);
+    const drainedInboxIds = ids(await fixture.inbox(run.id));
+    const again = transition(run.id, { afterSeq: 1, events: [event("got"), event("wait")], drainedInboxIds, next });
+    expect((await fixture.commitTransition(worker, again)).notParked).toEqual([]);
     expect(await fixture.run(run.id)).toMatchObject({ status: "waiting", waiting: "w" });
-    expect(await fixture.task(run.id)).toMatchObject({ state: "ready", mail: 0, deliveries: 0 });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "ready", pendingMessages: 0, deliveries: 0 });
   });
 
   test("a run is kept when only some of its mail is drained, and parked when all of it is", async () => {
-    const worker = await fixture.worker();
-    const [some, all, none] = (await fixture.ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
-    await fixture.store.send([some, all].flatMap(({ id }) => [letter(id, "1"), letter(id, "2")]));
+    const worker = await fixture.registerWorker();
+    const [some, all, none] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    await fixture.store.send([some, all].flatMap(({ id }) => [newMessage(id, "1"), newMessage(id, "2")]));
     const drained = async (run: NewRun, howMany: number) => ids(await fixture.inbox(run.id)).slice(0, howMany);
     const transitions = [
-      transition(some.id, { events: [event("w")], drained: await drained(some, 1), next: park() }),
-      transition(all.id, { events: [event("w")], drained: await drained(all, 2), next: park() }),
+      transition(some.id, { events: [event("w")], drainedInboxIds: await drained(some, 1), next: park() }),
+      transition(all.id, { events: [event("w")], drainedInboxIds: await drained(all, 2), next: park() }),
       transition(none.id, { events: [event("w")], next: park() }),
     ];
-    const { kept } = await fixture.commit(batch(worker, transitions));
-    expect(kept).toEqual([some.id]);
-    expect(await fixture.task(some.id)).toMatchObject({ state: "owned", mail: 1, owner: worker.workerId });
-    expect(await fixture.task(all.id)).toMatchObject({ state: "parked", mail: 0 });
-    expect(await fixture.task(none.id)).toMatchObject({ state: "parked", mail: 0 });
+    const { notParked } = await fixture.commit(batch(worker, transitions));
+    expect(notParked).toEqual([some.id]);
+    expect(await fixture.task(some.id)).toMatchObject({ state: "owned", pendingMessages: 1, owner: worker.workerId });
+    expect(await fixture.task(all.id)).toMatchObject({ state: "parked", pendingMessages: 0 });
+    expect(await fixture.task(none.id)).toMatchObject({ state: "parked", pendingMessages: 0 });
   });
 
   test("a commit names the kept runs that have messages it does not drain", async () => {
-    const worker = await fixture.worker();
-    const [written, drainedAll, drainedSome, parked, ended, silent] = (await fixture.ownedRuns(6, worker)) as NewRun[];
-    const addressed = [written, drainedAll, drainedSome, parked, ended] as NewRun[];
-    await fixture.store.send(addressed.flatMap(({ id }) => [letter(id, "1"), letter(id, "2")]));
+    const worker = await fixture.registerWorker();
+    const [written, drainedAll, drainedSome, parked, ended, runWithoutMessages] = (await fixture.startOwnedRuns(
+      6,
+      worker,
+    )) as NewRun[];
+    const recipients = [written, drainedAll, drainedSome, parked, ended] as NewRun[];
+    await fixture.store.send(recipients.flatMap(({ id }) => [newMessage(id, "1"), newMessage(id, "2")]));
     const rows = async (run: NewRun | undefined, howMany: number) =>
       ids(await fixture.inbox((run as NewRun).id)).slice(0, howMany);
     const one = (run: NewRun | undefined, rest: Partial<Transition>) =>
       transition((run as NewRun).id, { events: [event("a")], ...rest });
-    const { mailed } = await fixture.commit(
+    const { ownedWithMessages } = await fixture.commit(
       batch(worker, [
         one(written, {}),
-        one(drainedAll, { drained: await rows(drainedAll, 2) }),
-        one(drainedSome, { drained: await rows(drainedSome, 1) }),
+        one(drainedAll, { drainedInboxIds: await rows(drainedAll, 2) }),
+        one(drainedSome, { drainedInboxIds: await rows(drainedSome, 1) }),
         one(parked, { next: park() }),
-        one(ended, { drained: await rows(ended, 2), next: finish() }),
-        one(silent, {}),
+        one(ended, { drainedInboxIds: await rows(ended, 2), next: finish() }),
+        one(runWithoutMessages, {}),
       ]),
     );
-    expect([...mailed].sort()).toEqual([written, drainedSome].map((run) => (run as NewRun).id).sort());
+    expect([...ownedWithMessages].sort()).toEqual([written, drainedSome].map((run) => (run as NewRun).id).sort());
   });
 
   test("a commit of one event, of one checkpoint, or in a transaction names its run when a message waits", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     const cursors = [{ node: "n", cursor: "1", progress: "1" }];
-    const appended = await fixture.move(worker, transition(run.id, { events: [event("a")] }));
-    const created = await fixture.move(worker, transition(run.id, { after: 1, cursors }));
-    const moved = await fixture.move(worker, transition(run.id, { after: 1, cursors }));
-    expect([appended.mailed, created.mailed, moved.mailed]).toEqual([[], [], []]);
+    const appended = await fixture.commitTransition(worker, transition(run.id, { events: [event("a")] }));
+    const created = await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, cursors }));
+    const moved = await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, cursors }));
+    expect([appended.ownedWithMessages, created.ownedWithMessages, moved.ownedWithMessages]).toEqual([[], [], []]);
 
-    await fixture.store.send([letter(run.id, "1")]);
-    expect((await fixture.move(worker, transition(run.id, { after: 1, events: [event("b")] }))).mailed).toEqual([
-      run.id,
-    ]);
-    expect((await fixture.move(worker, transition(run.id, { after: 2, cursors }))).mailed).toEqual([run.id]);
+    await fixture.store.send([newMessage(run.id, "1")]);
+    expect(
+      (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, events: [event("b")] })))
+        .ownedWithMessages,
+    ).toEqual([run.id]);
+    expect(
+      (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, cursors }))).ownedWithMessages,
+    ).toEqual([run.id]);
     const elsewhere = [{ node: "other", progress: "1" }];
-    expect((await fixture.move(worker, transition(run.id, { after: 2, cursors: elsewhere }))).mailed).toEqual([run.id]);
-    const transaction = await fixture.store.begin();
-    const given = batch(worker, [transition(run.id, { after: 2, events: [event("c")] })]);
-    expect(await transaction.commit(given)).toMatchObject({ kind: "committed", mailed: [run.id] });
+    expect(
+      (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, cursors: elsewhere })))
+        .ownedWithMessages,
+    ).toEqual([run.id]);
+    const transaction = await fixture.store.beginTransaction();
+    const given = batch(worker, [transition(run.id, { afterSeq: 2, events: [event("c")] })]);
+    expect(await transaction.commit(given)).toMatchObject({ kind: "committed", ownedWithMessages: [run.id] });
 
-    const drained = ids(await fixture.inbox(run.id));
-    const { mailed } = await fixture.move(worker, transition(run.id, { after: 3, events: [event("d")], drained }));
-    expect(mailed).toEqual([]);
+    const drainedInboxIds = ids(await fixture.inbox(run.id));
+    const { ownedWithMessages } = await fixture.commitTransition(
+      worker,
+      transition(run.id, { afterSeq: 3, events: [event("d")], drainedInboxIds }),
+    );
+    expect(ownedWithMessages).toEqual([]);
   });
 
   test("a run that has messages does not end before they are drained, and nothing of the batch is written", async () => {
-    const worker = await fixture.worker();
-    const [run, other, parent] = (await fixture.ownedRuns(3, worker)) as [NewRun, NewRun, NewRun];
-    await fixture.store.send([letter(run.id, "early"), letter(run.id, "late")]);
+    const worker = await fixture.registerWorker();
+    const [run, other, parent] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
+    await fixture.store.send([newMessage(run.id, "early"), newMessage(run.id, "late")]);
     const [early, late] = ids(await fixture.inbox(run.id)) as [number, number];
-    const ends = (drained: readonly number[]) =>
+    const ends = (drainedInboxIds: readonly number[]) =>
       batch(worker, [
-        transition(run.id, { events: [event("end")], mail: [letter(parent.id, "done")], drained, next: finish() }),
+        transition(run.id, {
+          events: [event("end")],
+          messages: [newMessage(parent.id, "done")],
+          drainedInboxIds,
+          next: finish(),
+        }),
         transition(other.id, { events: [event("end")], next: finish() }),
       ]);
     for (const drained of [[], [early]])
-      expect(await fixture.store.commit(ends(drained))).toEqual({ kind: "conflict", runId: run.id, unread: true });
+      expect(await fixture.store.commit(ends(drained))).toEqual({
+        kind: "conflict",
+        runId: run.id,
+        hasUnreadMessages: true,
+      });
     expect(await fixture.run(run.id)).toMatchObject({ status: "running" });
     expect(await fixture.run(other.id)).toMatchObject({ status: "running" });
     expect(await fixture.inbox(parent.id)).toEqual([]);
@@ -238,51 +264,64 @@ export function inboxTests(fixture: Fixture): void {
     await fixture.commit(ends([early, late]));
     expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
     expect(await fixture.inbox(run.id)).toEqual([]);
-    expect((await fixture.store.send([letter(run.id, "later")])).undeliverable).toEqual([run.id]);
+    expect((await fixture.store.send([newMessage(run.id, "later")])).undeliverable).toEqual([run.id]);
   });
 
   test("a transition's mail reaches runs of any owner, and of none", async () => {
-    const [sender, owner] = [await fixture.worker(), await fixture.worker()];
-    const [from, also] = (await fixture.ownedRuns(2, sender)) as [NewRun, NewRun];
-    const theirs = await fixture.owned(owner);
-    const mine = await fixture.owned(sender);
+    const [sender, owner] = [await fixture.registerWorker(), await fixture.registerWorker()];
+    const [from, also] = (await fixture.startOwnedRuns(2, sender)) as [NewRun, NewRun];
+    const runOfOther = await fixture.startOwned(owner);
+    const runOfSender = await fixture.startOwned(sender);
     const parked = await fixture.start({ due: { kind: "held" } });
     const ended = await fixture.start();
-    await fixture.move(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
     const { at } = await fixture.commit(
       batch(sender, [
         transition(from.id, {
           events: [event("send")],
-          mail: [theirs, parked, ended, mine, parked].map(({ id }, index) => letter(id, `from${index}`, "child")),
+          messages: [runOfOther, parked, ended, runOfSender, parked].map(({ id }, index) =>
+            newMessage(id, `from${index}`, "child"),
+          ),
         }),
-        transition(also.id, { events: [event("end")], next: finish(), mail: [letter(parked.id, "also")] }),
+        transition(also.id, { events: [event("end")], next: finish(), messages: [newMessage(parked.id, "also")] }),
       ]),
     );
-    expect(await fixture.inbox(theirs.id)).toMatchObject([{ kind: "child", data: "from0", at }]);
-    expect(await fixture.task(theirs.id)).toMatchObject({ state: "owned", owner: owner.workerId, mail: 1 });
-    expect(await fixture.task(mine.id)).toMatchObject({ state: "owned", owner: sender.workerId, mail: 1 });
+    expect(await fixture.inbox(runOfOther.id)).toMatchObject([{ kind: "child", data: "from0", at }]);
+    expect(await fixture.task(runOfOther.id)).toMatchObject({
+      state: "owned",
+      owner: owner.workerId,
+      pendingMessages: 1,
+    });
+    expect(await fixture.task(runOfSender.id)).toMatchObject({
+      state: "owned",
+      owner: sender.workerId,
+      pendingMessages: 1,
+    });
     const arrived = contents(await fixture.inbox(parked.id));
     expect(arrived.filter((data) => data !== "also")).toEqual(["from1", "from4"]);
     expect(arrived).toContain("also");
-    expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", dueAt: at, mail: 3 });
+    expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", dueAt: at, pendingMessages: 3 });
     expect(await fixture.inbox(ended.id)).toEqual([]);
   });
 
   test("a client's commit sends mail too", async () => {
     const from = await fixture.start();
     const to = await fixture.start({ due: { kind: "held" } });
-    const mail = [letter(to.id, "done")];
-    await fixture.move(null, transition(from.id, { events: [event("end")], next: finish("canceled"), mail }));
+    const messages = [newMessage(to.id, "done")];
+    await fixture.commitTransition(
+      null,
+      transition(from.id, { events: [event("end")], next: finish("canceled"), messages }),
+    );
     expect(contents(await fixture.inbox(to.id))).toEqual(["done"]);
-    expect(await fixture.task(to.id)).toMatchObject({ state: "ready", mail: 1 });
+    expect(await fixture.task(to.id)).toMatchObject({ state: "ready", pendingMessages: 1 });
   });
 
   test("five hundred messages of one batch arrive in order", async () => {
-    const worker = await fixture.worker();
-    const [from, to] = (await fixture.ownedRuns(2, worker)) as [NewRun, NewRun];
-    const mail = Array.from({ length: 500 }, (_, index) => letter(to.id, `${index}`));
-    await fixture.move(worker, transition(from.id, { events: [event("send")], mail }));
-    expect(contents(await fixture.inbox(to.id))).toEqual(mail.map(({ data }) => data));
-    expect(await fixture.task(to.id)).toMatchObject({ mail: 500 });
+    const worker = await fixture.registerWorker();
+    const [from, to] = (await fixture.startOwnedRuns(2, worker)) as [NewRun, NewRun];
+    const messages = Array.from({ length: 500 }, (_, index) => newMessage(to.id, `${index}`));
+    await fixture.commitTransition(worker, transition(from.id, { events: [event("send")], messages }));
+    expect(contents(await fixture.inbox(to.id))).toEqual(messages.map(({ data }) => data));
+    expect(await fixture.task(to.id)).toMatchObject({ pendingMessages: 500 });
   });
 }

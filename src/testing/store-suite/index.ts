@@ -18,9 +18,11 @@ import { concurrencyTests } from "./concurrency.js";
 import { Fixture } from "./fixture.js";
 import { guardTests } from "./guards.js";
 import type { StoreHarness } from "./harness.js";
+import { hintTests } from "./hints.js";
 import { inboxTests } from "./inbox.js";
 import { keyTests } from "./keys.js";
 import { logTests } from "./log.js";
+import { maintenanceTests } from "./maintenance.js";
 import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
 import { queryTests } from "./queries.js";
@@ -28,8 +30,6 @@ import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
-import { upkeepTests } from "./upkeep.js";
-import { watchTests } from "./watch.js";
 import { workerTests } from "./workers.js";
 
 export type { StoreHarness, TransactionHarness } from "./harness.js";
@@ -47,8 +47,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   workers: workerTests,
   queries: queryTests,
   "the registry": registryTests,
-  upkeep: upkeepTests,
-  hints: watchTests,
+  upkeep: maintenanceTests,
+  hints: hintTests,
   transactions: transactionTests,
   "the clock": clockTests,
   concurrency: concurrencyTests,
@@ -64,7 +64,7 @@ export function storeSuite(harness: StoreHarness): void {
       describe(topic, () => {
         const fixture = new Fixture(harness);
         beforeAll(() => fixture.setUp());
-        afterEach(() => fixture.closeOthers());
+        afterEach(() => fixture.closeOtherInstances());
         afterAll(() => fixture.tearDown());
         define(fixture);
       });

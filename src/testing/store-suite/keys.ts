@@ -1,4 +1,4 @@
-import { batch, event, finish, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import { batch, event, finish, newRun, newRuns, park, routesOf, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function keyTests(fixture: Fixture): void {
@@ -24,7 +24,7 @@ export function keyTests(fixture: Fixture): void {
 
   test("a start key stays taken after its run has ended", async () => {
     const first = await fixture.start({ startKey: "once" });
-    await fixture.move(null, transition(first.id, { events: [event("end")], next: finish() }));
+    await fixture.commitTransition(null, transition(first.id, { events: [event("end")], next: finish() }));
     const second = newRun({ workflow: first.workflow, startKey: "once" });
     const { refused } = await fixture.commit(batch(null, [], [second]));
     expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
@@ -32,7 +32,7 @@ export function keyTests(fixture: Fixture): void {
   });
 
   test("a hero key that is taken refuses the start, in any workflow", async () => {
-    const heroKey = unique("hero");
+    const heroKey = uniqueName("hero");
     const first = await fixture.start({ heroKey });
     const second = newRun({ heroKey });
     const { refused } = await fixture.commit(batch(null, [], [second]));
@@ -42,18 +42,21 @@ export function keyTests(fixture: Fixture): void {
   });
 
   test("the hero key is free again once its run has ended, and not before", async () => {
-    const heroKey = unique("hero");
+    const heroKey = uniqueName("hero");
     const first = await fixture.start({ heroKey });
-    await fixture.move(null, transition(first.id, { events: [event("wait")], next: park("paused") }));
+    await fixture.commitTransition(null, transition(first.id, { events: [event("wait")], next: park("paused") }));
     const early = await fixture.commit(batch(null, [], [newRun({ heroKey })]));
     expect(early.refused).toHaveLength(1);
-    await fixture.move(null, transition(first.id, { after: 1, events: [event("end")], next: finish("canceled") }));
+    await fixture.commitTransition(
+      null,
+      transition(first.id, { afterSeq: 1, events: [event("end")], next: finish("canceled") }),
+    );
     const second = await fixture.start({ heroKey });
     expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });
   });
 
   test("a refusal by both keys is told as one of the start key", async () => {
-    const heroKey = unique("hero");
+    const heroKey = uniqueName("hero");
     const holder = await fixture.start({ heroKey });
     const keyed = await fixture.start({ startKey: "both" });
     const run = newRun({ workflow: keyed.workflow, startKey: "both", heroKey });
@@ -63,7 +66,7 @@ export function keyTests(fixture: Fixture): void {
   });
 
   test("refused starts leave the rest of the batch alone", async () => {
-    const heroKey = unique("hero");
+    const heroKey = uniqueName("hero");
     const first = await fixture.start({ heroKey, startKey: "taken" });
     const { workflow } = first;
     const starts = [
@@ -80,12 +83,12 @@ export function keyTests(fixture: Fixture): void {
         [starts[3]?.id, "heroKey"],
       ]),
     );
-    const there = (await fixture.store.runsById(starts.map(({ id }) => id))).map(({ id }) => id);
-    expect(new Set(there)).toEqual(new Set([starts[0]?.id, starts[2]?.id, starts[4]?.id]));
+    const startedIds = (await fixture.store.runsById(starts.map(({ id }) => id))).map(({ id }) => id);
+    expect(new Set(startedIds)).toEqual(new Set([starts[0]?.id, starts[2]?.id, starts[4]?.id]));
   });
 
   test("of two starts in one batch with one start key, the second is refused for the first", async () => {
-    const workflow = unique("workflow");
+    const workflow = uniqueName("workflow");
     const [first, second] = [newRun({ workflow, startKey: "same" }), newRun({ workflow, startKey: "same" })];
     const { refused } = await fixture.commit(batch(null, [], [first, second]));
     expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
@@ -93,20 +96,20 @@ export function keyTests(fixture: Fixture): void {
   });
 
   test("of two starts in one batch with one hero key, the second is refused for the first", async () => {
-    const heroKey = unique("hero");
+    const heroKey = uniqueName("hero");
     const [first, second] = [newRun({ heroKey }), newRun({ heroKey })];
     const { refused } = await fixture.commit(batch(null, [], [first, second]));
     expect(refused).toMatchObject([{ runId: second.id, reason: "heroKey", existing: { id: first.id } }]);
   });
 
   test("a start that is repeated changes nothing and is not refused, whatever its keys", async () => {
-    const run = await fixture.start({ startKey: "mine", heroKey: unique("hero"), input: "1" });
-    await fixture.move(null, transition(run.id, { events: [event("wait")], next: park("waiting") }));
+    const run = await fixture.start({ startKey: "mine", heroKey: uniqueName("hero"), input: "1" });
+    await fixture.commitTransition(null, transition(run.id, { events: [event("wait")], next: park("waiting") }));
     const { refused } = await fixture.commit(batch(null, [], [{ ...run, input: "2" }]));
     expect(refused).toEqual([]);
     expect(await fixture.run(run.id)).toMatchObject({ status: "waiting", input: "1" });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
-    await fixture.move(null, transition(run.id, { after: 1, events: [event("end")], next: finish() }));
+    await fixture.commitTransition(null, transition(run.id, { afterSeq: 1, events: [event("end")], next: finish() }));
     expect((await fixture.commit(batch(null, [], [run]))).refused).toEqual([]);
     expect(await fixture.task(run.id)).toBe(undefined);
     expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
@@ -121,19 +124,19 @@ export function keyTests(fixture: Fixture): void {
   });
 
   test("twenty starts of one id at once make one run", async () => {
-    const other = await fixture.another();
-    const run = newRun({ startKey: "once", heroKey: unique("hero") });
+    const other = await fixture.openAnother();
+    const run = newRun({ startKey: "once", heroKey: uniqueName("hero") });
     const stores = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? fixture.store : other));
     const results = await Promise.all(stores.map((store) => store.commit(batch(null, [], [run]))));
     for (const result of results) expect(result).toMatchObject({ kind: "committed", refused: [] });
     expect(await fixture.store.runs({ workflow: run.workflow, limit: 10 })).toHaveLength(1);
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routesOf(run))).deliveries).toBe(1);
   });
 
   test("of twenty starts with one key at once one wins, and the others are told who", async () => {
-    const other = await fixture.another();
-    for (const keys of [{ startKey: "race" }, { heroKey: unique("hero") }]) {
+    const other = await fixture.openAnother();
+    for (const keys of [{ startKey: "race" }, { heroKey: uniqueName("hero") }]) {
       const runs = newRuns(20, keys);
       const results = await Promise.all(
         runs.map((run, index) => fixture.commit(batch(null, [], [run]), index % 2 === 0 ? fixture.store : other)),

@@ -3,266 +3,277 @@
  * store ends. The sequences are drawn from fixed seeds, and a failure names its own.
  */
 
-import { keep } from "../../core/run/transition.js";
-import type { NewRun, Next, Route, RunFilter, Transition } from "../../store/contract/store.js";
-import { events, finish, letter, newId, newRun, park, transition, unique } from "./builders.js";
+import { keepOwner } from "../../core/run/transition.js";
+import type { NewRun, NextTaskState, Route, RunFilter, Transition } from "../../store/contract/store.js";
+import { events, finish, newId, newMessage, newRun, park, transition, uniqueName } from "./builders.js";
+import { ComparedStores, type ComparedWorker } from "./compared-stores.js";
 import type { Fixture } from "./fixture.js";
-import { Random } from "./random.js";
-import { Twin, type TwinWorker } from "./twin.js";
+import { SeededRandom } from "./seeded-random.js";
 
 const seeds = 12;
-const roamingSeeds = 6;
+const changingRouteSeeds = 6;
 const operations = 60;
 
 export function modelTests(fixture: Fixture): void {
   for (let seed = 1; seed <= seeds; seed += 1) {
     fixture.test(`random operations leave what they leave in the memory store (seed ${seed})`, () =>
-      playOnBoth(fixture, seed, "at home"),
+      runRandomOperations(fixture, seed, "at home"),
     );
   }
-  for (let seed = 1; seed <= roamingSeeds; seed += 1) {
+  for (let seed = 1; seed <= changingRouteSeeds; seed += 1) {
     fixture.test(`so do random operations on runs that are parked on other routes (seed ${seed})`, () =>
-      playOnBoth(fixture, seed, "roaming"),
+      runRandomOperations(fixture, seed, "roaming"),
     );
   }
 }
 
-async function playOnBoth(fixture: Fixture, seed: number, runs: Habit): Promise<void> {
-  const twin = await Twin.open(fixture);
-  const player = new Player(twin, new Random(seed), runs);
-  await twin.enlist();
-  await twin.enlist();
+async function runRandomOperations(fixture: Fixture, seed: number, routeMode: RouteMode): Promise<void> {
+  const stores = await ComparedStores.open(fixture);
+  const randomOperations = new RandomOperations(stores, new SeededRandom(seed), routeMode);
+  await stores.registerWorker();
+  await stores.registerWorker();
   for (let count = 1; count <= operations; count += 1) {
-    await player.play();
-    if (count % 4 === 0) await twin.compare();
+    await randomOperations.performOne();
+    if (count % 4 === 0) await stores.compare();
   }
-  await twin.compare();
+  await stores.compare();
 }
 
 /** Runs that roam have no keys: what is about keys is about those that stay on the route of their workflow. */
-type Habit = "at home" | "roaming";
+type RouteMode = "at home" | "roaming";
 
-class Player {
-  readonly #twin: Twin;
-  readonly #random: Random;
-  readonly #roam: boolean;
+class RandomOperations {
+  readonly #stores: ComparedStores;
+  readonly #random: SeededRandom;
+  readonly #changesRoutes: boolean;
   readonly #routes: Route[];
   /** Where runs may roam to, in all versions; the last is no workflow's name. */
-  readonly #elsewhere: readonly string[];
-  readonly #heroes = [unique("hero"), unique("hero"), unique("hero")];
+  readonly #otherRoutes: readonly string[];
+  readonly #heroes = [uniqueName("hero"), uniqueName("hero"), uniqueName("hero")];
 
-  constructor(twin: Twin, random: Random, runs: Habit) {
-    this.#twin = twin;
+  constructor(twin: ComparedStores, random: SeededRandom, runs: RouteMode) {
+    this.#stores = twin;
     this.#random = random;
-    this.#roam = runs === "roaming";
-    const [first, second] = [unique("model"), unique("model")];
+    this.#changesRoutes = runs === "roaming";
+    const [first, second] = [uniqueName("model"), uniqueName("model")];
     this.#routes = [
       { workflow: first, version: "" },
       { workflow: first, version: "v2" },
       { workflow: second, version: "" },
     ];
-    this.#elsewhere = [first, second, `${first}\tstep`];
+    this.#otherRoutes = [first, second, `${first}\tstep`];
   }
 
-  async play(): Promise<void> {
-    const twin = this.#twin;
+  async performOne(): Promise<void> {
+    const stores = this.#stores;
     const random = this.#random;
-    twin.time.now += random.below(3_000);
-    const worker = random.pick(twin.workers) as TwinWorker;
-    const moves: [weight: number, move: () => Promise<unknown>][] = [
-      [3, () => twin.commit({ worker: null, transitions: [], starts: this.#starts(1 + random.below(6)) }, false)],
-      [4, () => twin.claim(worker, this.#claimedRoutes())],
-      [9, () => this.#commitOfWorker(worker)],
-      [3, () => this.#commitOfClient()],
-      [3, () => twin.send(this.#letters(this.#anyone(5)))],
-      [1, () => twin.beat(worker)],
-      [2, () => this.#list()],
-      [1, () => this.#replace(worker)],
-      [1, () => this.#commitOfTheDead()],
+    stores.time.now += random.integerBelow(3_000);
+    const worker = random.pick(stores.workers) as ComparedWorker;
+    const weightedOperations: [weight: number, move: () => Promise<unknown>][] = [
+      [
+        3,
+        () =>
+          stores.commit(
+            { worker: null, transitions: [], starts: this.#randomStarts(1 + random.integerBelow(6)) },
+            false,
+          ),
+      ],
+      [4, () => stores.claim(worker, this.#claimedRoutes())],
+      [9, () => this.#commitAsWorker(worker)],
+      [3, () => this.#commitAsClient()],
+      [3, () => stores.send(this.#randomMessages(this.#anyRunIds(5)))],
+      [1, () => stores.heartbeat(worker)],
+      [2, () => this.#compareRunList()],
+      [1, () => this.#replaceWorker(worker)],
+      [1, () => this.#commitAsDeadWorker()],
     ];
-    await random.weighted(moves)();
+    await random.pickWeighted(weightedOperations)();
   }
 
-  async #commitOfWorker(worker: TwinWorker): Promise<void> {
+  async #commitAsWorker(worker: ComparedWorker): Promise<void> {
     const random = this.#random;
-    const tasks = await this.#twin.model.tasks(this.#twin.runs.map(({ id }) => id));
-    const mine = tasks.filter(({ owner }) => owner === worker.id).map(({ runId }) => runId);
+    const tasks = await this.#stores.model.tasks(this.#stores.runs.map(({ id }) => id));
+    const ownedRunIds = tasks.filter(({ owner }) => owner === worker.id).map(({ runId }) => runId);
     const transitions: Transition[] = [];
-    const chosen = random.some(mine, 6);
-    const addressees = this.#anyone(6).filter((id) => !chosen.includes(id));
-    const nexts: Next[] = [];
+    const chosen = random.sample(ownedRunIds, 6);
+    const recipients = this.#anyRunIds(6).filter((id) => !chosen.includes(id));
+    const nexts: NextTaskState[] = [];
     for (const runId of chosen) {
-      const next = this.#next();
+      const next = this.#randomNext();
       nexts.push(next);
-      const held = await this.#twin.model.inbox([runId]);
-      const places = [...(held.get(runId) ?? []).keys()];
+      const inboxes = await this.#stores.model.inbox([runId]);
+      const positions = [...(inboxes.get(runId) ?? []).keys()];
       transitions.push(
         transition(runId, {
-          after: await this.#end(runId),
-          events: events(random.below(4)),
+          afterSeq: await this.#logLength(runId),
+          events: events(random.integerBelow(4)),
           next,
-          drained: random.chance(0.5) ? places : random.some(places, 3),
-          starts: random.chance(0.2) ? this.#children(runId) : [],
+          drainedInboxIds: random.chance(0.5) ? positions : random.sample(positions, 3),
+          newChildren: random.chance(0.2) ? this.#randomChildren(runId) : [],
           // Each run gets the mail of one transition: among those of one batch there is no order to compare.
-          mail: random.chance(0.4) ? this.#letters(addressees.splice(0, 2)) : [],
-          release: random.chance(0.2) ? addressees.splice(0, 1) : [],
-          cursors: random.chance(0.2) ? this.#cursors() : [],
+          messages: random.chance(0.4) ? this.#randomMessages(recipients.splice(0, 2)) : [],
+          releasedChildIds: random.chance(0.2) ? recipients.splice(0, 1) : [],
+          cursors: random.chance(0.2) ? this.#randomCursors() : [],
         }),
       );
     }
     // A hero's key that is freed and taken in one batch may go either way.
     const withKeys = !nexts.some(({ kind }) => kind === "finish");
-    const starts = random.chance(0.4) ? this.#starts(1 + random.below(3), withKeys, true) : [];
-    await this.#twin.commit({ worker, transitions, starts }, random.chance(0.2));
+    const starts = random.chance(0.4) ? this.#randomStarts(1 + random.integerBelow(3), withKeys, true) : [];
+    await this.#stores.commit({ worker, transitions, starts }, random.chance(0.2));
   }
 
-  async #commitOfClient(): Promise<void> {
+  async #commitAsClient(): Promise<void> {
     const random = this.#random;
-    const chosen = this.#anyone(random.chance(0.7) ? 1 : 3);
+    const chosen = this.#anyRunIds(random.chance(0.7) ? 1 : 3);
     const transitions: Transition[] = [];
     for (const runId of chosen) {
-      const mail = this.#letters(this.#anyone(1).filter((id) => !chosen.includes(id) && transitions.length === 0));
-      const next = random.chance(0.3) ? finish("canceled", { error: "x" }) : this.#park();
-      const after = random.chance(0.9) ? await this.#end(runId) : 0;
-      transitions.push(transition(runId, { after, events: events(1 + random.below(2)), next, mail }));
+      const messages = this.#randomMessages(
+        this.#anyRunIds(1).filter((id) => !chosen.includes(id) && transitions.length === 0),
+      );
+      const next = random.chance(0.3) ? finish("canceled", { error: "x" }) : this.#randomPark();
+      const afterSeq = random.chance(0.9) ? await this.#logLength(runId) : 0;
+      transitions.push(transition(runId, { afterSeq, events: events(1 + random.integerBelow(2)), next, messages }));
     }
-    await this.#twin.commit({ worker: null, transitions, starts: [] }, random.chance(0.2));
+    await this.#stores.commit({ worker: null, transitions, starts: [] }, random.chance(0.2));
   }
 
-  async #commitOfTheDead(): Promise<void> {
-    const worker = this.#random.pick(this.#twin.retired);
+  async #commitAsDeadWorker(): Promise<void> {
+    const worker = this.#random.pick(this.#stores.deregisteredWorkers);
     if (worker === undefined) return;
-    const [runId] = this.#anyone(1);
+    const [runId] = this.#anyRunIds(1);
     const transitions =
-      runId === undefined ? [] : [transition(runId, { after: await this.#end(runId), events: events(1) })];
-    await this.#twin.commit({ worker, transitions, starts: this.#starts(1) }, false);
-    await this.#twin.beat(worker);
-    await this.#twin.claim(worker, this.#routes);
+      runId === undefined ? [] : [transition(runId, { afterSeq: await this.#logLength(runId), events: events(1) })];
+    await this.#stores.commit({ worker, transitions, starts: this.#randomStarts(1) }, false);
+    await this.#stores.heartbeat(worker);
+    await this.#stores.claim(worker, this.#routes);
   }
 
-  async #replace(worker: TwinWorker): Promise<void> {
+  async #replaceWorker(worker: ComparedWorker): Promise<void> {
     if (this.#random.chance(0.5)) {
-      await this.#twin.retire(worker);
-      await this.#twin.enlist();
+      await this.#stores.deregisterWorker(worker);
+      await this.#stores.registerWorker();
     } else {
-      this.#twin.workers.splice(this.#twin.workers.indexOf(worker), 1);
-      await this.#twin.enlist(worker.id);
+      this.#stores.workers.splice(this.#stores.workers.indexOf(worker), 1);
+      await this.#stores.registerWorker(worker.id);
     }
   }
 
-  async #list(): Promise<void> {
+  async #compareRunList(): Promise<void> {
     const random = this.#random;
     const statuses = ["pending", "running", "waiting", "paused", "completed", "failed", "canceled"] as const;
-    const from = await this.#twin.model.run(this.#anyone(1)[0] ?? newId());
+    const from = await this.#stores.model.run(this.#anyRunIds(1)[0] ?? newId());
     const filter: RunFilter = {
       workflow: random.pick(this.#routes)?.workflow as string,
-      limit: 1 + random.below(8),
+      limit: 1 + random.integerBelow(8),
       ...(random.chance(0.3) && { status: random.pick(statuses) as (typeof statuses)[number] }),
       ...(random.chance(0.2) && { active: random.chance(0.5) }),
       ...(random.chance(0.2) && { tag: random.pick(tags) as string }),
-      ...(random.chance(0.2) && { createdAfter: this.#twin.time.now - random.below(50_000) }),
+      ...(random.chance(0.2) && { createdAfter: this.#stores.time.now - random.integerBelow(50_000) }),
       ...(random.chance(0.4) && from !== null && { after: { createdAt: from.createdAt, id: from.id } }),
     };
-    await this.#twin.same(`runs of ${JSON.stringify(filter)}`, (store) => store.runs(filter));
-    await this.#page();
+    await this.#stores.expectSame(`runs of ${JSON.stringify(filter)}`, (store) => store.runs(filter));
+    await this.#compareLogPage();
   }
 
-  async #page(): Promise<void> {
-    const [runId] = this.#anyone(1);
+  async #compareLogPage(): Promise<void> {
+    const [runId] = this.#anyRunIds(1);
     if (runId === undefined) return;
-    const page = { after: this.#random.below(8), limit: 1 + this.#random.below(5) };
-    await this.#twin.same(`page ${JSON.stringify(page)}`, (store) => store.log(runId, page));
+    const page = { after: this.#random.integerBelow(8), limit: 1 + this.#random.integerBelow(5) };
+    await this.#stores.expectSame(`page ${JSON.stringify(page)}`, (store) => store.log(runId, page));
   }
 
-  #starts(howMany: number, withKeys = true, canOwn = false): NewRun[] {
+  #randomStarts(howMany: number, withKeys = true, canOwn = false): NewRun[] {
     const random = this.#random;
-    const twin = this.#twin;
-    const hasKeys = withKeys && !this.#roam;
+    const stores = this.#stores;
+    const hasKeys = withKeys && !this.#changesRoutes;
     return Array.from({ length: howMany }, () => {
-      const repeated = random.chance(0.1) ? random.pick(twin.runs) : undefined;
+      const repeated = random.chance(0.1) ? random.pick(stores.runs) : undefined;
       if (repeated !== undefined) return { ...repeated, due: { kind: "now" } };
       const dues: NewRun["due"][] = [
         { kind: "now" },
         { kind: "held" },
-        { kind: "in", ms: random.below(20_000) },
-        { kind: "at", ms: twin.time.now - 5_000 + random.below(20_000) },
+        { kind: "in", ms: random.integerBelow(20_000) },
+        { kind: "at", ms: stores.time.now - 5_000 + random.integerBelow(20_000) },
         { kind: canOwn ? "owned" : "now" },
       ];
       return newRun({
         ...(random.pick(this.#routes) as Route),
-        priority: random.below(3) - 1,
+        priority: random.integerBelow(3) - 1,
         due: random.pick(dues) as NewRun["due"],
-        tags: random.some(tags, 2),
-        startKey: hasKeys && random.chance(0.2) ? `key-${random.below(5)}` : null,
+        tags: random.sample(tags, 2),
+        startKey: hasKeys && random.chance(0.2) ? `key-${random.integerBelow(5)}` : null,
         heroKey: hasKeys && random.chance(0.2) ? (random.pick(this.#heroes) as string) : null,
       });
     });
   }
 
-  #children(parentId: string): NewRun[] {
-    const born = this.#starts(1 + this.#random.below(2), false, true);
-    const known = new Set(this.#twin.runs.map(({ id }) => id));
-    return born.map((run, index) =>
-      known.has(run.id) ? run : { ...run, parentId, parentNode: "n", ...this.#place(index) },
+  #randomChildren(parentId: string): NewRun[] {
+    const startedRuns = this.#randomStarts(1 + this.#random.integerBelow(2), false, true);
+    const knownIds = new Set(this.#stores.runs.map(({ id }) => id));
+    return startedRuns.map((run, index) =>
+      knownIds.has(run.id) ? run : { ...run, parentId, parentNode: "n", ...this.#positionInParent(index) },
     );
   }
 
-  #place(index: number): Pick<NewRun, "parentIndex" | "parentAttempt"> {
+  #positionInParent(index: number): Pick<NewRun, "parentIndex" | "parentAttempt"> {
     return this.#random.chance(0.5)
       ? { parentIndex: index, parentAttempt: null }
       : { parentIndex: null, parentAttempt: index + 1 };
   }
 
-  #next(): Next {
-    return this.#random.weighted<Next>([
-      [4, keep],
-      [4, this.#park()],
+  #randomNext(): NextTaskState {
+    return this.#random.pickWeighted<NextTaskState>([
+      [4, keepOwner],
+      [4, this.#randomPark()],
       [2, finish("completed", { output: "o", startedAt: this.#random.chance(0.5) ? "now" : null })],
       [1, finish("failed", { error: "e", startedAt: 77 })],
     ]);
   }
 
-  #park(): Next {
+  #randomPark(): NextTaskState {
     const random = this.#random;
     return park(random.pick(["pending", "waiting", "paused"] as const), {
-      waiting: random.chance(0.5) ? `for ${random.below(100)}` : null,
+      waiting: random.chance(0.5) ? `for ${random.integerBelow(100)}` : null,
       startedAt: random.pick([null, "now", 99] as const) ?? null,
-      wakeAt: random.chance(0.3) ? this.#twin.time.now - 3_000 + random.below(20_000) : null,
-      wakeIn: random.chance(0.4) ? random.below(3) * 5_000 : null,
-      ...(this.#roam && random.chance(0.4) && { route: random.pick(this.#elsewhere) as string }),
-      ...(this.#roam && random.chance(0.4) && { priority: random.below(5) - 2 }),
+      wakeAt: random.chance(0.3) ? this.#stores.time.now - 3_000 + random.integerBelow(20_000) : null,
+      wakeInMs: random.chance(0.4) ? random.integerBelow(3) * 5_000 : null,
+      ...(this.#changesRoutes && random.chance(0.4) && { route: random.pick(this.#otherRoutes) as string }),
+      ...(this.#changesRoutes && random.chance(0.4) && { priority: random.integerBelow(5) - 2 }),
     });
   }
 
   #claimedRoutes(): readonly Route[] {
-    if (!this.#roam) return this.#routes;
-    const all = this.#elsewhere.flatMap((workflow) => ["", "v2"].map((version) => ({ workflow, version })));
-    return this.#random.some(all, all.length);
+    if (!this.#changesRoutes) return this.#routes;
+    const all = this.#otherRoutes.flatMap((workflow) => ["", "v2"].map((version) => ({ workflow, version })));
+    return this.#random.sample(all, all.length);
   }
 
-  #cursors(): Transition["cursors"] {
+  #randomCursors(): Transition["cursors"] {
     const random = this.#random;
-    return random.some(["a", "b", "c"], 2).map((node) => ({
+    return random.sample(["a", "b", "c"], 2).map((node) => ({
       node,
-      ...(random.chance(0.6) && { cursor: random.chance(0.2) ? null : `${random.below(100)}` }),
-      ...(random.chance(0.6) && { progress: random.chance(0.2) ? null : `${random.below(100)}` }),
+      ...(random.chance(0.6) && { cursor: random.chance(0.2) ? null : `${random.integerBelow(100)}` }),
+      ...(random.chance(0.6) && { progress: random.chance(0.2) ? null : `${random.integerBelow(100)}` }),
     }));
   }
 
-  #letters(addressees: readonly string[]) {
-    return addressees.flatMap((to) => {
-      return Array.from({ length: 1 + this.#random.below(2) }, () => letter(to, `${this.#random.below(1_000)}`));
+  #randomMessages(recipients: readonly string[]) {
+    return recipients.flatMap((to) => {
+      return Array.from({ length: 1 + this.#random.integerBelow(2) }, () =>
+        newMessage(to, `${this.#random.integerBelow(1_000)}`),
+      );
     });
   }
 
   /** Up to so many runs, in whatever state, and sometimes one that does not exist. */
-  #anyone(most: number): string[] {
-    const ids = this.#random.some(this.#twin.runs, most).map(({ id }) => id);
+  #anyRunIds(maxCount: number): string[] {
+    const ids = this.#random.sample(this.#stores.runs, maxCount).map(({ id }) => id);
     return this.#random.chance(0.1) ? [...ids.slice(1), newId()] : ids;
   }
 
-  async #end(runId: string): Promise<number> {
-    return (await this.#twin.model.log(runId, { after: 0, limit: 1_000_000 })).length;
+  async #logLength(runId: string): Promise<number> {
+    return (await this.#stores.model.log(runId, { after: 0, limit: 1_000_000 })).length;
   }
 }
 

@@ -31,11 +31,11 @@ export function openingTests(fixture: Fixture): void {
     });
 
     test("what one instance has written another reads at once", async () => {
-      const other = await fixture.another();
+      const other = await fixture.openAnother();
       for (let round = 0; round < 10; round += 1) {
         const run = await fixture.start();
         expect(await fixture.run(run.id, other)).toMatchObject({ status: "pending" });
-        await fixture.move(null, transition(run.id, { events: [event("end")], next: finish() }), other);
+        await fixture.commitTransition(null, transition(run.id, { events: [event("end")], next: finish() }), other);
         expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
       }
     });

@@ -1,21 +1,33 @@
 /** Lists of runs: filters, the order, pages, and names that a careless collation or pattern would mix up. */
 import type { NewRun, RunFilter } from "../../store/contract/store.js";
-import { batch, delay, event, finish, newId, newRun, newRuns, park, routesOf, transition, unique } from "./builders.js";
+import {
+  batch,
+  delay,
+  event,
+  finish,
+  newId,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  uniqueName,
+} from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function queryTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  async function found(filter: Partial<RunFilter>): Promise<string[]> {
+  async function findIds(filter: Partial<RunFilter>): Promise<string[]> {
     return (await fixture.store.runs({ limit: 1_000, ...filter })).map(({ id }) => id);
   }
-  const same = (ids: readonly string[], runs: readonly (NewRun | undefined)[]) =>
+  const expectSameRuns = (ids: readonly string[], runs: readonly (NewRun | undefined)[]) =>
     expect([...ids].sort()).toEqual(runs.map((run) => run?.id ?? "").sort());
 
   /** One run of each status, all of one workflow. */
-  async function oneOfEach() {
-    const workflow = unique("statuses");
-    const worker = await fixture.worker();
+  async function startOneOfEachStatus() {
+    const workflow = uniqueName("statuses");
+    const worker = await fixture.registerWorker();
     const runs = newRuns(7, { workflow });
     const [pending, running, waiting, paused, completed, failed, canceled] = runs as [NewRun, ...NewRun[]];
     await fixture.startAll(runs.filter((run) => run !== running));
@@ -33,55 +45,55 @@ export function queryTests(fixture: Fixture): void {
   }
 
   test("by workflow, whose names differ by case, accents and trailing spaces", async () => {
-    const name = unique("Names");
+    const name = uniqueName("Names");
     const names = [name, name.toLowerCase(), name.replace("N", "Ñ"), `${name} `, `${name}%`, name.replace("a", "_")];
     const runs = names.map((workflow) => newRun({ workflow }));
     await fixture.startAll(runs);
-    for (const run of runs) same(await found({ workflow: run.workflow }), [run]);
-    same(await found({ workflow: unique("none") }), []);
+    for (const run of runs) expectSameRuns(await findIds({ workflow: run.workflow }), [run]);
+    expectSameRuns(await findIds({ workflow: uniqueName("none") }), []);
   });
 
   test("by the key of its start, which is of one workflow, and exact", async () => {
-    const [workflow, other] = [unique("keys"), unique("keys")];
+    const [workflow, other] = [uniqueName("keys"), uniqueName("keys")];
     const runs = ["k", "K", "k ", "k%"].map((startKey) => newRun({ workflow, startKey }));
     await fixture.startAll([...runs, newRun({ workflow: other, startKey: "k" }), newRun({ workflow })]);
-    for (const run of runs) same(await found({ workflow, startKey: run.startKey as string }), [run]);
-    same(await found({ workflow, startKey: "none" }), []);
+    for (const run of runs) expectSameRuns(await findIds({ workflow, startKey: run.startKey as string }), [run]);
+    expectSameRuns(await findIds({ workflow, startKey: "none" }), []);
   });
 
   test("by status, where running is what a worker owns now", async () => {
-    const { workflow, runs } = await oneOfEach();
+    const { workflow, runs } = await startOneOfEachStatus();
     for (const [status, run] of Object.entries(runs)) {
-      same(await found({ workflow, status: status as keyof typeof runs }), [run]);
+      expectSameRuns(await findIds({ workflow, status: status as keyof typeof runs }), [run]);
       expect(await fixture.run(run?.id ?? "")).toMatchObject({ status });
     }
   });
 
   test("a run that parked and is owned again is running, and waiting no more", async () => {
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     const run = await fixture.start();
     const { workflow } = run;
-    const next = park("waiting", { wakeIn: 0 });
-    await fixture.move(null, transition(run.id, { events: [event("w")], next }));
-    same(await found({ workflow, status: "waiting" }), [run]);
+    const next = park("waiting", { wakeInMs: 0 });
+    await fixture.commitTransition(null, transition(run.id, { events: [event("w")], next }));
+    expectSameRuns(await findIds({ workflow, status: "waiting" }), [run]);
     await fixture.claimOne(worker, routesOf(run));
-    same(await found({ workflow, status: "waiting" }), []);
-    same(await found({ workflow, status: "running" }), [run]);
-    await fixture.store.retire(worker);
-    same(await found({ workflow, status: "running" }), []);
-    same(await found({ workflow, status: "waiting" }), [run]);
+    expectSameRuns(await findIds({ workflow, status: "waiting" }), []);
+    expectSameRuns(await findIds({ workflow, status: "running" }), [run]);
+    await fixture.store.deregisterWorker(worker);
+    expectSameRuns(await findIds({ workflow, status: "running" }), []);
+    expectSameRuns(await findIds({ workflow, status: "waiting" }), [run]);
   });
 
   test("active runs are those that have not ended", async () => {
-    const { workflow, runs } = await oneOfEach();
-    same(await found({ workflow, active: true }), [runs.pending, runs.running, runs.waiting, runs.paused]);
-    same(await found({ workflow, active: false }), [runs.completed, runs.failed, runs.canceled]);
-    same(await found({ workflow, active: true, status: "completed" }), []);
-    expect(await found({ workflow })).toHaveLength(7);
+    const { workflow, runs } = await startOneOfEachStatus();
+    expectSameRuns(await findIds({ workflow, active: true }), [runs.pending, runs.running, runs.waiting, runs.paused]);
+    expectSameRuns(await findIds({ workflow, active: false }), [runs.completed, runs.failed, runs.canceled]);
+    expectSameRuns(await findIds({ workflow, active: true, status: "completed" }), []);
+    expect(await findIds({ workflow })).toHaveLength(7);
   });
 
   test("by hero", async () => {
-    const workflow = unique("heroes");
+    const workflow = uniqueName("heroes");
     const heroes = [
       ["User", "1"],
       ["User", "2"],
@@ -90,14 +102,14 @@ export function queryTests(fixture: Fixture): void {
     ] as const;
     const runs = heroes.map(([heroType, heroId]) => newRun({ workflow, heroType, heroId }));
     await fixture.startAll([...runs, newRun({ workflow })]);
-    same(await found({ workflow, heroType: "User", heroId: "1" }), [runs[0]]);
-    same(await found({ workflow, heroType: "User" }), [runs[0], runs[1]]);
-    same(await found({ workflow, heroId: "1" }), [runs[0], runs[2], runs[3]]);
-    same(await found({ workflow, heroType: "user" }), [runs[2]]);
+    expectSameRuns(await findIds({ workflow, heroType: "User", heroId: "1" }), [runs[0]]);
+    expectSameRuns(await findIds({ workflow, heroType: "User" }), [runs[0], runs[1]]);
+    expectSameRuns(await findIds({ workflow, heroId: "1" }), [runs[0], runs[2], runs[3]]);
+    expectSameRuns(await findIds({ workflow, heroType: "user" }), [runs[2]]);
   });
 
   test("by tag, exactly, whatever it is made of", async () => {
-    const workflow = unique("tags");
+    const workflow = uniqueName("tags");
     const tags = [
       "plain",
       "Plain",
@@ -123,37 +135,37 @@ export function queryTests(fixture: Fixture): void {
     const several = newRun({ workflow, tags: ["first", "second", "plain"] });
     await fixture.startAll([...runs, several, newRun({ workflow })]);
     for (const [index, tag] of tags.entries()) {
-      same(await found({ workflow, tag }), tag === "plain" ? [runs[index], several] : [runs[index]]);
+      expectSameRuns(await findIds({ workflow, tag }), tag === "plain" ? [runs[index], several] : [runs[index]]);
     }
-    same(await found({ workflow, tag: "second" }), [several]);
-    same(await found({ workflow, tag: 'first","second' }), []);
-    same(await found({ workflow, tag: "," }), []);
-    same(await found({ workflow, tag: "" }), []);
+    expectSameRuns(await findIds({ workflow, tag: "second" }), [several]);
+    expectSameRuns(await findIds({ workflow, tag: 'first","second' }), []);
+    expectSameRuns(await findIds({ workflow, tag: "," }), []);
+    expectSameRuns(await findIds({ workflow, tag: "" }), []);
     expect((await fixture.run(several.id)).tags).toEqual(["first", "second", "plain"]);
   });
 
   test("by parent", async () => {
-    const [parent, workflow] = [newId(), unique("family")];
+    const [parent, workflow] = [newId(), uniqueName("family")];
     const children = newRuns(3, { parentId: parent, workflow });
     const root = newRun({ workflow });
     await fixture.startAll([...children, newRun({ parentId: newId() }), root]);
-    same(await found({ parentId: parent }), children);
-    same(await found({ workflow, parentId: null }), [root]);
+    expectSameRuns(await findIds({ parentId: parent }), children);
+    expectSameRuns(await findIds({ workflow, parentId: null }), [root]);
   });
 
   test("filters narrow each other", async () => {
-    const { workflow, runs } = await oneOfEach();
+    const { workflow, runs } = await startOneOfEachStatus();
     const tagged = await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "1" });
     await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "2" });
     await fixture.start({ tags: ["x"], heroType: "User", heroId: "1" });
     const filter = { workflow, tag: "x", heroType: "User", heroId: "1", active: true };
-    same(await found({ ...filter, status: "pending" }), [tagged]);
-    same(await found({ ...filter, status: "running" }), []);
-    expect(await found({ workflow, status: "running" })).toEqual([runs.running?.id]);
+    expectSameRuns(await findIds({ ...filter, status: "pending" }), [tagged]);
+    expectSameRuns(await findIds({ ...filter, status: "running" }), []);
+    expect(await findIds({ workflow, status: "running" })).toEqual([runs.running?.id]);
   });
 
   test("newest first, in pages that neither repeat nor miss a run", async () => {
-    const workflow = unique("pages");
+    const workflow = uniqueName("pages");
     for (let round = 0; round < 5; round += 1) {
       await fixture.startAll(newRuns(5, { workflow }));
       await delay(2);
@@ -177,14 +189,14 @@ export function queryTests(fixture: Fixture): void {
   });
 
   test("pages of a filtered list", async () => {
-    const workflow = unique("filtered");
+    const workflow = uniqueName("filtered");
     const runs = newRuns(9, { workflow, tags: ["a"] });
     await fixture.startAll([...runs, ...newRuns(9, { workflow, tags: ["b"] })]);
     const first = await fixture.store.runs({ workflow, tag: "a", limit: 5 });
     const last = first.at(-1) as (typeof first)[number];
     const after = { createdAt: last.createdAt, id: last.id };
     const second = await fixture.store.runs({ workflow, tag: "a", limit: 5, after });
-    same(
+    expectSameRuns(
       [...first, ...second].map(({ id }) => id),
       runs,
     );
@@ -193,7 +205,7 @@ export function queryTests(fixture: Fixture): void {
   test("by time of birth, from the first instant up to before the second", async () => {
     let now = 1_000_000;
     const store = await fixture.open({ clock: () => now });
-    const workflow = unique("times");
+    const workflow = uniqueName("times");
     const runs: NewRun[] = [];
     for (const at of [1_000, 2_000, 3_000]) {
       now = at;
@@ -212,11 +224,11 @@ export function queryTests(fixture: Fixture): void {
     await fixture.startAll(runs.slice(0, 350));
     await fixture.startAll(runs.slice(350));
     const ids = runs.map(({ id }) => id);
-    same(
+    expectSameRuns(
       (await fixture.store.runsById(ids)).map(({ id }) => id),
       runs,
     );
-    same(
+    expectSameRuns(
       (await fixture.store.tasks(ids)).map(({ runId }) => runId),
       runs,
     );

@@ -1,6 +1,6 @@
 /** The registry of workflows: what is null stays, the rest overwrites. */
 import type { WorkflowRegistration } from "../../store/contract/store.js";
-import { unique } from "./builders.js";
+import { uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function registryTests(fixture: Fixture): void {
@@ -11,11 +11,11 @@ export function registryTests(fixture: Fixture): void {
   }
 
   test("a workflow that nobody registered is null", async () => {
-    expect(await fixture.store.workflow(unique("none"))).toBeNull();
+    expect(await fixture.store.workflow(uniqueName("none"))).toBeNull();
   });
 
   test("a new one gets a queue of its own name and no version, unless told otherwise", async () => {
-    const [bare, full] = [unique("bare"), unique("full")];
+    const [bare, full] = [uniqueName("bare"), uniqueName("full")];
     const before = await fixture.store.now();
     const told = { queue: "mails", version: "v3", signature: "s", graph: '{"nodes":[]}' };
     await fixture.store.registerWorkflows([registration(bare), registration(full, told)]);
@@ -33,28 +33,28 @@ export function registryTests(fixture: Fixture): void {
   });
 
   test("null leaves what is there, the rest overwrites, and its time of birth stays", async () => {
-    const name = unique("again");
+    const name = uniqueName("again");
     const first = { queue: "q1", version: "v1", signature: "s1", graph: "g1" };
     await fixture.store.registerWorkflows([registration(name, first)]);
-    const born = await fixture.store.workflow(name);
+    const registered = await fixture.store.workflow(name);
     await fixture.store.registerWorkflows([registration(name)]);
-    expect(await fixture.store.workflow(name)).toEqual(born);
+    expect(await fixture.store.workflow(name)).toEqual(registered);
     await fixture.store.registerWorkflows([registration(name, { version: "v2", graph: "g2" })]);
-    expect(await fixture.store.workflow(name)).toEqual({ ...born, version: "v2", graph: "g2" });
+    expect(await fixture.store.workflow(name)).toEqual({ ...registered, version: "v2", graph: "g2" });
     await fixture.store.registerWorkflows([registration(name, { queue: "q2", signature: "s2", version: "" })]);
     const last = { queue: "q2", version: "", signature: "s2", graph: "g2" };
-    expect(await fixture.store.workflow(name)).toEqual({ ...born, ...last });
+    expect(await fixture.store.workflow(name)).toEqual({ ...registered, ...last });
   });
 
   test("what was registered bare is filled in later", async () => {
-    const name = unique("bare");
+    const name = uniqueName("bare");
     await fixture.store.registerWorkflows([registration(name)]);
     await fixture.store.registerWorkflows([registration(name, { queue: "q", signature: "s" })]);
     expect(await fixture.store.workflow(name)).toMatchObject({ queue: "q", version: "", signature: "s", graph: null });
   });
 
   test("names that differ only in case are different", async () => {
-    const name = unique("Case");
+    const name = uniqueName("Case");
     const lower = name.toLowerCase();
     await fixture.store.registerWorkflows([registration(name, { queue: "a" }), registration(lower, { queue: "b" })]);
     expect(await fixture.store.workflow(name)).toMatchObject({ name, queue: "a" });
@@ -63,8 +63,8 @@ export function registryTests(fixture: Fixture): void {
   });
 
   test("many are registered at once by many, and none at all", async () => {
-    const other = await fixture.another();
-    const names = Array.from({ length: 50 }, () => unique("many"));
+    const other = await fixture.openAnother();
+    const names = Array.from({ length: 50 }, () => uniqueName("many"));
     const registrations = names.map((name) => registration(name, { queue: "q", graph: "g" }));
     await Promise.all(
       [fixture.store, other, fixture.store, other].map((store, index) =>

@@ -1,6 +1,6 @@
 /** Births: what a start writes, when its task becomes due, and children. */
 import type { RunRecord } from "../../store/contract/store.js";
-import { batch, event, finish, newId, newRun, newRuns, routesOf, transition, unique } from "./builders.js";
+import { batch, event, finish, newId, newRun, newRuns, routesOf, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function startTests(fixture: Fixture): void {
@@ -15,7 +15,7 @@ export function startTests(fixture: Fixture): void {
       input: '{"a":[1,"ü"]}',
       heroType: "User",
       heroId: "42",
-      heroKey: unique("hero"),
+      heroKey: uniqueName("hero"),
       tags: ["red", "blå"],
       startKey: "key",
       parentId: newId(),
@@ -58,13 +58,13 @@ export function startTests(fixture: Fixture): void {
   test("names and keys may be long, of any script, or empty", async () => {
     const emojis = "🪝".repeat(50);
     const long = newRun({
-      workflow: `${unique("long")} ${"🪝".repeat(40)}`,
+      workflow: `${uniqueName("long")} ${"🪝".repeat(40)}`,
       version: "v".repeat(200),
       queue: emojis,
       priority: -1_000_000,
       heroType: emojis,
       heroId: "7".repeat(200),
-      heroKey: `${unique("hero")}/${"k".repeat(580)}`,
+      heroKey: `${uniqueName("hero")}/${"k".repeat(580)}`,
       tags: [emojis, "t".repeat(200)],
       startKey: "s".repeat(200),
       parentNode: "n".repeat(200),
@@ -77,7 +77,7 @@ export function startTests(fixture: Fixture): void {
       const again = newRun({ workflow: run.workflow, startKey: run.startKey });
       const { refused } = await fixture.commit(batch(null, [], [again]));
       expect(refused).toMatchObject([{ runId: again.id, reason: "startKey" }]);
-      const worker = await fixture.worker();
+      const worker = await fixture.registerWorker();
       expect((await fixture.claimOne(worker, routesOf(run))).run.id).toBe(run.id);
     }
   });
@@ -100,7 +100,7 @@ export function startTests(fixture: Fixture): void {
       owner: null,
       epoch: null,
       deliveries: 0,
-      mail: 0,
+      pendingMessages: 0,
     });
   });
 
@@ -108,13 +108,13 @@ export function startTests(fixture: Fixture): void {
     const at = (await fixture.store.now()) + 3_600_000;
     const run = await fixture.start({ due: { kind: "at", ms: at } });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: at });
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect((await fixture.claim(worker, routesOf(run))).tasks).toEqual([]);
   });
 
   test("due at an instant that has passed: claimed at once", async () => {
     const run = await fixture.start({ due: { kind: "at", ms: (await fixture.store.now()) - 5_000 } });
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routesOf(run))).run.id).toBe(run.id);
   });
 
@@ -127,70 +127,76 @@ export function startTests(fixture: Fixture): void {
   test("held: never due by itself", async () => {
     const run = await fixture.start({ due: { kind: "held" } });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
-    const worker = await fixture.worker();
+    const worker = await fixture.registerWorker();
     expect(await fixture.claim(worker, routesOf(run))).toMatchObject({ tasks: [], nextDueAt: null });
   });
 
   test("owned: it belongs to the committing worker, which is its first delivery", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     expect(await fixture.task(run.id)).toMatchObject({
       state: "owned",
       owner: worker.workerId,
       epoch: worker.epoch,
       deliveries: 1,
-      mail: 0,
+      pendingMessages: 0,
     });
     expect(await fixture.run(run.id)).toMatchObject({ status: "running", startedAt: null });
-    const other = await fixture.worker();
+    const other = await fixture.registerWorker();
     expect((await fixture.claim(other, routesOf(run))).tasks).toEqual([]);
   });
 
   test("five hundred runs are born in one batch", async () => {
     const runs = newRuns(500, { tags: ["many"] });
     await fixture.startAll(runs);
-    const there = await fixture.store.runsById(runs.map(({ id }) => id));
-    expect(there).toHaveLength(500);
+    const storedRuns = await fixture.store.runsById(runs.map(({ id }) => id));
+    expect(storedRuns).toHaveLength(500);
     expect(await fixture.store.tasks(runs.map(({ id }) => id))).toHaveLength(500);
   });
 
   test("children are born in their parent's transition, held and owned ones too", async () => {
-    const worker = await fixture.worker();
-    const parent = await fixture.owned(worker);
-    const child = { parentId: parent.id, parentNode: "fan", workflow: unique("child") };
-    const starts = [
+    const worker = await fixture.registerWorker();
+    const parent = await fixture.startOwned(worker);
+    const child = { parentId: parent.id, parentNode: "fan", workflow: uniqueName("child") };
+    const newChildren = [
       newRun({ ...child, parentIndex: 0 }),
       newRun({ ...child, parentIndex: 1, due: { kind: "held" } }),
       newRun({ ...child, parentIndex: 2, due: { kind: "owned" } }),
     ];
-    await fixture.move(worker, transition(parent.id, { events: [event("fan")], starts }));
+    await fixture.commitTransition(worker, transition(parent.id, { events: [event("fan")], newChildren }));
     const children = await fixture.store.runs({ parentId: parent.id, limit: 10 });
     const found = new Map(children.map((run) => [run.id, [run.parentNode, run.parentIndex, run.status]]));
     expect(found).toEqual(
       new Map([
-        [starts[0]?.id, ["fan", 0, "pending"]],
-        [starts[1]?.id, ["fan", 1, "pending"]],
-        [starts[2]?.id, ["fan", 2, "running"]],
+        [newChildren[0]?.id, ["fan", 0, "pending"]],
+        [newChildren[1]?.id, ["fan", 1, "pending"]],
+        [newChildren[2]?.id, ["fan", 2, "running"]],
       ]),
     );
-    const states = (await fixture.store.tasks(starts.map(({ id }) => id))).map(({ runId, state }) => [runId, state]);
+    const states = (await fixture.store.tasks(newChildren.map(({ id }) => id))).map(({ runId, state }) => [
+      runId,
+      state,
+    ]);
     expect(new Map(states as [string, string][])).toEqual(
       new Map([
-        [starts[0]?.id, "ready"],
-        [starts[1]?.id, "parked"],
-        [starts[2]?.id, "owned"],
+        [newChildren[0]?.id, "ready"],
+        [newChildren[1]?.id, "parked"],
+        [newChildren[2]?.id, "owned"],
       ]),
     );
   });
 
   test("a child whose id exists already is passed over", async () => {
-    const worker = await fixture.worker();
-    const parent = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const parent = await fixture.startOwned(worker);
     const [first, second] = newRuns(2, { parentId: parent.id, input: "1" }) as [RunOf, RunOf];
-    await fixture.move(worker, transition(parent.id, { events: [event("one")], starts: [first] }));
-    await fixture.move(null, transition(first.id, { events: [event("end")], next: finish() }));
+    await fixture.commitTransition(worker, transition(parent.id, { events: [event("one")], newChildren: [first] }));
+    await fixture.commitTransition(null, transition(first.id, { events: [event("end")], next: finish() }));
     const again = [{ ...first, input: "2" }, second];
-    await fixture.move(worker, transition(parent.id, { after: 1, events: [event("two")], starts: again }));
+    await fixture.commitTransition(
+      worker,
+      transition(parent.id, { afterSeq: 1, events: [event("two")], newChildren: again }),
+    );
     expect(await fixture.run(first.id)).toMatchObject({ status: "completed", input: "1" });
     expect(await fixture.task(first.id)).toBe(undefined);
     expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });

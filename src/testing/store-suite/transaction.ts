@@ -3,14 +3,14 @@ import type { NewRun } from "../../store/contract/store.js";
 import {
   batch,
   event,
+  eventTypes,
   finish,
-  letter,
+  newMessage,
   newRun,
   park,
   routesOf,
   transition,
-  types,
-  unique,
+  uniqueName,
   workerInfo,
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -20,41 +20,42 @@ export function transactionTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
   test("a batch is applied in a transaction as it is without", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     const started = newRun();
-    const transaction = await fixture.store.begin();
-    const given = transition(run.id, { events: [event("a"), event("b")], next: park("waiting", { wakeIn: 0 }) });
+    const transaction = await fixture.store.beginTransaction();
+    const given = transition(run.id, { events: [event("a"), event("b")], next: park("waiting", { wakeInMs: 0 }) });
     const result = await transaction.commit(batch(worker, [given], [started]));
-    expect(result).toMatchObject({ kind: "committed", kept: [], refused: [] });
-    expect(types(await fixture.log(run.id))).toEqual(["a", "b"]);
+    expect(result).toMatchObject({ kind: "committed", notParked: [], refused: [] });
+    expect(eventTypes(await fixture.log(run.id))).toEqual(["a", "b"]);
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready" });
     expect(await fixture.run(started.id)).toMatchObject({ status: "pending" });
   });
 
   test("refusals, conflicts, fences and mail are told in a transaction as they are without", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker, { startKey: "taken" });
-    await fixture.move(worker, transition(run.id, { events: [event("one")] }));
-    const commit = async (given: Parameters<typeof batch>) => (await fixture.store.begin()).commit(batch(...given));
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker, { startKey: "taken" });
+    await fixture.commitTransition(worker, transition(run.id, { events: [event("one")] }));
+    const commit = async (given: Parameters<typeof batch>) =>
+      (await fixture.store.beginTransaction()).commit(batch(...given));
     const stale = transition(run.id, { events: [event("x")] });
     expect(await commit([worker, [stale]])).toEqual({ kind: "conflict", runId: run.id });
     expect(await commit([{ ...worker, epoch: worker.epoch + 1 }, [stale]])).toEqual({ kind: "fenced" });
-    expect(await commit([null, [{ ...stale, after: 1 }]])).toEqual({ kind: "conflict", runId: run.id });
+    expect(await commit([null, [{ ...stale, afterSeq: 1 }]])).toEqual({ kind: "conflict", runId: run.id });
     const again = newRun({ workflow: run.workflow, startKey: "taken" });
     expect(await commit([null, [], [again]])).toMatchObject({ refused: [{ runId: again.id, reason: "startKey" }] });
-    await fixture.store.send([letter(run.id, "x")]);
-    const parks = transition(run.id, { after: 1, events: [event("two")], next: park() });
-    expect(await commit([worker, [parks]])).toMatchObject({ kind: "committed", kept: [run.id] });
-    expect(types(await fixture.log(run.id))).toEqual(["one", "two"]);
+    await fixture.store.send([newMessage(run.id, "x")]);
+    const parks = transition(run.id, { afterSeq: 1, events: [event("two")], next: park() });
+    expect(await commit([worker, [parks]])).toMatchObject({ kind: "committed", notParked: [run.id] });
+    expect(eventTypes(await fixture.log(run.id))).toEqual(["one", "two"]);
   });
 
   test("the store goes on after many transactions, however they end", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
     for (let round = 0; round < 30; round += 1) {
-      const transaction = await fixture.store.begin();
-      const given = transition(run.id, { after: Math.floor(round / 3), events: [event(`${round}`)] });
+      const transaction = await fixture.store.beginTransaction();
+      const given = transition(run.id, { afterSeq: Math.floor(round / 3), events: [event(`${round}`)] });
       if (round % 3 === 0) await transaction.rollback();
       else if (round % 3 === 1) await transaction.commit(batch({ workerId: "nobody", epoch: 1 }, [given]));
       else expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
@@ -63,15 +64,15 @@ export function transactionTests(fixture: Fixture): void {
   });
 
   test("transactions and commits of other runs at once all come through", async () => {
-    const worker = await fixture.worker();
-    const runs = await Promise.all(Array.from({ length: 12 }, () => fixture.owned(worker)));
+    const worker = await fixture.registerWorker();
+    const runs = await Promise.all(Array.from({ length: 12 }, () => fixture.startOwned(worker)));
     const works = runs.map(async ({ id }, index) => {
       const given = batch(worker, [transition(id, { events: [event(`${index}`)] })]);
-      const target = index % 2 === 0 ? fixture.store : await fixture.store.begin();
+      const target = index % 2 === 0 ? fixture.store : await fixture.store.beginTransaction();
       return target.commit(given);
     });
     for (const result of await Promise.all(works)) expect(result).toMatchObject({ kind: "committed" });
-    for (const [index, { id }] of runs.entries()) expect(types(await fixture.log(id))).toEqual([`${index}`]);
+    for (const [index, { id }] of runs.entries()) expect(eventTypes(await fixture.log(id))).toEqual([`${index}`]);
   });
 
   if (fixture.harness.transactions !== undefined) userWriteTests(fixture, fixture.harness.transactions);
@@ -81,14 +82,14 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   const { test, expect } = fixture;
 
   async function written(value: string): Promise<boolean> {
-    return (await user.written()).includes(value);
+    return (await user.committedValues()).includes(value);
   }
 
   test("what user code writes with the handle is committed with the batch", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const value = unique("value");
-    const transaction = await fixture.store.begin();
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const value = uniqueName("value");
+    const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
     const given = transition(run.id, { events: [event("done")], next: finish() });
     expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
@@ -97,8 +98,8 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   });
 
   test("what user code writes is gone after a rollback", async () => {
-    const value = unique("value");
-    const transaction = await fixture.store.begin();
+    const value = uniqueName("value");
+    const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
     await transaction.rollback();
     expect(await written(value)).toBe(false);
@@ -106,31 +107,31 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
 
   test("a batch that is refused takes the user's write with it", async () => {
     const info = workerInfo();
-    const stale = await fixture.store.enlist(info);
-    const first = await fixture.owned(stale);
-    const live = await fixture.store.enlist(info);
+    const stale = await fixture.store.registerWorker(info);
+    const first = await fixture.startOwned(stale);
+    const live = await fixture.store.registerWorker(info);
     await fixture.claimOne(live, routesOf(first));
-    await fixture.move(live, transition(first.id, { events: [event("moved on")] }));
+    await fixture.commitTransition(live, transition(first.id, { events: [event("moved on")] }));
     const given = [transition(first.id, { events: [event("late")] })];
     for (const [fence, kind] of [
       [stale, "fenced"],
       [live, "conflict"],
       [null, "conflict"],
     ] as const) {
-      const value = unique("value");
-      const transaction = await fixture.store.begin();
+      const value = uniqueName("value");
+      const transaction = await fixture.store.beginTransaction();
       await user.write(transaction.handle, value);
       expect(await transaction.commit(batch(fence, given))).toMatchObject({ kind });
       expect(await written(value)).toBe(false);
     }
-    expect(types(await fixture.log(first.id))).toEqual(["moved on"]);
+    expect(eventTypes(await fixture.log(first.id))).toEqual(["moved on"]);
   });
 
   test("what is written is seen by nobody else before the commit", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const value = unique("value");
-    const transaction = await fixture.store.begin();
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const value = uniqueName("value");
+    const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
     expect(await written(value)).toBe(false);
     await transaction.commit(batch(worker, [transition(run.id, { events: [event("done")] })]));
@@ -138,10 +139,10 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   });
 
   test("runs that are started on the caller's transaction are there when it commits, not before", async () => {
-    const value = unique("value");
-    const run = newRun({ tags: ["tx"], startKey: "k", heroKey: unique("hero") });
+    const value = uniqueName("value");
+    const run = newRun({ tags: ["tx"], startKey: "k", heroKey: uniqueName("hero") });
     const later = newRun({ workflow: run.workflow, due: { kind: "in", ms: 3_600_000 } });
-    const own = await user.own();
+    const own = await user.beginCallerTransaction();
     await user.write(own.tx, value);
     const { at, refused } = await fixture.store.startInTransaction(own.tx, [run, later]);
     expect(refused).toEqual([]);
@@ -150,15 +151,15 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     expect(await written(value)).toBe(true);
     expect(await fixture.run(run.id)).toMatchObject({ status: "pending", createdAt: at, tags: ["tx"] });
     expect(await fixture.task(later.id)).toMatchObject({ state: "parked", dueAt: at + 3_600_000 });
-    const worker = await fixture.worker();
-    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ run: { id: run.id }, fresh: true });
+    const worker = await fixture.registerWorker();
+    expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ run: { id: run.id }, isFresh: true });
   });
 
   test("runs that are started on the caller's transaction are gone when it rolls back", async () => {
-    const value = unique("value");
-    const keys = { startKey: "k", heroKey: unique("hero") };
+    const value = uniqueName("value");
+    const keys = { startKey: "k", heroKey: uniqueName("hero") };
     const run = newRun(keys);
-    const own = await user.own();
+    const own = await user.beginCallerTransaction();
     await fixture.store.startInTransaction(own.tx, [run]);
     await user.write(own.tx, value);
     await own.rollback();
@@ -169,12 +170,12 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   });
 
   test("a start that is refused leaves the caller's transaction usable", async () => {
-    const value = unique("value");
-    const heroKey = unique("hero");
+    const value = uniqueName("value");
+    const heroKey = uniqueName("hero");
     const first = (await fixture.start({ startKey: "k", heroKey })) as NewRun;
     const { workflow } = first;
     const [byKey, byHero, fine] = [newRun({ workflow, startKey: "k" }), newRun({ heroKey }), newRun({ workflow })];
-    const own = await user.own();
+    const own = await user.beginCallerTransaction();
     const { refused } = await fixture.store.startInTransaction(own.tx, [byKey, first, byHero, fine]);
     const existing = await fixture.run(first.id);
     expect([...refused].sort((a, b) => (a.reason < b.reason ? 1 : -1))).toEqual([
@@ -190,7 +191,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
 
   test("two starts on one transaction see each other's keys", async () => {
     const [first, second] = [newRun({ startKey: "k" }), newRun({ startKey: "k" })];
-    const own = await user.own();
+    const own = await user.beginCallerTransaction();
     await fixture.store.startInTransaction(own.tx, [first]);
     const { refused } = await fixture.store.startInTransaction(own.tx, [{ ...second, workflow: first.workflow }]);
     expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
@@ -200,41 +201,46 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   });
 
   test("messages that are sent on the caller's transaction are there when it commits, not before", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const parked = await fixture.owned(worker);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const parked = await fixture.startOwned(worker);
     await fixture.commit(batch(worker, [transition(parked.id, { next: park("waiting", { startedAt: "now" }) })]));
     const gone = newRun();
-    const own = await user.own();
-    const mail = [letter(run.id, "a"), letter(run.id, "b"), letter(parked.id, "c"), letter(gone.id, "d")];
+    const own = await user.beginCallerTransaction();
+    const mail = [
+      newMessage(run.id, "a"),
+      newMessage(run.id, "b"),
+      newMessage(parked.id, "c"),
+      newMessage(gone.id, "d"),
+    ];
     const sent = await fixture.store.sendInTransaction(own.tx, mail);
     expect(sent).toEqual({ undeliverable: [gone.id], unbegun: [] });
     expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
     await own.commit();
     const inbox = await fixture.store.inbox([run.id, parked.id]);
     expect(inbox.get(run.id)?.map(({ data }) => data)).toEqual([mail[0]?.data, mail[1]?.data]);
-    expect(await fixture.task(run.id)).toMatchObject({ state: "owned", mail: 2 });
-    expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", mail: 1 });
+    expect(await fixture.task(run.id)).toMatchObject({ state: "owned", pendingMessages: 2 });
+    expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", pendingMessages: 1 });
   });
 
   test("messages that are sent on the caller's transaction are gone when it rolls back", async () => {
-    const worker = await fixture.worker();
-    const run = await fixture.owned(worker);
-    const own = await user.own();
-    await fixture.store.sendInTransaction(own.tx, [letter(run.id, "a")]);
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    const own = await user.beginCallerTransaction();
+    await fixture.store.sendInTransaction(own.tx, [newMessage(run.id, "a")]);
     await own.rollback();
     expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
-    expect(await fixture.task(run.id)).toMatchObject({ mail: 0 });
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 0 });
   });
 
   test("a run that is planned for later gets no message on a transaction: it would begin before its time", async () => {
     const later = await fixture.start({ due: { kind: "in", ms: 3_600_000 } });
     const due = await fixture.start({});
-    const own = await user.own();
-    const sent = await fixture.store.sendInTransaction(own.tx, [letter(later.id, "a"), letter(due.id, "b")]);
+    const own = await user.beginCallerTransaction();
+    const sent = await fixture.store.sendInTransaction(own.tx, [newMessage(later.id, "a"), newMessage(due.id, "b")]);
     await own.commit();
     expect(sent).toEqual({ undeliverable: [], unbegun: [later.id] });
-    expect(await fixture.task(later.id)).toMatchObject({ state: "parked", mail: 0 });
-    expect(await fixture.task(due.id)).toMatchObject({ state: "ready", mail: 1 });
+    expect(await fixture.task(later.id)).toMatchObject({ state: "parked", pendingMessages: 0 });
+    expect(await fixture.task(due.id)).toMatchObject({ state: "ready", pendingMessages: 1 });
   });
 }

@@ -4,65 +4,67 @@
  */
 
 import { childRunId } from "../../core/naming/ids.js";
-import { successorNode } from "../../core/run/lineage.js";
-import { indexes, rangesOf } from "../../core/run/ranges.js";
+import { retryParentNode } from "../../core/run/lineage.js";
+import { expandRanges, rangesOf } from "../../core/run/ranges.js";
 import type { MapOp } from "../../core/run/state.js";
-import type { Adopted, Place } from "../../core/run/stored-schema.js";
+import type { AdoptedChildren, ChildrenOrigin } from "../../core/run/stored-schema.js";
 import type { NewRun, RunRecord } from "../../store/contract/store.js";
-import type { RunAtHand, RunWriting } from "../turn/ports.js";
+import type { RunPort, WritePort } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
 
-type ParentTurn = RunAtHand & RunWriting;
+type ParentTurn = RunPort & WritePort;
 
-export type ChildBirth = Omit<NewRun, "id" | "due">;
+export type ChildRunSpec = Omit<NewRun, "id" | "due">;
 
 /** Rows are read with their outputs, so not too many at a time. */
 const readsPerPage = 500;
 
 /** The child that an earlier run had for this call; null: none, or one with another input. */
-export async function predecessorOfChild(turn: ParentTurn, key: string, born: ChildBirth): Promise<RunRecord | null> {
-  const places = turn.state.lineage?.children.get(key);
+export async function predecessorOfChild(turn: ParentTurn, key: string, spec: ChildRunSpec): Promise<RunRecord | null> {
+  const places = turn.state.lineage?.childrenOrigins.get(key);
   if (places === undefined) return null;
   const rows = await readRows(turn, idsOf(places, 0));
-  return theSame(born, places, 0, rows);
+  return findSameChild(spec, places, 0, rows);
 }
 
-export const asSuccessor = (born: ChildBirth, of: RunRecord): ChildBirth => ({
-  ...born,
-  parentNode: successorNode(born.parentNode, of.id),
+export const asSuccessor = (spec: ChildRunSpec, of: RunRecord): ChildRunSpec => ({
+  ...spec,
+  parentNode: retryParentNode(spec.parentNode, of.id),
 });
 
 /** The births of a map's children from this index on; the map itself, if the log has it already. */
-export interface Brood {
+export interface MapChildren {
   readonly key: string;
   readonly first: number;
-  readonly births: ChildBirth[];
+  readonly specs: ChildRunSpec[];
   readonly map: MapOp | undefined;
 }
 
 export interface Adoption {
   /** Whose children they are that need not run. Once the map is in the log, that is settled. */
-  readonly adopted: readonly Adopted[];
+  readonly adopted: readonly AdoptedChildren[];
   readonly isAdopted: (index: number) => boolean;
 }
 
 /** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
-export async function adoptChildren(turn: ParentTurn, { key, first, births, map }: Brood): Promise<Adoption> {
-  const places = turn.state.lineage?.children.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...indexes(one.indexes)]));
+export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
+  const places = turn.state.lineage?.childrenOrigins.get(key) ?? [];
+  const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
   const found = places.map((place) => ({ place, indexes: [] as number[] }));
   const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, places.length)));
-  for (let from = 0; places.length > 0 && from < births.length; from += perPage) {
-    const page = births.slice(from, from + perPage).map((born, offset) => ({ born, index: first + from + offset }));
+  for (let from = 0; places.length > 0 && from < specs.length; from += perPage) {
+    const page = specs
+      .slice(from, from + perPage)
+      .map((spec, offset) => ({ born: spec, index: first + from + offset }));
     const rows = await readRows(
       turn,
       page.flatMap(({ index }) => idsOf(places, index)),
     );
-    for (const { born, index } of page) {
-      const earlier = theSame(born, places, index, rows);
+    for (const { born: spec, index } of page) {
+      const earlier = findSameChild(spec, places, index, rows);
       if (earlier === null || adopted.has(index)) continue;
       const isWhole = earlier.status === "completed" && map === undefined;
-      if (!isWhole) births[index - first] = asSuccessor(born, earlier);
+      if (!isWhole) specs[index - first] = asSuccessor(spec, earlier);
       else {
         adopted.add(index);
         found[idsOf(places, index).indexOf(earlier.id)]?.indexes.push(index);
@@ -76,7 +78,7 @@ export async function adoptChildren(turn: ParentTurn, { key, first, births, map 
   };
 }
 
-const idsOf = (places: readonly Place[], index: number): string[] =>
+const idsOf = (places: readonly ChildrenOrigin[], index: number): string[] =>
   places.map(({ run, node }) => childRunId(run, node, index));
 
 async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
@@ -85,15 +87,15 @@ async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<Reado
 }
 
 /** The newest that there is. */
-function theSame(
-  born: ChildBirth,
-  places: readonly Place[],
+function findSameChild(
+  spec: ChildRunSpec,
+  places: readonly ChildrenOrigin[],
   index: number,
   rows: ReadonlyMap<string, RunRecord>,
 ): RunRecord | null {
   for (const id of idsOf(places, index)) {
     const row = rows.get(id);
-    if (row !== undefined) return row.workflow === born.workflow && row.input === born.input ? row : null;
+    if (row !== undefined) return row.workflow === spec.workflow && row.input === spec.input ? row : null;
   }
   return null;
 }

@@ -4,14 +4,14 @@ import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { InvalidInputError, PermanentError, RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
-import { guarded } from "../../core/errors/guarded-promise.js";
+import { guardPromise } from "../../core/errors/guarded-promise.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { childRunId } from "../../core/naming/ids.js";
 import { checkName, checkTags } from "../../core/naming/names.js";
-import { dismissMap } from "../../core/run/cancel-children.js";
-import { dataOf, event, type NewEvent } from "../../core/run/event.js";
-import { indexes } from "../../core/run/ranges.js";
-import { releasable, release } from "../../core/run/release-children.js";
+import { cancelMapChildren } from "../../core/run/cancel-children.js";
+import { dataOf, type NewEvent, newEvent } from "../../core/run/event.js";
+import { expandRanges } from "../../core/run/ranges.js";
+import { nextReleasedCount, releaseUpTo } from "../../core/run/release-children.js";
 import type { MapOp } from "../../core/run/state.js";
 import { childNode } from "../../core/run/step-key.js";
 import type {
@@ -23,24 +23,24 @@ import type {
   MapResult,
 } from "../../define/context.js";
 import { checkPriority } from "../../define/function/function.js";
-import { anyHero, checkHero } from "../../define/hero.js";
+import { checkHero, defaultHeroPolicy } from "../../define/hero.js";
 import { asDefinition } from "../../define/resolve.js";
 import { validate } from "../../define/standard-schema.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import type { CallScope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
-import type { Calling, Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
+import type { CallPort, PausePort, RunPort, WritePort } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
-import { adoptChildren, asSuccessor, type ChildBirth, predecessorOfChild } from "./adoption.js";
+import { adoptChildren, asSuccessor, type ChildRunSpec, predecessorOfChild } from "./adoption.js";
 
-type AnsweringTurn = RunAtHand & RunWriting & Pausing;
-type ParentTurn = AnsweringTurn & Calling;
+type AnsweringTurn = RunPort & WritePort & PausePort;
+type ParentTurn = AnsweringTurn & CallPort;
 
 /** More children than this are born in several commits. */
-const birthsPerCommit = 500;
+const startsPerCommit = 500;
 const readsPerPage = 500;
 /** A map of so many took 216 MB and 65 s on SQLite; all its results are one array in one process. */
-const mostItems = 100_000;
+const maxMapItems = 100_000;
 
 const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added"] satisfies (keyof ChildOptions)[]);
 const mapOptions = new Set<string>(["name", "concurrency", "tolerate", "added"] satisfies (keyof MapOptions)[]);
@@ -53,40 +53,40 @@ export async function startChild<I, O>(
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
   checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
-  const chosen = checkChosen(options);
-  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
-  const op = scope.recorded(key, "child");
+  const chosen = checkTagsAndPriority(options);
+  const key = scope.takeKey(checkName("step", options.name ?? nameOf(child)));
+  const op = scope.findRecorded(key, "child");
   // One that was taken over from another run has the id that it has there.
   const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until the code wants it.
   const isAdded = options.added === true;
-  const answer = guarded(scope.ask(key, isAdded) as Promise<O>);
+  const answer = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
   const handle: ChildHandle<O> = { runId, result: () => answer };
-  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
-  if (op !== undefined || turn.halted) {
+  if (op !== undefined || turn.isDraining) {
     turn.scheduleIdleCheck();
     return handle;
   }
-  const [born, earlier] = await scope.bringUnderWay(key, async () => {
-    const make = await birth(turn, child, key, { ...options, ...chosen });
-    const fresh = await make(input, null);
+  const [spec, predecessor] = await scope.startCall(key, async () => {
+    const createSpec = await createSpecFactory(turn, child, key, { ...options, ...chosen });
+    const fresh = await createSpec(input, null);
     const known = await predecessorOfChild(turn, key, fresh);
-    if (known?.status === "completed") await turn.submit(wholeChild(key, known));
+    if (known?.status === "completed") await turn.submit(completedChildEvents(key, known));
     return [fresh, known] as const;
   });
-  if (earlier?.status === "completed") return { ...handle, runId: earlier.id };
-  const own = earlier === null ? born : asSuccessor(born, earlier);
+  if (predecessor?.status === "completed") return { ...handle, runId: predecessor.id };
+  const own = predecessor === null ? spec : asSuccessor(spec, predecessor);
   turn.pendingWrites.starts.push({ ...own, id: runId, due: { kind: "now" } });
-  turn.pendingWrites.open(event("child.started", { node: key }, { runId, workflow: nameOf(child) }));
+  turn.pendingWrites.addWaitEvent(newEvent("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.scheduleIdleCheck();
   return handle;
 }
 
 /** A child of an earlier run that has completed is this one's: its result is there already. */
-const wholeChild = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
-  event("child.started", { node }, { runId: id, workflow }),
-  event("child.completed", { node }, {}, { output: output as string }),
+const completedChildEvents = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
+  newEvent("child.started", { node }, { runId: id, workflow }),
+  newEvent("child.completed", { node }, {}, { output: output as string }),
 ];
 
 export async function mapChildren<I, O>(
@@ -98,27 +98,27 @@ export async function mapChildren<I, O>(
   checkItems(items);
   checkOptions(`ctx.map("${nameOf(child)}")`, options, mapOptions);
   const { turn } = scope;
-  const key = scope.key(checkName("step", options.name ?? nameOf(child)));
+  const key = scope.takeKey(checkName("step", options.name ?? nameOf(child)));
   const count = items.length;
   const concurrency = checkCount("concurrency", options.concurrency ?? Math.max(1, count), 1);
   const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
-  const op = scope.recorded(key, "map");
+  const op = scope.findRecorded(key, "map");
   if (op !== undefined && op.count !== count) {
-    turn.diverge([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
+    turn.pauseDiverged([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
   }
   const isAdded = options.added === true;
-  const answer = scope.ask(key, isAdded) as Promise<MapResult<O>>;
-  const live = op === undefined ? scope.untilLive(key, isAdded) : undefined;
+  const answer = scope.requestResult(key, isAdded) as Promise<MapResult<O>>;
+  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
   if (live !== undefined) await live;
-  if (!turn.halted && (op === undefined || (op.phase === "open" && op.spawned < count))) {
-    await scope.bringUnderWay(key, () =>
+  if (!turn.isDraining && (op === undefined || (op.phase === "open" && op.spawnedCount < count))) {
+    await scope.startCall(key, () =>
       spawn(turn, child, items, {
         key,
         count,
         concurrency,
         tolerate,
-        spawned: op?.spawned ?? 0,
-        settled: op?.settled ?? 0,
+        spawned: op?.spawnedCount ?? 0,
+        settled: op?.endedCount ?? 0,
         isNew: op === undefined,
       }),
     );
@@ -139,15 +139,15 @@ interface Spawning {
 
 function checkItems(items: unknown): asserts items is readonly unknown[] {
   if (!Array.isArray(items)) throw new InvalidInputError("ctx.map takes an array of items.");
-  if (items.length > mostItems)
+  if (items.length > maxMapItems)
     throw new InvalidInputError(
-      `ctx.map takes at most ${mostItems.toLocaleString("en")} items, not ${items.length.toLocaleString("en")}: map over ` +
+      `ctx.map takes at most ${maxMapItems.toLocaleString("en")} items, not ${items.length.toLocaleString("en")}: map over ` +
         "parts of them with a child workflow that maps over its part, or use a resumable step.",
     );
 }
 
 /** What a caller says about a child beside its input; refused before anything is recorded. */
-function checkChosen({ tags, priority }: ChildOptions): ChildOptions {
+function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
   return {
     ...(tags === undefined ? {} : { tags: checkTags(tags) }),
     ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
@@ -166,32 +166,32 @@ async function spawn<I, O>(
   map: Spawning,
 ): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
-  const make = await birth(turn, child, key, {});
+  const createSpec = await createSpecFactory(turn, child, key, {});
   let spawned = map.spawned;
   let isNew = map.isNew;
   // Items of a map that has begun were all tried then.
-  if (isNew && count > birthsPerCommit) await tryAll(turn, items, make);
-  const makeAll = async (first: number, end: number) => {
-    const births: ChildBirth[] = [];
-    for (let index = first; index < end; index += 1) births.push(await make(items[index] as I, index));
-    return births;
+  if (isNew && count > startsPerCommit) await validateAllItems(turn, items, createSpec);
+  const createSpecs = async (first: number, end: number) => {
+    const specs: ChildRunSpec[] = [];
+    for (let index = first; index < end; index += 1) specs.push(await createSpec(items[index] as I, index));
+    return specs;
   };
   // A retry has to know of all children whether the failed run has them, before it says which of them it takes over.
-  const all = turn.state.lineage?.children.has(key) ? await makeAll(spawned, count) : null;
+  const all = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
   const known = turn.state.ops.get(key) as MapOp | undefined;
-  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, births: all ?? [], map: known });
+  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, specs: all ?? [], map: known });
   const from = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
-    const upTo = Math.min(count, spawned + birthsPerCommit);
-    const births = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await makeAll(spawned, upTo));
+    const upTo = Math.min(count, spawned + startsPerCommit);
+    const specs = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await createSpecs(spawned, upTo));
     // Children that ended meanwhile have made room already.
     const op = turn.state.ops.get(key) as MapOp | undefined;
-    const released = releasable(op ?? { ...nothingYet, concurrency, ended: { has: isAdopted } }, upTo);
+    const released = nextReleasedCount(op ?? { ...nothingYet, concurrency, endedIndexes: { has: isAdopted } }, upTo);
     for (let index = spawned; index < upTo; index += 1) {
       if (isAdopted(index)) continue;
-      const born = births[index - spawned] as ChildBirth;
+      const spec = specs[index - spawned] as ChildRunSpec;
       turn.pendingWrites.starts.push({
-        ...born,
+        ...spec,
         id: childId(turn, key, index),
         due: { kind: index < released ? "now" : "held" },
       });
@@ -199,38 +199,43 @@ async function spawn<I, O>(
     const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.pendingWrites.events.push(
       isNew
-        ? event("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
-        : event("map.spawned", { node: key }, { spawned: upTo, released }),
+        ? newEvent("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
+        : newEvent("map.spawned", { node: key }, { spawned: upTo, released }),
     );
     isNew = false;
     spawned = upTo;
     if (!(await turn.submit([]))) return;
-    if (turn.takingMessages !== null) await turn.takingMessages;
+    if (turn.inboxCheck !== null) await turn.inboxCheck;
     // A run that was paused or canceled meanwhile goes on with the rest when it is resumed, or never.
-    if (turn.halted) return;
+    if (turn.isDraining) return;
   } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 
 /** After each page other things of this process get their turn. */
-async function tryAll(
-  { host }: RunAtHand,
+async function validateAllItems(
+  { host }: RunPort,
   items: readonly unknown[],
-  make: (input: unknown, index: number) => Promise<unknown>,
+  createSpec: (input: unknown, index: number) => Promise<unknown>,
 ): Promise<void> {
   for (let index = 0; index < items.length; index += 1) {
-    await make(items[index], index);
-    if (index % birthsPerCommit === birthsPerCommit - 1)
+    await createSpec(items[index], index);
+    if (index % startsPerCommit === startsPerCommit - 1)
       await new Promise<void>((resolve) => host.runtime.setImmediate(resolve));
   }
 }
 
 /** Everything about a child but its input and id, looked up once. */
-async function birth<I, O>(turn: ParentTurn, child: ChildWorkflow<I, O>, key: string, options: ChildOptions) {
+async function createSpecFactory<I, O>(
+  turn: ParentTurn,
+  child: ChildWorkflow<I, O>,
+  key: string,
+  options: ChildOptions,
+) {
   const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
-  const registered = definition === null ? await readForTurn(turn, () => turn.host.registration(name)) : null;
+  const registered = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
-  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? anyHero, options.hero);
+  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? defaultHeroPolicy, options.hero);
   const fixed = {
     workflow: name,
     version: definition?.version ?? registered?.version ?? "",
@@ -245,25 +250,25 @@ async function birth<I, O>(turn: ParentTurn, child: ChildWorkflow<I, O>, key: st
     parentNode: childNode(turn.state, key),
     parentAttempt: null,
   };
-  return async (input: unknown, parentIndex: number | null): Promise<ChildBirth> => {
+  return async (input: unknown, parentIndex: number | null): Promise<ChildRunSpec> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
-    return { ...fixed, parentIndex, input: encode(input, { what: `the input of child workflow "${name}"` }) };
+    return { ...fixed, parentIndex, input: encode(input, { label: `the input of child workflow "${name}"` }) };
   };
 }
 
-const childId = (turn: RunAtHand, key: string, index: number) =>
+const childId = (turn: RunPort, key: string, index: number) =>
   childRunId(turn.runId, childNode(turn.state, key), index);
 
 /** Those that were taken over have the ids that they have where they come from. */
-function childIds(turn: RunAtHand, key: string, { adopted }: MapOp): (index: number) => string {
-  const others = new Map<number, string>();
+function childIds(turn: RunPort, key: string, { adopted }: MapOp): (index: number) => string {
+  const adoptedIds = new Map<number, string>();
   for (const { run, node, indexes: of } of adopted ?? [])
-    for (const index of indexes(of)) others.set(index, childRunId(run, node, index));
-  return (index) => others.get(index) ?? childId(turn, key, index);
+    for (const index of expandRanges(of)) adoptedIds.set(index, childRunId(run, node, index));
+  return (index) => adoptedIds.get(index) ?? childId(turn, key, index);
 }
 
 /** Of a map that is not in the log. */
-const nothingYet = { released: 0, settled: 0, ahead: 0 };
+const nothingYet = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
   typeof child === "string" ? child : asDefinition(child).name;
@@ -278,35 +283,36 @@ function checkCount(name: string, value: number, least: number): number {
 export function releaseChildren(turn: ParentTurn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
-    const allowed = releasable(op, op.spawned);
-    if (allowed <= op.released) continue;
-    for (let index = op.released; index < allowed; index += 1)
-      if (!op.ended.has(index)) turn.pendingWrites.release.push(childId(turn, key, index));
-    turn.pendingWrites.events.push(event("map.released", { node: key }, { released: allowed }));
+    const allowed = nextReleasedCount(op, op.spawnedCount);
+    if (allowed <= op.releasedCount) continue;
+    for (let index = op.releasedCount; index < allowed; index += 1)
+      if (!op.endedIndexes.has(index)) turn.pendingWrites.release.push(childId(turn, key, index));
+    turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: allowed }));
     // Noted here already: it must not be said twice while it is on its way into the log.
-    release(op, allowed);
+    releaseUpTo(op, allowed);
   }
 }
 
 /** A map that has failed sends its children home. */
-export function dismissFailedMaps(turn: ParentTurn, events: readonly NewEvent[]): void {
+export function cancelChildrenOfFailedMaps(turn: ParentTurn, events: readonly NewEvent[]): void {
   for (const settled of events) {
     const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
     if (op?.kind !== "map" || settled.node === null) continue;
     const { completed, failed } = dataOf(settled, "map.settled");
-    const failures = [...indexes(failed)];
-    if (op.failed.length + failures.length <= op.tolerate) continue;
-    const ended = new Set([...indexes(completed), ...failures]);
-    for (const mail of dismissMap(turn.runId, turn.state, settled.node, op, ended)) turn.pendingWrites.mail.push(mail);
+    const failures = [...expandRanges(failed)];
+    if (op.failedIndexes.length + failures.length <= op.tolerate) continue;
+    const ended = new Set([...expandRanges(completed), ...failures]);
+    for (const message of cancelMapChildren(turn.runId, turn.state, settled.node, op, ended))
+      turn.pendingWrites.messages.push(message);
   }
 }
 
 /** Reads the children's results in pages, when the map as a whole has an answer. */
-export async function settleMap(turn: AnsweringTurn, key: string, op: MapOp, call: Deferred): Promise<void> {
+export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
     const idOf = childIds(turn, key, op);
     const ids =
-      op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failed.map(idOf);
+      op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failedIndexes.map(idOf);
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
     let found = 0;

@@ -4,17 +4,17 @@ import { encode } from "../../core/encoding/encode.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { jobWorkflow } from "../../core/naming/route.js";
 import { nodeRunId } from "../../core/run/cancel-children.js";
-import { event } from "../../core/run/event.js";
+import { newEvent } from "../../core/run/event.js";
 import { hasEnded, isDispatched, type Op, type StepOp } from "../../core/run/state.js";
 import { childNode } from "../../core/run/step-key.js";
 import type { JobInput } from "../../core/run/stored-schema.js";
 import type { DispatchedNode } from "../../define/step-engine.js";
 import type { CallScope } from "../replay/call-scope.js";
-import type { JobInfo } from "../turn/host.js";
 import type { StepTurn } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
-import { pauseIfItFails } from "../turn/user-code.js";
-import { holdForMissingJob } from "./missing-job.js";
+import type { JobInfo } from "../turn/turn-host.js";
+import { pauseRunOnError } from "../turn/user-code.js";
+import { pauseForMissingJob } from "./missing-job.js";
 
 /** More nodes than this are handed out in several commits. With larger ones, this worker would be too slow to get its share. */
 const startsPerCommit = 200;
@@ -24,10 +24,10 @@ const inputLimitBytes = 1024 * 1024 + 4_096;
 export class Dispatcher {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
-  readonly #sent = new Map<string, number>();
+  readonly #dispatchedAttempts = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
   /** While a part is being written: what comes after it. */
-  #later: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
+  #queuedNodes: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
   constructor(scope: CallScope) {
     this.#scope = scope;
@@ -35,67 +35,71 @@ export class Dispatcher {
   }
 
   dispatch(node: DispatchedNode): Promise<unknown> {
-    const op = this.#scope.recorded(node.id, "step");
-    const answer = this.#scope.ask(node.id);
-    this.#begin(node, op);
+    const op = this.#scope.findRecorded(node.id, "step");
+    const answer = this.#scope.requestResult(node.id);
+    this.#startNode(node, op);
     return answer;
   }
 
-  #begin(node: DispatchedNode, op: StepOp | undefined): void {
+  #startNode(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
     // It may be tried again later, in this same turn.
-    turn.inboxProcessor.retryLater(node.id, (later: Op | undefined) => this.#begin(node, later as StepOp | undefined));
+    turn.inboxProcessor.scheduleRetry(node.id, (later: Op | undefined) =>
+      this.#startNode(node, later as StepOp | undefined),
+    );
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
-    if (!turn.phase.mayBegin(node.id)) return;
-    const info = this.#jobOf(node.job);
+    if (!turn.phase.mayStart(node.id)) return;
+    const info = this.#readJobInfo(node.job);
     if (info instanceof Promise)
-      pauseIfItFails(turn, () => turn.attempts.during(async () => this.#send(node, op, await info)));
-    else this.#send(node, op, info);
+      pauseRunOnError(turn, () =>
+        turn.attempts.preventParkingDuring(async () => this.#enqueueNode(node, op, await info)),
+      );
+    else this.#enqueueNode(node, op, info);
   }
 
-  #jobOf(job: string): JobInfo | Promise<JobInfo> {
+  #readJobInfo(job: string): JobInfo | Promise<JobInfo> {
     const known = this.#jobs.get(job);
     if (known !== undefined) return known;
     const { host } = this.#turn;
-    const asked = readForTurn(this.#turn, () => host.jobInfo(job)).then((info) => {
+    const pendingRead = readForTurn(this.#turn, () => host.jobInfo(job)).then((info) => {
       this.#jobs.set(job, info);
       return info;
     });
-    this.#jobs.set(job, asked);
-    return asked;
+    this.#jobs.set(job, pendingRead);
+    return pendingRead;
   }
 
-  #send(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
-    if (this.#later !== null) return void this.#later.push([node, op, info]);
-    this.#handOut(node, op, info);
+  #enqueueNode(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
+    if (this.#queuedNodes !== null) return void this.#queuedNodes.push([node, op, info]);
+    this.#dispatchNode(node, op, info);
     if (this.#turn.pendingWrites.starts.length >= startsPerCommit)
-      pauseIfItFails(this.#turn, () => this.#turn.attempts.during(() => this.#inParts()));
+      pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#inParts()));
   }
 
   /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
   async #inParts(): Promise<void> {
     const { pendingWrites } = this.#turn;
-    this.#later = [];
-    while (pendingWrites.empty || (await this.#turn.submit([]))) {
-      const part = this.#later.splice(0, startsPerCommit);
+    this.#queuedNodes = [];
+    while (pendingWrites.isEmpty || (await this.#turn.submit([]))) {
+      const part = this.#queuedNodes.splice(0, startsPerCommit);
       if (part.length === 0) break;
-      for (const [node, op, info] of part) this.#handOut(node, op, info);
+      for (const [node, op, info] of part) this.#dispatchNode(node, op, info);
     }
-    this.#later = null;
+    this.#queuedNodes = null;
   }
 
-  #handOut(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
+  #dispatchNode(node: DispatchedNode, op: StepOp | undefined, info: JobInfo): void {
     const turn = this.#turn;
     const { id, name, job, frozenAt } = node;
-    if (!turn.phase.mayBegin(id)) return;
-    if (info === null) return holdForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
-    const attempt = (op?.attempt ?? turn.state.rewound?.get(id) ?? 0) + 1;
+    if (!turn.phase.mayStart(id)) return;
+    if (info === null) return pauseForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
+    const attempt = (op?.attempt ?? turn.state.attemptsBeforeRewind?.get(id) ?? 0) + 1;
     // Until it is in the log, it still looks as if it had to be sent.
-    if (this.#sent.get(id) === attempt) return;
-    this.#sent.set(id, attempt);
+    if (this.#dispatchedAttempts.get(id) === attempt) return;
+    this.#dispatchedAttempts.set(id, attempt);
     const owner = turn.keyOwner(id);
     const key = owner === turn.runId ? {} : { key: `${owner}:${id}` };
-    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.failures ?? 0, ...key };
+    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
     // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
     const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
     const text = this.#written(input);
@@ -118,9 +122,9 @@ export class Dispatcher {
       parentAttempt: attempt,
       due: { kind: "now" },
     });
-    turn.pendingWrites.events.push(event("node.dispatched", { node: id, attempt }, { job }));
+    turn.pendingWrites.events.push(newEvent("node.dispatched", { node: id, attempt }, { job }));
     // Others are about to execute it, and tell.
-    turn.parkDelay.expect();
+    turn.parkDelay.expectMessages();
     turn.scheduleIdleCheck();
   }
 
@@ -128,7 +132,7 @@ export class Dispatcher {
   #written(input: JobInput): string | null {
     const { id, name } = input.node;
     try {
-      return encode(input, { what: `the arguments of node "${name}"`, limit: inputLimitBytes });
+      return encode(input, { label: `the arguments of node "${name}"`, limitBytes: inputLimitBytes });
     } catch (error) {
       const failure = toFailure(error);
       this.#turn.pauseWithError(failure.message, failure, id);

@@ -3,35 +3,35 @@
 import { toFailure } from "../../core/encoding/error-record.js";
 import { MissingJobError } from "../../core/errors/errors.js";
 import { dagOf } from "../../core/graph/frozen-dag.js";
-import { jobsUnderWay } from "../../core/run/job-runs.js";
-import type { Pausing, Phased, RunAtHand, RunWriting } from "../turn/ports.js";
+import { runningJobs } from "../../core/run/job-runs.js";
+import type { PausePort, PhasePort, RunPort, WritePort } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
 
-type NeedyTurn = RunAtHand & RunWriting & Phased & Pausing;
+type JobWaitingTurn = RunPort & WritePort & PhasePort & PausePort;
 
 /** The node that needs the job, by the id that the log has and the name that people gave it. */
-interface NeedyNode {
+interface JobWaitingNode {
   readonly id: string;
   readonly name: string;
   readonly job: string;
   readonly frozenAt: number | null;
 }
 
-export function holdForMissingJob(turn: NeedyTurn, { id, name, job, frozenAt }: NeedyNode): void {
+export function pauseForMissingJob(turn: JobWaitingTurn, { id, name, job, frozenAt }: JobWaitingNode): void {
   const error = new MissingJobError({ runId: turn.runId, node: name, job, frozenAt });
   turn.pauseWithError(error.message, toFailure(error), id);
 }
 
 /** Another worker has found that the job is gone. Whether the run still needs it, and the job is still gone, is looked at here. */
-export async function holdIfGone(turn: NeedyTurn, job: string): Promise<void> {
-  const needy = needyNode(turn, job);
-  if (needy === null || turn.halted) return;
+export async function pauseIfJobIsMissing(turn: JobWaitingTurn, job: string): Promise<void> {
+  const waitingNode = findJobWaitingNode(turn, job);
+  if (waitingNode === null || turn.isDraining) return;
   const info = await readForTurn(turn, () => turn.host.jobInfo(job));
-  if (info === null && !turn.halted) holdForMissingJob(turn, needy);
+  if (info === null && !turn.isDraining) pauseForMissingJob(turn, waitingNode);
 }
 
-function needyNode({ run, state, storedInput }: NeedyTurn, job: string): NeedyNode | null {
-  for (const one of jobsUnderWay(state)) {
+function findJobWaitingNode({ run, state, storedInput }: JobWaitingTurn, job: string): JobWaitingNode | null {
+  for (const one of runningJobs(state)) {
     if (one.job !== job) continue;
     const dag = dagOf(run, state, () => storedInput.value);
     const name = dag?.nodes[one.step]?.name ?? one.step;

@@ -3,17 +3,17 @@
  * due, when it has room again, and now and then without any reason.
  */
 
-import { nextLookIn } from "../../concurrency/poll-interval.js";
+import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
 import type { Logger } from "../../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
 import type { Route, Store } from "../../store/contract/store.js";
-import { warnOf } from "../../telemetry/warn-of-retry.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { Session } from "../session/session.js";
 
 /** Of one claim. */
-const mostAtOnce = 256;
-const fillAfterMs = 5;
-const afterTroubleMs = 200;
+const maxClaimSize = 256;
+const refillDelayMs = 5;
+const errorRetryDelayMs = 200;
 
 export interface ClaimerOptions {
   readonly runtime: Runtime;
@@ -39,12 +39,12 @@ export class Claimer {
   #pollTimer: Timer | null = null;
   #dueTimer: Timer | null = null;
   #fillTimer: Timer | null = null;
-  #underWay: Promise<void> | null = null;
-  #again = false;
+  #currentClaim: Promise<void> | null = null;
+  #mustClaimAgain = false;
   /** When the earliest parked run that we know of becomes due. */
   #nextDueAt: number | null = null;
   /** The earliest due time of runs that were parked while a claim was under way: its answer does not know of them. */
-  #parkedMeanwhile: number | null = null;
+  #parkedDuringClaimDueAt: number | null = null;
   /** How many of our workflows the last claim found runs of. */
   #busyRoutes = 1;
   #claimed = 0;
@@ -63,23 +63,23 @@ export class Claimer {
   start(): void {
     this.#running = true;
     this.#schedulePoll();
-    this.soon();
+    this.claimSoon();
   }
 
   /** Comes back when no claim is under way any more. */
   async stop(): Promise<void> {
     this.#running = false;
     for (const timer of [this.#pollTimer, this.#dueTimer, this.#fillTimer]) this.#runtime.clearTimeout(timer);
-    await this.#underWay;
+    await this.#currentClaim;
   }
 
-  get free(): number {
+  get freeSlots(): number {
     return this.#options.concurrency - this.#options.active() - this.#reserved;
   }
 
   /** Whether other runs wait for a place. */
-  get crowded(): boolean {
-    return this.#backlog || this.free <= 0;
+  get hasWaitingRuns(): boolean {
+    return this.#backlog || this.freeSlots <= 0;
   }
 
   get nextDueAt(): number | null {
@@ -87,51 +87,51 @@ export class Claimer {
   }
 
   /** How many runs it has claimed so far. */
-  get claimed(): number {
+  get claimedCount(): number {
     return this.#claimed;
   }
 
   /** The claim that is under way, and what it takes to open what it has found. */
-  get underWay(): Promise<void> | null {
-    return this.#underWay;
+  get currentClaim(): Promise<void> | null {
+    return this.#currentClaim;
   }
 
-  get reserved(): number {
+  get reservedSlots(): number {
     return this.#reserved;
   }
 
   /** An answer was lost: the next claim first asks which runs are ours. */
-  doubt(): void {
+  reconcileSoon(): void {
     this.#uncertain = true;
-    this.soon();
+    this.claimSoon();
   }
 
-  soon(): void {
+  claimSoon(): void {
     const session = this.#running ? this.#options.session() : null;
     if (session === null) return;
-    if (this.#underWay !== null) {
+    if (this.#currentClaim !== null) {
       // It may have looked before what we are told of was there.
-      this.#again = true;
+      this.#mustClaimAgain = true;
       return;
     }
-    if (this.free <= 0) {
+    if (this.freeSlots <= 0) {
       // Whatever we were told of is still there when there is room.
       this.#backlog = true;
       return;
     }
-    this.#underWay = this.#claim(session).finally(() => {
-      this.#underWay = null;
-      if (!this.#again) return;
-      this.#again = false;
-      this.soon();
+    this.#currentClaim = this.#claim(session).finally(() => {
+      this.#currentClaim = null;
+      if (!this.#mustClaimAgain) return;
+      this.#mustClaimAgain = false;
+      this.claimSoon();
     });
   }
 
   async #claim(session: Session): Promise<void> {
     const { store, log, workerName } = this.#options;
-    const limit = Math.min(this.free, mostAtOnce);
+    const limit = Math.min(this.freeSlots, maxClaimSize);
     this.#reserved += limit;
-    this.#parkedMeanwhile = null;
+    this.#parkedDuringClaimDueAt = null;
     try {
       if (this.#uncertain) {
         this.#uncertain = false;
@@ -143,40 +143,40 @@ export class Claimer {
       const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });
       if (claim.kind === "fenced") return this.#options.onLost(session);
       this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
-      if (this.#backlog) this.#again = true;
+      if (this.#backlog) this.#mustClaimAgain = true;
       const dueAt = this.#backlog ? this.#nextDueAt : claim.nextDueAt;
-      const meanwhile = this.#parkedMeanwhile;
+      const meanwhile = this.#parkedDuringClaimDueAt;
       this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
       this.#claimed += claim.tasks.length;
       if (claim.tasks.length > 0) {
         this.#busyRoutes = new Set(claim.tasks.map(({ run }) => `${run.workflow}\u0000${run.version}`)).size;
         this.#noteBusy();
       }
-      await session.open(claim.tasks, claim.at);
+      await session.openClaimed(claim.tasks, claim.at);
     } catch (error) {
-      warnOf(log, `Worker "${workerName}" could not claim runs.`, error);
+      warnOfRetry(log, `Worker "${workerName}" could not claim runs.`, error);
       this.#uncertain = true;
-      if (!session.dead) this.#runtime.setTimeout(() => this.soon(), afterTroubleMs).unref();
+      if (!session.isDead) this.#runtime.setTimeout(() => this.claimSoon(), errorRetryDelayMs).unref();
     } finally {
       this.#reserved -= limit;
     }
   }
 
   /** A run was let go of: there is room, and, if it was parked, something that becomes due. */
-  onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void {
+  onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void {
     if (this.#backlog) this.#fillUp();
     if (parking === null) return;
-    this.#parkedMeanwhile = Math.min(parking.dueAt, this.#parkedMeanwhile ?? parking.dueAt);
+    this.#parkedDuringClaimDueAt = Math.min(parking.dueAt, this.#parkedDuringClaimDueAt ?? parking.dueAt);
     if (this.#nextDueAt === null || parking.dueAt < this.#nextDueAt) this.#wakeAt(parking.dueAt, parking.now);
   }
 
   /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
   #fillUp(): void {
-    if (this.free >= this.#options.concurrency >> 1) return this.soon();
+    if (this.freeSlots >= this.#options.concurrency >> 1) return this.claimSoon();
     this.#fillTimer ??= this.#runtime.setTimeout(() => {
       this.#fillTimer = null;
-      this.soon();
-    }, fillAfterMs);
+      this.claimSoon();
+    }, refillDelayMs);
   }
 
   #wakeAt(dueAt: number | null, now: number): void {
@@ -188,7 +188,7 @@ export class Claimer {
     const inMs = Math.max(0, dueAt - now) + 1;
     const onDue = () => {
       this.#nextDueAt = null;
-      this.soon();
+      this.claimSoon();
     };
     this.#dueTimer = this.#runtime.setTimeout(onDue, inMs).unref();
   }
@@ -197,9 +197,11 @@ export class Claimer {
     const { store, pollMs } = this.#options;
     this.#runtime.clearTimeout(this.#pollTimer);
     if (pollMs > maxTimerMs || !this.#running) return;
-    const delay = store.hearsOthers ? pollMs : nextLookIn(this.#runtime.monotonic() - this.#busyAt, pollMs);
+    const delay = store.hasCrossProcessHints
+      ? pollMs
+      : adaptivePollInterval(this.#runtime.monotonic() - this.#busyAt, pollMs);
     this.#pollTimer = this.#runtime.setTimeout(() => {
-      this.soon();
+      this.claimSoon();
       this.#schedulePoll();
     }, delay);
   }
@@ -209,6 +211,6 @@ export class Claimer {
     const now = this.#runtime.monotonic();
     const wasQuiet = now - this.#busyAt > 1_000;
     this.#busyAt = now;
-    if (wasQuiet && !this.#options.store.hearsOthers) this.#schedulePoll();
+    if (wasQuiet && !this.#options.store.hasCrossProcessHints) this.#schedulePoll();
   }
 }

@@ -5,7 +5,7 @@ export class PausedQueues {
   #names: ReadonlySet<string> = new Set();
 
   /** Returns whether that is news. */
-  learn(names: readonly string[]): boolean {
+  update(names: readonly string[]): boolean {
     const before = this.#names;
     if (names.length === before.size && names.every((name) => before.has(name))) return false;
     this.#names = new Set(names);
@@ -20,7 +20,7 @@ export class PausedQueues {
     return queue === null || !this.#names.has(queue);
   }
 
-  openOnes(routes: readonly QueuedRoute[]): readonly QueuedRoute[] {
+  filterOpen(routes: readonly QueuedRoute[]): readonly QueuedRoute[] {
     return this.#names.size === 0 ? routes : routes.filter((route) => this.isOpen(route));
   }
 }

@@ -14,17 +14,17 @@ interface Pending<T> {
 }
 
 /** Smaller batches make more and smaller flushes, larger ones leave the database waiting. */
-const smallest = 32;
-const largest = 128;
+const minBatchSize = 32;
+const maxBatchSize = 128;
 /** A store that answers without any I/O could keep the process from doing anything else. */
-const patienceMs = 4;
+const maxTickMs = 4;
 
 export class AckScheduler {
   readonly #runtime: Runtime;
   #pending: Pending<any>[] = [];
-  #handingOut = false;
+  #isDelivering = false;
   /** When the first receipts of this turn of the event loop were handed out. */
-  #turnBegan: number | null = null;
+  #tickStartedAt: number | null = null;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -34,30 +34,30 @@ export class AckScheduler {
     this.#pending.push({ receive, receipt });
   }
 
-  /** @param flushWaits whether there is something to flush first */
-  handOut(flushWaits: boolean): void {
-    if (this.#handingOut || this.#pending.length === 0) return;
-    this.#handingOut = true;
-    if (flushWaits || this.#loopStandsStill()) this.#runtime.setImmediate(this.#next);
+  /** @param hasFlushWaiting whether there is something to flush first */
+  deliver(hasFlushWaiting: boolean): void {
+    if (this.#isDelivering || this.#pending.length === 0) return;
+    this.#isDelivering = true;
+    if (hasFlushWaiting || this.#isTickUsedUp()) this.#runtime.setImmediate(this.#next);
     else this.#next();
   }
 
   /** All runs are made to wait together, so that they go on sharing their commits. */
-  #loopStandsStill(): boolean {
+  #isTickUsedUp(): boolean {
     const now = this.#runtime.monotonic();
-    if (this.#turnBegan !== null) return now - this.#turnBegan > patienceMs;
-    this.#turnBegan = now;
+    if (this.#tickStartedAt !== null) return now - this.#tickStartedAt > maxTickMs;
+    this.#tickStartedAt = now;
     this.#runtime.setImmediate(() => {
-      this.#turnBegan = null;
+      this.#tickStartedAt = null;
     });
     return false;
   }
 
   readonly #next = (): void => {
     const half = Math.ceil(this.#pending.length / 2);
-    const batch = this.#pending.splice(0, Math.min(Math.max(half, smallest), largest));
+    const batch = this.#pending.splice(0, Math.min(Math.max(half, minBatchSize), maxBatchSize));
     for (const { receive, receipt } of batch) receive(receipt);
     if (this.#pending.length > 0) this.#runtime.setImmediate(this.#next);
-    else this.#handingOut = false;
+    else this.#isDelivering = false;
   };
 }

@@ -6,12 +6,12 @@ import { event, newRun, transition } from "../../testing/store-suite/builders.js
 import { GroupCommitter } from "./group-committer.js";
 
 const fence = { workerId: "w", epoch: 1 };
-const lost = () => new StoreError("the connection is gone", { transient: true });
+const connectionLostError = () => new StoreError("the connection is gone", { transient: true });
 const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): CommitResult => ({
   kind: "committed",
   at: 7,
-  kept: [],
-  mailed: [],
+  notParked: [],
+  ownedWithMessages: [],
   refused: [],
   ...more,
 });
@@ -20,14 +20,19 @@ const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): Co
 function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
   const batches: Batch[] = [];
   const written = new Map<string, StoredEvent[]>();
-  const world = { alive: true, fenced: 0, uncertain: 0, troubles: 0 };
+  const storeState = { isAlive: true, fenced: 0, uncertain: 0, troubles: 0 };
   const store = {
     commit: async (batch: Batch) => {
       batches.push(batch);
       const act = script.shift();
       return act === undefined ? committed() : act(batch);
     },
-    beat: async () => ({ alive: world.alive, mail: [], reaped: [], pausedQueues: [] }),
+    heartbeat: async () => ({
+      isAlive: storeState.isAlive,
+      ownedWithMessages: [],
+      reapedWorkerIds: [],
+      pausedQueues: [],
+    }),
     log: async (runId: string, { after }: { after: number }) => (written.get(runId) ?? []).slice(after),
   } as unknown as Store;
   const committer = new GroupCommitter({
@@ -35,13 +40,13 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
     store,
     fence,
     onFenced: () => {
-      world.fenced += 1;
+      storeState.fenced += 1;
     },
     onUncertain: () => {
-      world.uncertain += 1;
+      storeState.uncertain += 1;
     },
-    onTrouble: () => {
-      world.troubles += 1;
+    onTransientError: () => {
+      storeState.troubles += 1;
     },
   });
   const write = (batch: Batch) => {
@@ -52,25 +57,26 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
       ]);
     }
   };
-  return { committer, batches, world, write };
+  return { committer, batches, world: storeState, write };
 }
 
-const one = (runId: string, ...types: string[]) => transition(runId, { events: types.map((type) => event(type)) });
+const createTransition = (runId: string, ...types: string[]) =>
+  transition(runId, { events: types.map((type) => event(type)) });
 const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) => runId);
 
 describe("the committer", () => {
   test("a second flush sets out beside one that is under way when it is worth it, never with a run of the first", async () => {
     let land = (_: CommitResult) => {};
     const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
-    const first = committer.submit(one("a", "x"));
+    const first = committer.submit(createTransition("a", "x"));
     await Promise.resolve();
     expect(batches.map(runsOf)).toEqual([["a"]]);
     // Little: it waits for the first.
-    const again = committer.submit({ ...one("a", "y"), after: 1 });
-    const few = Array.from({ length: 100 }, (_, n) => committer.submit(one(`few${n}`, "x")));
+    const again = committer.submit({ ...createTransition("a", "y"), afterSeq: 1 });
+    const few = Array.from({ length: 100 }, (_, n) => committer.submit(createTransition(`few${n}`, "x")));
     await Promise.resolve();
     expect(batches).toHaveLength(1);
-    const many = Array.from({ length: 100 }, (_, n) => committer.submit(one(`many${n}`, "x")));
+    const many = Array.from({ length: 100 }, (_, n) => committer.submit(createTransition(`many${n}`, "x")));
     await Promise.all([...few, ...many]);
     expect(batches).toHaveLength(2);
     expect(batches[1]?.transitions).toHaveLength(200);
@@ -84,9 +90,9 @@ describe("the committer", () => {
     let land = (_: CommitResult) => {};
     const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
     const children = Array.from({ length: 500 }, (_, n) => newRun({ id: `child${n}` }));
-    const first = committer.submit({ ...one("a", "x"), starts: children });
+    const first = committer.submit({ ...createTransition("a", "x"), newChildren: children });
     await Promise.resolve();
-    await committer.submit(one("b", "x"));
+    await committer.submit(createTransition("b", "x"));
     expect(batches.map(runsOf)).toEqual([["a"], ["b"]]);
     land(committed());
     await first;
@@ -94,7 +100,7 @@ describe("the committer", () => {
 
   test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
     const { committer, batches } = open();
-    await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));
+    await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(batches).toHaveLength(1);
     expect(batches[0]?.fence).toBe(fence);
     expect(runsOf(batches[0])).toEqual(["a", "b", "c"]);
@@ -108,9 +114,13 @@ describe("the committer", () => {
           release = () => resolve(committed());
         }),
     );
-    const first = committer.submit(one("a", "x"));
+    const first = committer.submit(createTransition("a", "x"));
     await new Promise((resolve) => setImmediate(resolve));
-    const rest = [committer.submit(one("b", "x")), committer.submit(one("a", "y")), committer.submit(one("c", "x"))];
+    const rest = [
+      committer.submit(createTransition("b", "x")),
+      committer.submit(createTransition("a", "y")),
+      committer.submit(createTransition("c", "x")),
+    ];
     await new Promise((resolve) => setImmediate(resolve));
     expect(batches).toHaveLength(1);
     release();
@@ -121,28 +131,28 @@ describe("the committer", () => {
   test("makes one transition of everything that one run has to write, in order", async () => {
     const { committer, batches } = open();
     const kept = committer.submit({
-      ...one("a", "first"),
-      after: 4,
+      ...createTransition("a", "first"),
+      afterSeq: 4,
       cursors: [{ node: "n", progress: "1" }],
-      drained: [1],
+      drainedInboxIds: [1],
     });
     const parked = committer.submit({
-      ...one("a", "second", "third"),
-      after: 5,
+      ...createTransition("a", "second", "third"),
+      afterSeq: 5,
       cursors: [
         { node: "n", cursor: "c" },
         { node: "m", progress: "2" },
       ],
-      drained: [2],
-      next: { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeIn: null },
+      drainedInboxIds: [2],
+      next: { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: null },
     });
     await Promise.all([kept, parked]);
     expect(batches).toHaveLength(1);
     expect(batches[0]?.transitions).toMatchObject([
       {
         runId: "a",
-        after: 4,
-        drained: [1, 2],
+        afterSeq: 4,
+        drainedInboxIds: [1, 2],
         next: { kind: "park" },
         cursors: [
           { node: "n", progress: "1", cursor: "c" },
@@ -155,24 +165,24 @@ describe("the committer", () => {
 
   test("keeps a message out of the flush in which its addressee moves, whichever came first", async () => {
     const finish = { kind: "finish", status: "completed", output: "1", error: null, startedAt: null } as const;
-    const mail = [{ to: "parent", kind: "child", data: "{}" }];
+    const messages = [{ to: "parent", kind: "child", data: "{}" }];
     const { committer, batches } = open();
     await Promise.all([
-      committer.submit({ ...one("parent", "x"), next: finish }),
-      committer.submit({ ...one("child", "y"), next: finish, mail }),
+      committer.submit({ ...createTransition("parent", "x"), next: finish }),
+      committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
     ]);
     expect(batches.map(runsOf)).toEqual([["parent"], ["child"]]);
     const other = open();
     await Promise.all([
-      other.committer.submit({ ...one("child", "y"), next: finish, mail }),
-      other.committer.submit({ ...one("parent", "x"), next: finish }),
+      other.committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
+      other.committer.submit({ ...createTransition("parent", "x"), next: finish }),
     ]);
     expect(other.batches.map(runsOf)).toEqual([["child"], ["parent"]]);
   });
 
   test("bounds a flush in transitions and in bytes", async () => {
     const { committer, batches } = open();
-    await Promise.all(Array.from({ length: 600 }, (_, n) => committer.submit(one(`r${n}`, "x"))));
+    await Promise.all(Array.from({ length: 600 }, (_, n) => committer.submit(createTransition(`r${n}`, "x"))));
     expect(batches.map(({ transitions }) => transitions.length)).toEqual([250, 250, 100]);
     const big = open();
     const data = "x".repeat(1_000_000);
@@ -195,7 +205,7 @@ describe("the committer", () => {
 
   test("evicts a run that somebody else has written to, and writes the others", async () => {
     const { committer, batches } = open(() => ({ kind: "conflict", runId: "b" }));
-    const receipts = await Promise.all(["a", "b", "c"].map((id) => committer.submit(one(id, "x"))));
+    const receipts = await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "evicted", "committed"]);
     expect(batches.map(runsOf)).toEqual([
       ["a", "b", "c"],
@@ -210,7 +220,7 @@ describe("the committer", () => {
     };
     const { committer } = open(...Array(20).fill(refuse));
     const ids = ["a", "b", "bad", "c", "d"];
-    const receipts = await Promise.all(ids.map((id) => committer.submit(one(id, "x"))));
+    const receipts = await Promise.all(ids.map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "committed", "evicted", "committed", "committed"]);
   });
 
@@ -228,10 +238,10 @@ describe("the committer", () => {
 
   test("tries again when the commit failed on the way, until it works", async () => {
     const fail = () => {
-      throw lost();
+      throw connectionLostError();
     };
     const { committer, batches, world } = open(fail, fail, fail);
-    expect(await committer.submit(one("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
+    expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
     expect(batches).toHaveLength(4);
     expect(world).toMatchObject({ troubles: 3, uncertain: 0 });
   });
@@ -239,12 +249,15 @@ describe("the committer", () => {
   test("recognises a commit whose answer was lost, and does not repeat it", async () => {
     const { committer, batches, world, write } = open((batch) => {
       write(batch);
-      throw lost();
+      throw connectionLostError();
     });
-    const receipts = await Promise.all([committer.submit(one("a", "x")), committer.submit(one("b", "y"))]);
+    const receipts = await Promise.all([
+      committer.submit(createTransition("a", "x")),
+      committer.submit(createTransition("b", "y")),
+    ]);
     expect(receipts).toEqual([
-      { kind: "committed", at: 5, kept: false, mailed: false },
-      { kind: "committed", at: 5, kept: false, mailed: false },
+      { kind: "committed", at: 5, isStillOwned: false, hasMessages: false },
+      { kind: "committed", at: 5, isStillOwned: false, hasMessages: false },
     ]);
     expect(batches).toHaveLength(1);
     expect(world.uncertain).toBe(1);
@@ -253,10 +266,10 @@ describe("the committer", () => {
   test("asks again about starts whose answer was lost, without repeating the rest", async () => {
     const { committer, batches, write } = open((batch) => {
       write(batch);
-      throw lost();
+      throw connectionLostError();
     });
     const run = newRun();
-    const [receipt, start] = await Promise.all([committer.submit(one("a", "x")), committer.start(run)]);
+    const [receipt, start] = await Promise.all([committer.submit(createTransition("a", "x")), committer.start(run)]);
     expect(receipt).toMatchObject({ kind: "committed" });
     expect(start.refusal).toBeNull();
     expect(batches.map((batch) => [batch.transitions.length, batch.starts.length])).toEqual([
@@ -268,10 +281,10 @@ describe("the committer", () => {
   test("does not take another worker's events for its own: with the fence gone, nothing counts", async () => {
     const { committer, batches, world, write } = open((batch) => {
       write(batch);
-      world.alive = false;
-      throw lost();
+      world.isAlive = false;
+      throw connectionLostError();
     });
-    await expect(committer.submit(one("a", "x"))).rejects.toMatchObject({ code: "FENCED" });
+    await expect(committer.submit(createTransition("a", "x"))).rejects.toMatchObject({ code: "FENCED" });
     expect(batches).toHaveLength(1);
     expect(world.fenced).toBe(1);
   });
@@ -285,15 +298,15 @@ describe("the committer", () => {
         }),
     );
     const outcomes = Promise.allSettled([
-      committer.submit(one("a", "x")),
+      committer.submit(createTransition("a", "x")),
       new Promise((resolve) => setImmediate(resolve)).then(() => {
-        const waiting = Promise.all([committer.submit(one("b", "x")), committer.start(newRun())]);
+        const waiting = Promise.all([committer.submit(createTransition("b", "x")), committer.start(newRun())]);
         release();
         return waiting;
       }),
     ]);
     expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    await expect(committer.submit(one("c", "x"))).rejects.toMatchObject({ code: "FENCED" });
+    await expect(committer.submit(createTransition("c", "x"))).rejects.toMatchObject({ code: "FENCED" });
     await expect(committer.start(newRun())).rejects.toMatchObject({ code: "FENCED" });
     expect(world.fenced).toBe(1);
     expect(batches).toHaveLength(1);
@@ -302,13 +315,13 @@ describe("the committer", () => {
   test("tells which runs were kept because mail had come, and which starts were refused", async () => {
     const run = newRun();
     const refusal = { runId: run.id, reason: "heroKey", existing: {} as never } as const;
-    const { committer } = open(() => committed({ kept: ["b"], refused: [refusal] }));
+    const { committer } = open(() => committed({ notParked: ["b"], refused: [refusal] }));
     const [a, b, start] = await Promise.all([
-      committer.submit(one("a", "x")),
-      committer.submit(one("b", "x")),
+      committer.submit(createTransition("a", "x")),
+      committer.submit(createTransition("b", "x")),
       committer.start(run),
     ]);
-    expect([a, b]).toMatchObject([{ kept: false }, { kept: true }]);
+    expect([a, b]).toMatchObject([{ isStillOwned: false }, { isStillOwned: true }]);
     expect(start.refusal).toBe(refusal);
   });
 });

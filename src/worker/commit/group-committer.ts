@@ -6,45 +6,53 @@
  */
 
 import { Backoff } from "../../concurrency/backoff.js";
-import { Batcher, howManyFit } from "../../concurrency/batcher.js";
+import { Batcher, countFitting } from "../../concurrency/batcher.js";
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { FencedError } from "../../core/errors/errors.js";
-import { isKeyed } from "../../core/naming/start-key.js";
-import { gatherMail } from "../../core/run/message.js";
+import { hasUniqueKey } from "../../core/naming/start-key.js";
+import { mergeMessages } from "../../core/run/message.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { Batch, CommitResult, Fence, NewRun, Refusal, Store, Transition } from "../../store/contract/store.js";
+import type {
+  Batch,
+  CommitResult,
+  Fence,
+  NewRun,
+  RefusedStart,
+  Store,
+  Transition,
+} from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
 
 export type Receipt =
-  /** `mailed`: it stays here, and messages wait in its inbox. */
-  | { readonly kind: "committed"; readonly at: number; readonly kept: boolean; readonly mailed: boolean }
+  /** `hasMessages`: the run stays here, and messages wait in its inbox. */
+  | { readonly kind: "committed"; readonly at: number; readonly isStillOwned: boolean; readonly hasMessages: boolean }
   /** It was to end, but has messages that were acknowledged before: nothing of it was written. */
   | { readonly kind: "unread" }
   /** Another process has written to this run, or it cannot be written at all: its turn must let go of it. */
   | { readonly kind: "evicted"; readonly error: unknown };
 
 /** What is known of the fate of a start. */
-export type StartReceipt = { readonly at: number; readonly refusal: Refusal | null };
+export type StartReceipt = { readonly at: number; readonly refusal: RefusedStart | null };
 
 /** Is told what became of a transition; null when the fence is gone and nothing of this worker counts any more. */
 export type Receiver = (receipt: Receipt | null) => void;
 
-interface Entry {
+interface QueuedTransition {
   transition: Transition;
   /** The same, once it is ours to add to. */
-  gathered: Gathered | null;
+  merged: MutableTransition | null;
   readonly receiver: Receiver;
   /** Of what was added since. */
-  others: Receiver[] | null;
+  laterReceivers: Receiver[] | null;
 }
 
-type Gathered = {
+type MutableTransition = {
   -readonly [Key in keyof Transition]: Transition[Key] extends readonly (infer Item)[] ? Item[] : Transition[Key];
 };
 
-interface Start {
+interface QueuedStart {
   readonly run: NewRun;
   readonly resolve: (receipt: StartReceipt) => void;
   readonly reject: (error: unknown) => void;
@@ -56,8 +64,8 @@ type Committed = Extract<CommitResult, { kind: "committed" }>;
  * A second flush sets out while one is under way only if it is worth its while: then the one is assembled and executed
  * while the other waits for the disk.
  */
-const mostInFlight = 2;
-const worthAnother = 128;
+const maxFlushesInFlight = 2;
+const minQueuedForSecondFlush = 128;
 /** A flush that makes this many runs takes long: the others' steps do not wait for it. */
 const many = 100;
 
@@ -65,7 +73,7 @@ const many = 100;
 const maxTransitions = 250;
 const maxBytes = 4 * 1024 * 1024;
 /** Each has a connection of the store to itself while it waits for a caller's open transaction. */
-const mostKeyedCommits = 2;
+const maxKeyedCommits = 2;
 
 export interface GroupCommitterOptions {
   readonly runtime: Runtime;
@@ -73,7 +81,7 @@ export interface GroupCommitterOptions {
   readonly fence: Fence;
   /** Called once, when the store says that this fence is gone. */
   readonly onFenced: () => void;
-  readonly onTrouble: (what: string, error: unknown) => void;
+  readonly onTransientError: (what: string, error: unknown) => void;
   /** A commit was found in the log after its answer was lost: it is not known which runs it left with this worker. */
   readonly onUncertain: () => void;
 }
@@ -84,16 +92,16 @@ export class GroupCommitter {
   readonly #fence: Fence;
   readonly #options: GroupCommitterOptions;
   readonly #receipts: AckScheduler;
-  #queue = new Map<string, Entry>();
-  #starts: Start[] = [];
+  #queue = new Map<string, QueuedTransition>();
+  #starts: QueuedStart[] = [];
   /** Apart from everything else, for they may have to wait. */
-  readonly #keyedStarts: Batcher<Start>;
+  readonly #keyedStarts: Batcher<QueuedStart>;
   /** Runs in flushes that are under way: what else they have to write must come after. */
   readonly #writing = new Set<string>();
   #inFlight = 0;
   #makesMany = false;
   #givenUp = false;
-  #kicked = false;
+  #isFlushScheduled = false;
   #fenced = false;
 
   constructor(options: GroupCommitterOptions) {
@@ -102,8 +110,8 @@ export class GroupCommitter {
     this.#receipts = new AckScheduler(options.runtime);
     this.#store = options.store;
     this.#fence = options.fence;
-    const write = (starts: readonly Start[]) => inCleanContext(() => this.#write([], starts));
-    this.#keyedStarts = new Batcher({ write, fits: startsThatFit, mostAtOnce: mostKeyedCommits });
+    const write = (starts: readonly QueuedStart[]) => inCleanContext(() => this.#write([], starts));
+    this.#keyedStarts = new Batcher({ write, batchSizeOf: startsThatFit, maxConcurrentWrites: maxKeyedCommits });
   }
 
   get fence(): Fence {
@@ -122,13 +130,13 @@ export class GroupCommitter {
     if (this.#fenced) return receiver(null);
     const entry = this.#queue.get(transition.runId);
     if (entry === undefined) {
-      this.#queue.set(transition.runId, { transition, gathered: null, receiver, others: null });
+      this.#queue.set(transition.runId, { transition, merged: null, receiver, laterReceivers: null });
     } else {
       coalesce(entry, transition);
-      if (entry.others === null) entry.others = [receiver];
-      else entry.others.push(receiver);
+      if (entry.laterReceivers === null) entry.laterReceivers = [receiver];
+      else entry.laterReceivers.push(receiver);
     }
-    this.#kick();
+    this.#scheduleFlush();
   }
 
   /** Makes a run that this worker owns from birth. */
@@ -136,9 +144,9 @@ export class GroupCommitter {
     return new Promise((resolve, reject) => {
       if (this.#fenced) return reject(this.#fencedError());
       const start = { run, resolve, reject };
-      if (isKeyed(run)) return this.#keyedStarts.add(start);
+      if (hasUniqueKey(run)) return this.#keyedStarts.add(start);
       this.#starts.push(start);
-      this.#kick();
+      this.#scheduleFlush();
     });
   }
 
@@ -147,14 +155,14 @@ export class GroupCommitter {
     this.#givenUp = true;
   }
 
-  #kick(): void {
-    if (this.#kicked || this.#inFlight >= mostInFlight) return;
-    const enough = this.#makesMany ? 1 : worthAnother;
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled || this.#inFlight >= maxFlushesInFlight) return;
+    const enough = this.#makesMany ? 1 : minQueuedForSecondFlush;
     if (this.#inFlight > 0 && this.#queue.size + this.#starts.length < enough) return;
-    this.#kicked = true;
+    this.#isFlushScheduled = true;
     // Everything that is submitted in this same tick joins the flush.
     queueMicrotask(() => {
-      this.#kicked = false;
+      this.#isFlushScheduled = false;
       // A flush is for many runs, and its receipts set them going again.
       void inCleanContext(() => this.#flush());
     });
@@ -167,7 +175,7 @@ export class GroupCommitter {
     if (entries.length + starts.length === 0) return;
     this.#inFlight += 1;
     for (const { transition } of entries) this.#writing.add(transition.runId);
-    const makesMany = entries.some(({ transition }) => transition.starts.length >= many);
+    const makesMany = entries.some(({ transition }) => transition.newChildren.length >= many);
     if (makesMany) this.#makesMany = true;
     try {
       await this.#write(entries, starts);
@@ -176,27 +184,30 @@ export class GroupCommitter {
       if (makesMany) this.#makesMany = false;
       for (const { transition } of entries) this.#writing.delete(transition.runId);
       if (this.#fenced) this.#rejectQueue();
-      else if (this.#queue.size > 0 || this.#starts.length > 0) this.#kick();
+      else if (this.#queue.size > 0 || this.#starts.length > 0) this.#scheduleFlush();
     }
   }
 
   /** The oldest entries that fit. A run that moves in this flush must not be written to by another's message, and the other way round. */
-  #take(): Entry[] {
-    const taken: Entry[] = [];
+  #take(): QueuedTransition[] {
+    const taken: QueuedTransition[] = [];
     const moved = new Set<string>();
-    const addressed = new Set<string>();
+    const receivingRuns = new Set<string>();
     let bytes = 0;
     for (const [runId, entry] of this.#queue) {
       if (taken.length >= maxTransitions || bytes >= maxBytes) break;
       if (this.#writing.has(runId)) continue;
       const { transition } = entry;
-      const moves = transition.next.kind !== "keep" || transition.drained.length > 0;
-      if (moves && addressed.has(runId)) continue;
-      if (transition.mail.some((mail) => moved.has(mail.to)) || transition.release.some((id) => moved.has(id)))
+      const moves = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
+      if (moves && receivingRuns.has(runId)) continue;
+      if (
+        transition.messages.some((mail) => moved.has(mail.to)) ||
+        transition.releasedChildIds.some((id) => moved.has(id))
+      )
         continue;
       if (moves) moved.add(runId);
-      for (const mail of transition.mail) addressed.add(mail.to);
-      for (const id of transition.release) addressed.add(id);
+      for (const mail of transition.messages) receivingRuns.add(mail.to);
+      for (const id of transition.releasedChildIds) receivingRuns.add(id);
       bytes += sizeOf(transition);
       taken.push(entry);
       this.#queue.delete(runId);
@@ -204,31 +215,31 @@ export class GroupCommitter {
     return taken;
   }
 
-  #takeStarts(): Start[] {
+  #takeStarts(): QueuedStart[] {
     return this.#starts.splice(0, startsThatFit(this.#starts));
   }
 
-  async #write(entries: Entry[], starts: readonly Start[]): Promise<void> {
+  async #write(entries: QueuedTransition[], starts: readonly QueuedStart[]): Promise<void> {
     const backoff = new Backoff(this.runtime);
     let uncertain = false;
     while (entries.length > 0 || starts.length > 0) {
       const batch = this.#batch(entries, starts);
       let result: CommitResult & { readonly found?: true };
       try {
-        const known = uncertain ? await this.#findOwnCommit(batch) : null;
-        result = known ?? (await this.#store.commit(batch));
+        const ownCommit = uncertain ? await this.#findOwnCommit(batch) : null;
+        result = ownCommit ?? (await this.#store.commit(batch));
       } catch (error) {
         if (this.#givenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
           // The answer was lost, perhaps after the commit: look before writing again.
           uncertain = true;
-          this.#options.onTrouble("commit", error);
+          this.#options.onTransientError("commit", error);
           await backoff.wait();
           continue;
         }
         return this.#isolate(entries, starts, error);
       }
-      if (result.kind === "fenced") return this.#lose(entries, starts);
+      if (result.kind === "fenced") return this.#onFenceLost(entries, starts);
       if (result.kind === "committed" && result.found && starts.length > 0) {
         // What became of the starts is asked again: those that were made are known by their ids.
         this.#acknowledge(entries, [], result);
@@ -236,35 +247,35 @@ export class GroupCommitter {
         continue;
       }
       if (result.kind === "committed") return this.#acknowledge(entries, starts, result);
-      const { runId, unread } = result;
-      entries = leaveOut(entries, runId, ({ after }) =>
-        unread ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, after) },
+      const { runId, hasUnreadMessages } = result;
+      entries = removeRefused(entries, runId, ({ afterSeq }) =>
+        hasUnreadMessages ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, afterSeq) },
       );
       uncertain = false;
     }
   }
 
-  #acknowledge(entries: readonly Entry[], starts: readonly Start[], committed: Committed): void {
-    const { at, kept, mailed, refused } = committed;
-    const usual: Receipt = { kind: "committed", at, kept: false, mailed: false };
-    for (const { transition, receiver, others } of entries) {
-      const isKept = kept.length > 0 && kept.includes(transition.runId);
-      const isMailed = mailed.length > 0 && mailed.includes(transition.runId);
-      const receipt = isKept || isMailed ? { ...usual, kept: isKept, mailed: isMailed } : usual;
+  #acknowledge(entries: readonly QueuedTransition[], starts: readonly QueuedStart[], committed: Committed): void {
+    const { at, notParked, ownedWithMessages, refused } = committed;
+    const defaultReceipt: Receipt = { kind: "committed", at, isStillOwned: false, hasMessages: false };
+    for (const { transition, receiver, laterReceivers } of entries) {
+      const isStillOwned = notParked.length > 0 && notParked.includes(transition.runId);
+      const hasMessages = ownedWithMessages.length > 0 && ownedWithMessages.includes(transition.runId);
+      const receipt = isStillOwned || hasMessages ? { ...defaultReceipt, isStillOwned, hasMessages } : defaultReceipt;
       this.#receipts.add(receiver, receipt);
-      if (others !== null) for (const other of others) this.#receipts.add(other, receipt);
+      if (laterReceivers !== null) for (const other of laterReceivers) this.#receipts.add(other, receipt);
     }
     for (const { run, resolve } of starts) {
       const refusal = refused.length === 0 ? null : (refused.find(({ runId }) => runId === run.id) ?? null);
       this.#receipts.add(resolve, { at, refusal });
     }
-    this.#receipts.handOut(this.#queue.size > 0 || this.#starts.length > 0);
+    this.#receipts.deliver(this.#queue.size > 0 || this.#starts.length > 0);
   }
 
-  #batch(entries: readonly Entry[], starts: readonly Start[]): Batch {
+  #batch(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): Batch {
     return {
       fence: this.#fence,
-      transitions: gatherMail(entries.map((entry) => entry.transition)),
+      transitions: mergeMessages(entries.map((entry) => entry.transition)),
       starts: starts.map((start) => start.run),
     };
   }
@@ -278,30 +289,30 @@ export class GroupCommitter {
       batch.transitions.find(({ events }) => events.length > 0) ??
       batch.transitions.find(({ next }) => next.kind !== "keep");
     if (probe === undefined) return null;
-    const { alive } = await this.#store.beat(this.#fence);
-    if (!alive) return { kind: "fenced" };
-    const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#letGoAt(probe);
+    const { isAlive } = await this.#store.heartbeat(this.#fence);
+    if (!isAlive) return { kind: "fenced" };
+    const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#releasedAt(probe);
     if (at === null) return null;
     this.#options.onUncertain();
-    return { kind: "committed", at, kept: [], mailed: [], refused: [], found: true };
+    return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
   }
 
-  async #writtenAt({ runId, after }: Transition): Promise<number | null> {
-    const [event] = await this.#store.log(runId, { after, limit: 1 });
+  async #writtenAt({ runId, afterSeq }: Transition): Promise<number | null> {
+    const [event] = await this.#store.log(runId, { after: afterSeq, limit: 1 });
     return event?.at ?? null;
   }
 
   /** Only its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
-  async #letGoAt({ runId }: Transition): Promise<number | null> {
+  async #releasedAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
   /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */
-  async #isolate(entries: Entry[], starts: readonly Start[], error: unknown): Promise<void> {
+  async #isolate(entries: QueuedTransition[], starts: readonly QueuedStart[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
-      for (const entry of entries) tell(entry, { kind: "evicted", error });
+      for (const entry of entries) deliverReceipt(entry, { kind: "evicted", error });
       for (const start of starts) start.reject(error);
       return;
     }
@@ -315,7 +326,7 @@ export class GroupCommitter {
     }
   }
 
-  #lose(entries: readonly Entry[], starts: readonly Start[]): void {
+  #onFenceLost(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): void {
     this.#fenced = true;
     this.#rejectAll(entries, starts);
     this.#options.onFenced();
@@ -327,9 +338,9 @@ export class GroupCommitter {
     this.#rejectAll(entries, this.#starts.splice(0));
   }
 
-  #rejectAll(entries: readonly Entry[], starts: readonly Start[]): void {
+  #rejectAll(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): void {
     const error = this.#fencedError();
-    for (const entry of entries) tell(entry, null);
+    for (const entry of entries) deliverReceipt(entry, null);
     for (const start of starts) start.reject(error);
   }
 
@@ -338,58 +349,72 @@ export class GroupCommitter {
   }
 }
 
-const startsThatFit = (starts: readonly Start[]) =>
-  howManyFit(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
+const startsThatFit = (starts: readonly QueuedStart[]) =>
+  countFitting(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
 
 /** Adds in place: of a thousand steps that finish together, each would otherwise copy all before it. */
-function coalesce(entry: Entry, second: Transition): void {
-  if (entry.gathered === null) entry.transition = entry.gathered = ownCopy(entry.transition);
-  const first = entry.gathered;
+function coalesce(entry: QueuedTransition, second: Transition): void {
+  if (entry.merged === null) entry.transition = entry.merged = toMutable(entry.transition);
+  const first = entry.merged;
   for (const event of second.events) first.events.push(event);
-  for (const id of second.drained) first.drained.push(id);
-  for (const run of second.starts) first.starts.push(run);
-  for (const mail of second.mail) first.mail.push(mail);
-  for (const id of second.release) first.release.push(id);
+  for (const id of second.drainedInboxIds) first.drainedInboxIds.push(id);
+  for (const run of second.newChildren) first.newChildren.push(run);
+  for (const mail of second.messages) first.messages.push(mail);
+  for (const id of second.releasedChildIds) first.releasedChildIds.push(id);
   if (second.cursors.length > 0) first.cursors = mergeCursors(first.cursors, second.cursors);
   first.next = second.next;
 }
 
-function ownCopy({ runId, after, events, next, drained, starts, mail, release, cursors }: Transition): Gathered {
+function toMutable({
+  runId,
+  afterSeq,
+  events,
+  next,
+  drainedInboxIds,
+  newChildren,
+  messages,
+  releasedChildIds,
+  cursors,
+}: Transition): MutableTransition {
   return {
     runId,
-    after,
+    afterSeq,
     events: [...events],
     next,
-    drained: [...drained],
-    starts: [...starts],
-    mail: [...mail],
-    release: [...release],
+    drainedInboxIds: [...drainedInboxIds],
+    newChildren: [...newChildren],
+    messages: [...messages],
+    releasedChildIds: [...releasedChildIds],
     cursors: [...cursors],
   };
 }
 
 /** One write per node, the latest value of each column: the same row must not be written twice in a statement. */
-function mergeCursors(first: Transition["cursors"], second: Transition["cursors"]): Gathered["cursors"] {
+function mergeCursors(first: Transition["cursors"], second: Transition["cursors"]): MutableTransition["cursors"] {
   const merged = new Map(first.map((write) => [write.node, write]));
   for (const write of second) merged.set(write.node, { ...merged.get(write.node), ...write });
   return [...merged.values()];
 }
 
-function tell({ receiver, others }: Entry, receipt: Receipt | null): void {
+function deliverReceipt({ receiver, laterReceivers }: QueuedTransition, receipt: Receipt | null): void {
   receiver(receipt);
-  if (others !== null) for (const other of others) other(receipt);
+  if (laterReceivers !== null) for (const other of laterReceivers) other(receipt);
 }
 
 /** Tells the run why it was not written; the others are tried again without it. */
-function leaveOut(entries: readonly Entry[], runId: string, receiptOf: (transition: Transition) => Receipt): Entry[] {
-  for (const entry of entries) if (entry.transition.runId === runId) tell(entry, receiptOf(entry.transition));
+function removeRefused(
+  entries: readonly QueuedTransition[],
+  runId: string,
+  receiptOf: (transition: Transition) => Receipt,
+): QueuedTransition[] {
+  for (const entry of entries) if (entry.transition.runId === runId) deliverReceipt(entry, receiptOf(entry.transition));
   return entries.filter((entry) => entry.transition.runId !== runId);
 }
 
 function sizeOf(transition: Transition): number {
   let bytes = 100;
   for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
-  for (const run of transition.starts) bytes += 200 + run.input.length;
-  for (const mail of transition.mail) bytes += 50 + mail.data.length;
+  for (const run of transition.newChildren) bytes += 200 + run.input.length;
+  for (const mail of transition.messages) bytes += 50 + mail.data.length;
   return bytes;
 }

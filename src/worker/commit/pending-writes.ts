@@ -1,52 +1,52 @@
 /** What a run has to write and has not submitted yet. It goes out with the next commit of the run, all of it. */
 
 import type { NewEvent } from "../../core/run/event.js";
-import { none } from "../../core/run/transition.js";
-import type { CursorWrite, Mail, NewRun, Next, Transition } from "../../store/contract/store.js";
+import { emptyList } from "../../core/run/transition.js";
+import type { CursorWrite, Message, NewRun, NextTaskState, Transition } from "../../store/contract/store.js";
 
 export class PendingWrites {
   events: NewEvent[] = [];
   starts: NewRun[] = [];
-  mail: Mail[] = [];
+  messages: Message[] = [];
   release: string[] = [];
   drained: number[] = [];
   #cursors: Map<string, CursorWrite> | null = null;
   /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
-  wakeIn: number | null = null;
+  wakeInMs: number | null = null;
   wakeAt: number | null = null;
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     return (
       this.events.length === 0 &&
       this.#cursors === null &&
-      this.mail.length === 0 &&
+      this.messages.length === 0 &&
       this.release.length === 0 &&
       this.drained.length === 0
     );
   }
 
   /** A wait begins: it is due so long after this commit, or at an instant, or never by itself. */
-  open(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
+  addWaitEvent(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
     this.events.push(event);
-    if (due.inMs !== undefined) this.wakeIn = this.wakeIn === null ? due.inMs : Math.min(this.wakeIn, due.inMs);
+    if (due.inMs !== undefined) this.wakeInMs = this.wakeInMs === null ? due.inMs : Math.min(this.wakeInMs, due.inMs);
     if (due.at !== undefined) this.wakeAt = this.wakeAt === null ? due.at : Math.min(this.wakeAt, due.at);
   }
 
-  cursor(write: CursorWrite): void {
+  setCursor(write: CursorWrite): void {
     this.#cursors ??= new Map();
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
   /** What was handed out and not written comes first again. */
-  putBack({ events, starts, mail, release, drained, cursors }: Transition): void {
+  putBack({ events, newChildren, messages, releasedChildIds, drainedInboxIds, cursors }: Transition): void {
     this.events.unshift(...events);
-    this.starts.unshift(...starts);
-    this.mail.unshift(...mail);
-    this.release.unshift(...release);
-    this.drained.unshift(...drained);
+    this.starts.unshift(...newChildren);
+    this.messages.unshift(...messages);
+    this.release.unshift(...releasedChildIds);
+    this.drained.unshift(...drainedInboxIds);
     const later = this.#cursors;
     this.#cursors = null;
-    for (const write of [...cursors, ...(later?.values() ?? [])]) this.cursor(write);
+    for (const write of [...cursors, ...(later?.values() ?? [])]) this.setCursor(write);
   }
 
   /**
@@ -54,29 +54,29 @@ export class PendingWrites {
    * pending writes fill anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
    * for 17 items.
    */
-  take(runId: string, after: number, last: readonly NewEvent[], next: Next): Transition {
-    const { events, starts, mail, release, drained } = this;
-    const cursors = this.#cursors === null ? none : [...this.#cursors.values()];
+  take(runId: string, afterSeq: number, last: readonly NewEvent[], next: NextTaskState): Transition {
+    const { events, starts, messages, release, drained } = this;
+    const cursors = this.#cursors === null ? emptyList : [...this.#cursors.values()];
     if (events.length > 0) this.events = [];
     if (starts.length > 0) this.starts = [];
-    if (mail.length > 0) this.mail = [];
+    if (messages.length > 0) this.messages = [];
     if (release.length > 0) this.release = [];
     if (drained.length > 0) this.drained = [];
     this.#cursors = null;
-    this.wakeIn = null;
+    this.wakeInMs = null;
     this.wakeAt = null;
     return {
       runId,
-      after,
+      afterSeq,
       next,
       cursors,
       events: events.length === 0 ? last : last.length === 0 ? events : events.concat(last),
-      starts: filled(starts),
-      mail: filled(mail),
-      release: filled(release),
-      drained: filled(drained),
+      newChildren: filled(starts),
+      messages: filled(messages),
+      releasedChildIds: filled(release),
+      drainedInboxIds: filled(drained),
     };
   }
 }
 
-const filled = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? none : items);
+const filled = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? emptyList : items);

@@ -2,27 +2,27 @@
 import type { NewEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
-import { keep } from "../../core/run/transition.js";
-import type { NewRun, Next, Transition } from "../../store/contract/store.js";
+import { keepOwner } from "../../core/run/transition.js";
+import type { NewRun, NextTaskState, Transition } from "../../store/contract/store.js";
 import type { GroupCommitter, Receipt } from "./group-committer.js";
 import { PendingWrites } from "./pending-writes.js";
 
 /** How this worker's time with the run ended. */
-export type Parting =
+export type TurnEnd =
   | { readonly how: "parked"; readonly dueAt: number | null; readonly at: number }
   | { readonly how: "finished" }
   /** Mail came while it was being parked: it is still ours. */
-  | { readonly how: "again" }
+  | { readonly how: "has messages" }
   /** The fence is gone: another worker may have the run. */
   | { readonly how: "lost" }
   /** What it had to write could not be written. */
   | { readonly how: "evicted"; readonly error: unknown };
 
 /** What a transactional step has written by a connection of its own. */
-interface Written {
+interface ExclusiveWrite {
   readonly events: readonly NewEvent[];
   readonly at: number;
-  readonly mailed: boolean;
+  readonly hasMessages: boolean;
 }
 
 /**
@@ -33,14 +33,14 @@ export interface RunWriterOwner {
   readonly runId: string;
   readonly state: RunState;
   /** Everything that has become durable is published before anything else is made of it. */
-  publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void;
+  publish(events: readonly NewEvent[], after: number, at: number, next: NextTaskState, starts: readonly NewRun[]): void;
   /** The events are durable and folded into the state. */
   onWritten(events: readonly NewEvent[], at: number): void;
-  onParted(parting: Parting): void;
+  onTurnEnd(turnEnd: TurnEnd): void;
   /** Messages wait in the inbox of the run: what they ask for comes before the code gets any further. */
-  onMailed(): void;
+  onMessagesWaiting(): void;
   /** The run could not end because of messages. Nothing of this was written, and the run stays with its turn. */
-  onUnread(unwritten: Transition): void;
+  onEndRefused(unwritten: Transition): void;
 }
 
 export class RunWriter {
@@ -50,30 +50,30 @@ export class RunWriter {
   #nextSeq: number;
   #submitting = 0;
   /** While a transactional step has the log to itself: what comes meanwhile waits for this. */
-  #gate: Promise<void> | null = null;
+  #exclusiveLock: Promise<void> | null = null;
   #waiting: (() => void)[] | null = null;
   #closed = false;
   /** The store's time as we last heard it, and our own monotonic clock then. */
-  #heardAt: number;
-  #heardMono: number;
+  #lastStoreTimeAt: number;
+  #lastStoreTimeMonotonic: number;
 
   /** @param at the store's time when the run was taken */
   constructor(owner: RunWriterOwner, committer: GroupCommitter, at: number) {
     this.#owner = owner;
     this.#committer = committer;
     this.#nextSeq = owner.state.seq + 1;
-    this.#heardAt = at;
-    this.#heardMono = committer.runtime.monotonic();
+    this.#lastStoreTimeAt = at;
+    this.#lastStoreTimeMonotonic = committer.runtime.monotonic();
   }
 
   /** The run was let go of, or is about to be: nothing more is written. */
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed;
   }
 
   /** True while the state does not know yet what has been submitted, or a transactional step has the log to itself. */
-  get unsettled(): boolean {
-    return this.#submitting > 0 || this.#gate !== null;
+  get hasUnacknowledgedWrites(): boolean {
+    return this.#submitting > 0 || this.#exclusiveLock !== null;
   }
 
   /** The number that the next event will have that is not in the pending writes yet. */
@@ -81,28 +81,29 @@ export class RunWriter {
     return this.#nextSeq + this.pendingWrites.events.length;
   }
 
-  get heardAt(): number {
-    return this.#heardAt;
+  get lastStoreTimeAt(): number {
+    return this.#lastStoreTimeAt;
   }
 
   /** The store's time, as well as it is known here without asking. */
   storeNow(): number {
-    return this.#heardAt + Math.floor(this.#committer.runtime.monotonic() - this.#heardMono);
+    return this.#lastStoreTimeAt + Math.floor(this.#committer.runtime.monotonic() - this.#lastStoreTimeMonotonic);
   }
 
   /** Commits the pending writes and these events. False: the run is not ours any more, and the caller has nothing more to do. */
-  submit(events: readonly NewEvent[], next: Next = keep): Promise<boolean> {
+  submit(events: readonly NewEvent[], next: NextTaskState = keepOwner): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
 
   /** The same for what was decided about messages: that there are more of them does not keep the code from going on. */
   submitDecision(events: readonly NewEvent[]): Promise<boolean> {
-    return new Promise((resolve) => this.post(events, keep, resolve, true));
+    return new Promise((resolve) => this.post(events, keepOwner, resolve, true));
   }
 
   /** The same without a promise, for what happens once per step. */
-  post(events: readonly NewEvent[], next: Next, done: (written: boolean) => void, isDecision = false): void {
-    if (this.#gate !== null) return void this.#gate.then(() => this.post(events, next, done, isDecision));
+  post(events: readonly NewEvent[], next: NextTaskState, done: (written: boolean) => void, isDecision = false): void {
+    if (this.#exclusiveLock !== null)
+      return void this.#exclusiveLock.then(() => this.post(events, next, done, isDecision));
     if (this.#closed) return done(false);
     const transition = this.pendingWrites.take(this.#owner.runId, this.#nextSeq - 1, events, next);
     this.#nextSeq += transition.events.length;
@@ -112,18 +113,18 @@ export class RunWriter {
   }
 
   #received(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
-    const { next, events, after, starts } = transition;
+    const { next, events, afterSeq, newChildren } = transition;
     this.#submitting -= 1;
-    this.#tellWaiting();
+    this.#resumeWaiters();
     // Nothing of this worker counts any more, and it knows by itself.
-    if (receipt === null) return this.#part({ how: "lost" });
-    if (receipt.kind === "evicted") return this.#part({ how: "evicted", error: receipt.error });
+    if (receipt === null) return this.#endTurn({ how: "lost" });
+    if (receipt.kind === "evicted") return this.#endTurn({ how: "evicted", error: receipt.error });
     if (receipt.kind === "unread") return this.#reopen(transition);
-    this.#heard(receipt.at);
-    this.#owner.publish(events, after, receipt.at, receipt.kept ? keep : next, starts);
-    if (receipt.mailed && !isDecision) this.#owner.onMailed();
-    if (next.kind === "keep") this.#absorb(events, after, receipt.at);
-    else this.#part(receipt.kept ? { how: "again" } : partingOf(next, receipt.at));
+    this.#noteStoreTime(receipt.at);
+    this.#owner.publish(events, afterSeq, receipt.at, receipt.isStillOwned ? keepOwner : next, newChildren);
+    if (receipt.hasMessages && !isDecision) this.#owner.onMessagesWaiting();
+    if (next.kind === "keep") this.#applyEvents(events, afterSeq, receipt.at);
+    else this.#endTurn(receipt.isStillOwned ? { how: "has messages" } : turnEndOf(next, receipt.at));
     return true;
   }
 
@@ -131,11 +132,11 @@ export class RunWriter {
    * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
    * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
    */
-  async exclusively(work: (after: number) => Promise<Written | null>): Promise<boolean> {
-    if (!this.pendingWrites.empty) await this.submit([]);
-    while (this.#gate !== null) await this.#gate;
+  async withExclusiveLog(work: (after: number) => Promise<ExclusiveWrite | null>): Promise<boolean> {
+    if (!this.pendingWrites.isEmpty) await this.submit([]);
+    while (this.#exclusiveLock !== null) await this.#exclusiveLock;
     let open = () => {};
-    this.#gate = new Promise((resolve) => {
+    this.#exclusiveLock = new Promise((resolve) => {
       open = resolve;
     });
     try {
@@ -145,33 +146,33 @@ export class RunWriter {
       const written = await work(after);
       if (written === null) return false;
       this.#nextSeq += written.events.length;
-      this.#heard(written.at);
-      this.#owner.publish(written.events, after, written.at, keep, []);
-      if (written.mailed) this.#owner.onMailed();
-      this.#absorb(written.events, after, written.at);
+      this.#noteStoreTime(written.at);
+      this.#owner.publish(written.events, after, written.at, keepOwner, []);
+      if (written.hasMessages) this.#owner.onMessagesWaiting();
+      this.#applyEvents(written.events, after, written.at);
       return true;
     } finally {
-      this.#gate = null;
+      this.#exclusiveLock = null;
       open();
     }
   }
 
   /** Waits until the state knows what has been submitted so far, whatever is submitted meanwhile. */
-  async caughtUp(): Promise<void> {
+  async waitForSubmitted(): Promise<void> {
     const { state } = this.#owner;
     const last = this.#nextSeq - 1;
     while (state.seq < last && this.#submitting > 0 && !this.#closed) await this.#nextReceipt();
   }
 
   /** Waits until the state knows everything that was submitted. */
-  async settled(): Promise<void> {
-    while (this.#gate !== null) await this.#gate;
+  async waitUntilAcknowledged(): Promise<void> {
+    while (this.#exclusiveLock !== null) await this.#exclusiveLock;
     await this.#submitted();
   }
 
   /** The same, and children that are only in the pending writes are born: no run outlives its parent. */
-  async settleFirst(): Promise<void> {
-    while (this.unsettled) await this.settled();
+  async flushPendingStarts(): Promise<void> {
+    while (this.hasUnacknowledgedWrites) await this.waitUntilAcknowledged();
     if (this.pendingWrites.starts.length > 0) await this.submit([]);
   }
 
@@ -186,7 +187,7 @@ export class RunWriter {
   }
 
   /** Those who wait for a receipt look again, once all that it set off has run. */
-  #tellWaiting(): void {
+  #resumeWaiters(): void {
     if (this.#waiting === null) return;
     const waiting = this.#waiting;
     this.#waiting = null;
@@ -197,15 +198,15 @@ export class RunWriter {
 
   close(): void {
     this.#closed = true;
-    this.#tellWaiting();
+    this.#resumeWaiters();
   }
 
-  #heard(at: number): void {
-    this.#heardAt = at;
-    this.#heardMono = this.#committer.runtime.monotonic();
+  #noteStoreTime(at: number): void {
+    this.#lastStoreTimeAt = at;
+    this.#lastStoreTimeMonotonic = this.#committer.runtime.monotonic();
   }
 
-  #absorb(events: readonly NewEvent[], after: number, at: number): void {
+  #applyEvents(events: readonly NewEvent[], after: number, at: number): void {
     if (this.#closed) return;
     let seq = after;
     for (const { type, node, attempt, outcome, data } of events) {
@@ -218,21 +219,21 @@ export class RunWriter {
   /** Its end was not written: it goes on where its log ends. */
   #reopen(unwritten: Transition): false {
     this.#closed = false;
-    this.#nextSeq = unwritten.after + 1;
-    this.#owner.onUnread(unwritten);
+    this.#nextSeq = unwritten.afterSeq + 1;
+    this.#owner.onEndRefused(unwritten);
     return false;
   }
 
-  #part(parting: Parting): false {
+  #endTurn(turnEnd: TurnEnd): false {
     this.#closed = true;
-    this.#owner.onParted(parting);
+    this.#owner.onTurnEnd(turnEnd);
     return false;
   }
 }
 
-function partingOf(next: Next, at: number): Parting {
+function turnEndOf(next: NextTaskState, at: number): TurnEnd {
   if (next.kind !== "park") return { how: "finished" };
-  const { wakeAt, wakeIn } = next;
-  const dueIn = wakeIn === null ? null : at + wakeIn;
+  const { wakeAt, wakeInMs } = next;
+  const dueIn = wakeInMs === null ? null : at + wakeInMs;
   return { how: "parked", dueAt: wakeAt === null ? dueIn : dueIn === null ? wakeAt : Math.min(wakeAt, dueIn), at };
 }

@@ -5,7 +5,7 @@
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { seededRandom } from "../../core/naming/ids.js";
-import type { FlowSignal } from "../../core/run/flow-control.js";
+import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { Op } from "../../core/run/state.js";
 import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
 import { recordedName } from "../../core/run/step-name.js";
@@ -16,7 +16,7 @@ import type { ReplayGate } from "./replay-gate.js";
 export class CallScope {
   readonly turn: StepTurn;
   /** null: the handler itself. */
-  readonly execution: TurnAttempt | null;
+  readonly stepAttempt: TurnAttempt | null;
   /** null: the log has nothing that this code would have to ask for again. */
   gate: ReplayGate | null;
   readonly #prefix: string;
@@ -33,52 +33,52 @@ export class CallScope {
   #open = 0;
   #closed = false;
 
-  constructor(turn: StepTurn, execution: TurnAttempt | null = null, gate: ReplayGate | null = null) {
+  constructor(turn: StepTurn, stepAttempt: TurnAttempt | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
-    this.execution = execution;
+    this.stepAttempt = stepAttempt;
     this.gate = gate;
-    this.#prefix = execution === null ? "" : scopeOf(execution.key);
+    this.#prefix = stepAttempt === null ? "" : scopeOf(stepAttempt.key);
   }
 
   /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
-  key(given: string): string {
-    const name = this.#recordedName(given);
-    const key = this.#nextKey(name);
+  takeKey(callName: string): string {
+    const name = this.#recordedName(callName);
+    const key = this.#buildKey(name);
     const names = this.#item?.names ?? this.#names;
     names.set(name, (names.get(name) ?? 0) + 1);
     return key;
   }
 
-  nextKey(given: string): string {
-    return this.#nextKey(this.#recordedName(given));
+  peekKey(callName: string): string {
+    return this.#buildKey(this.#recordedName(callName));
   }
 
-  #recordedName(given: string): string {
+  #recordedName(callName: string): string {
     const { state, definition } = this.turn;
-    if (definition.aliases === null && state.renamed === null) return given;
-    if (state.ops.size === 0 && state.redo === null) return given;
-    return recordedName(state, definition.aliases, this.#prefix + (this.#item?.prefix ?? ""), given);
+    if (definition.aliases === null && state.logNameByCodeName === null) return callName;
+    if (state.ops.size === 0 && state.callsToRedo === null) return callName;
+    return recordedName(state, definition.aliases, this.#prefix + (this.#item?.prefix ?? ""), callName);
   }
 
-  #nextKey(name: string): string {
+  #buildKey(name: string): string {
     if (this.#forbidden !== null) {
       const where = this.turn.definition.declared === null ? "before or after the step" : "in the step itself";
       throw new InvalidInputError(`${this.#forbidden} cannot wait for "${name}" or record it; do that ${where}.`);
     }
     const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
-    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.execution?.key ?? "");
+    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.stepAttempt?.key ?? "");
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
   }
 
   /** Each item has its own names, so that it finds its own records again when it is the one in flight. */
-  async item(number: number, run: () => unknown): Promise<void> {
+  async runItem(number: number, run: () => unknown): Promise<void> {
     if (this.#item !== null)
       throw new InvalidInputError(
-        `Step "${this.execution?.key}" goes through its items one at a time; await one loop before the next.`,
+        `Step "${this.stepAttempt?.key}" goes through its items one at a time; await one loop before the next.`,
       );
     this.#item = new Item(number);
     try {
-      await this.turn.inFrame(this.execution?.key ?? "", run);
+      await this.turn.callInFrame(this.stepAttempt?.key ?? "", run);
     } finally {
       this.#item = null;
     }
@@ -94,11 +94,11 @@ export class CallScope {
     }
   }
 
-  get recordsNothing(): boolean {
+  get forbidsRecords(): boolean {
     return this.#forbidden !== null;
   }
 
-  moved(): void {
+  markCursorMoved(): void {
     this.#moved = true;
   }
 
@@ -116,20 +116,20 @@ export class CallScope {
 
   #seed(suffix: string): string {
     // A run that goes on for another draws the same numbers: what was done with them is in its log.
-    const run = this.turn.state.lineage?.root ?? this.turn.runId;
+    const run = this.turn.state.lineage?.rootRunId ?? this.turn.runId;
     return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
 
   /** The promise of an answer. After the turn it never settles: the next turn replays the code, which asks again. */
-  ask(key: string, isAdded = false): Promise<unknown> {
+  requestResult(key: string, isAdded = false): Promise<unknown> {
     const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
-    this.gate?.note(key);
+    this.gate?.markReached(key);
     // An earlier attempt at this step may have left it behind.
-    if (this.execution !== null) this.turn.withdrawing?.delete(key);
-    if (this.turn.over) this.#warnLate(key);
+    if (this.stepAttempt !== null) this.turn.withdrawnKeys?.delete(key);
+    if (this.turn.isOver) this.#warnLate(key);
     const { results } = this.turn;
-    const answer = isOutOfOrder ? results.askOutOfOrder(key) : results.ask(key);
-    if (this.execution !== null && !this.#closed) this.#restUntil(answer);
+    const answer = isOutOfOrder ? results.requestOutOfOrder(key) : results.request(key);
+    if (this.stepAttempt !== null && !this.#closed) this.#markWaitingUntil(answer);
     return answer;
   }
 
@@ -141,38 +141,38 @@ export class CallScope {
   }
 
   /** What the log has under this key. The same name must still be the same kind of thing. */
-  recorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
+  findRecorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
     const op = this.turn.state.ops.get(key);
     if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
-    this.turn.diverge([key], `the log has "${key}" as a ${op.kind}, the code now uses that name for a ${kind}`);
+    this.turn.pauseDiverged([key], `the log has "${key}" as a ${op.kind}, the code now uses that name for a ${kind}`);
     return undefined;
   }
 
   /** Keeps the run from being parked while `work` brings this call under way. If that fails, the call has failed. */
-  async bringUnderWay<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async startCall<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await this.turn.attempts.during(work);
+      return await this.turn.attempts.preventParkingDuring(work);
     } catch (error) {
-      this.turn.results.refuse(key, error);
+      this.turn.results.rejectCall(key, error);
       throw error;
     }
   }
 
   /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
-  begin(key: string, isAdded: boolean, begin: () => void): void {
+  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
     if (this.gate === null) begin();
-    else this.gate.begin(key, isAdded, begin);
+    else this.gate.startWhenLive(key, isAdded, begin);
   }
 
   /** The same for what is awaited. It comes back when the call may begin; after the end of the turn, never. */
-  untilLive(key: string, isAdded: boolean): Promise<void> | undefined {
+  waitUntilLive(key: string, isAdded: boolean): Promise<void> | undefined {
     if (this.gate === null) return undefined;
-    return new Promise((resolve) => this.begin(key, isAdded, resolve));
+    return new Promise((resolve) => this.startWhenLive(key, isAdded, resolve));
   }
 
-  #restUntil(answer: Promise<unknown>): void {
+  #markWaitingUntil(answer: Promise<unknown>): void {
     this.#open += 1;
-    if (this.#open === 1) this.turn.attempts.rest(this.execution as TurnAttempt);
+    if (this.#open === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
     const goOn = () => {
       if (this.#closed) return;
       this.#open -= 1;
@@ -194,12 +194,12 @@ export class CallScope {
   /** They are over when the end of the step is in the log; a signal that is decided about before that is for others. */
   #withdrawOpen(): void {
     for (const key of this.turn.results.pending.keys()) {
-      if (key.startsWith(this.#prefix)) (this.turn.withdrawing ??= new Set()).add(key);
+      if (key.startsWith(this.#prefix)) (this.turn.withdrawnKeys ??= new Set()).add(key);
     }
   }
 
-  raise(signal: FlowSignal): void {
-    this.turn.flowControl.raise(signal, this.execution);
+  raise(signal: FlowControlInterrupt): void {
+    this.turn.flowControl.raise(signal, this.stepAttempt);
   }
 }
 

@@ -6,8 +6,8 @@ import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { childRunId, executionId, seededUuid } from "../../core/naming/ids.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
-import { event, type NewEvent } from "../../core/run/event.js";
-import { type FlowAction, FlowSignal } from "../../core/run/flow-control.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
+import { type FlowControlAction, FlowControlInterrupt } from "../../core/run/flow-control.js";
 import { onFailureStep } from "../../core/run/step-name.js";
 import type {
   AnySignal,
@@ -35,14 +35,14 @@ import { TurnAttempt } from "../step/turn-attempt.js";
 import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
 import type { CallScope } from "./call-scope.js";
-import { followedExecution, nestedCall } from "./nested-calls.js";
+import { nestedCall, trackedAttempt } from "./nested-calls.js";
 
 export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);
 }
 
-const farthestInstant = 8.64e15;
-const longestWaitKey = 200;
+const maxInstantMs = 8.64e15;
+const maxWaitKeyLength = 200;
 
 const noOptions = {};
 const callOptions = new Set<string>(["added"] satisfies (keyof CallOptions)[]);
@@ -72,29 +72,29 @@ class Context implements WorkflowContext<any> {
 
   /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
   get input(): any {
-    if (this.#scope.execution === null) return this.#turn.handler.input;
+    if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
     return this.#input.value;
   }
 
   get attempt(): number {
-    return this.#scope.execution?.attempt ?? this.#turn.deliveries;
+    return this.#scope.stepAttempt?.attempt ?? this.#turn.deliveries;
   }
 
   get executionId(): string {
-    return this.#scope.execution?.id ?? executionId(this.runId, this.workflowName, this.attempt);
+    return this.#scope.stepAttempt?.id ?? executionId(this.runId, this.workflowName, this.attempt);
   }
 
   get abortSignal(): AbortSignal {
-    return (this.#scope.execution ?? this.#turn).abortSignal;
+    return (this.#scope.stepAttempt ?? this.#turn).abortSignal;
   }
 
   get log(): Logger {
-    return (this.#scope.execution ?? this.#turn).log;
+    return (this.#scope.stepAttempt ?? this.#turn).log;
   }
 
   get resumedBy(): ResumedBy | null {
-    return this.#scope.execution === null ? this.#turn.resumedBy("") : this.#scope.execution.resumedBy;
+    return this.#scope.stepAttempt === null ? this.#turn.resumedBy("") : this.#scope.stepAttempt.resumedBy;
   }
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
@@ -111,22 +111,22 @@ class Context implements WorkflowContext<any> {
   #hooked(body: Body): Body {
     const { definition, phase } = this.#turn;
     const { hooks, declared } = definition;
-    if (hooks === null || declared !== null || phase.failing) return body;
+    if (hooks === null || declared !== null || phase.isFailing) return body;
     return withHooks(hooks, this.#turn, body, createContext);
   }
 
   /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
-    if (turn.definition.declared !== null || this.#scope.recordsNothing) return;
-    const execution = turn.flowControl.current ?? followedExecution();
-    if (execution instanceof TurnAttempt && execution.turn === turn) throw nestedCall(call, execution.key);
+    if (turn.definition.declared !== null || this.#scope.forbidsRecords) return;
+    const attempt = turn.flowControl.current ?? trackedAttempt();
+    if (attempt instanceof TurnAttempt && attempt.turn === turn) throw nestedCall(call, attempt.key);
   }
 
   #checkFunction(what: string, name: string, fn: unknown): void {
     checkName("step", name);
     this.#checkOutsideOfSteps(`${what}("${name}")`);
-    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.phase.failing)
+    if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.phase.isFailing)
       throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
     if (typeof fn !== "function")
       throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
@@ -141,7 +141,7 @@ class Context implements WorkflowContext<any> {
   sleepUntil(name: string, date: Date | number, options: CallOptions = noOptions): Promise<void> {
     if (options !== noOptions) checkOptions(`ctx.sleepUntil("${name}")`, options, callOptions);
     const until = Math.ceil(Number(date));
-    if (!Number.isFinite(until) || Math.abs(until) > farthestInstant) {
+    if (!Number.isFinite(until) || Math.abs(until) > maxInstantMs) {
       throw new InvalidInputError(
         `ctx.sleepUntil("${name}", …) needs a valid Date, or milliseconds since 1970; to wait for a length of time call ctx.sleep("${name}", "2 days").`,
       );
@@ -157,18 +157,18 @@ class Context implements WorkflowContext<any> {
   ): Promise<void> {
     const checked = checkName("step", name);
     this.#checkOutsideOfSteps(`sleep("${name}")`);
-    const key = this.#scope.key(checked);
-    const op = this.#scope.recorded(key, "timer");
-    const answer = this.#remember(this.#scope.ask(key, isAdded) as Promise<void>, key);
+    const key = this.#scope.takeKey(checked);
+    const op = this.#scope.findRecorded(key, "timer");
+    const answer = this.#remember(this.#scope.requestResult(key, isAdded) as Promise<void>, key);
     if (op === undefined)
-      this.#scope.begin(key, isAdded, () => this.#open(event("timer.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () => this.#open(newEvent("timer.started", { node: key }, data), due));
     this.#turn.scheduleIdleCheck();
     return answer;
   }
 
   /** A timer or a wait begins, unless nothing may begin any more. */
   #open(started: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
-    if (!this.#turn.halted) this.#turn.pendingWrites.open(started, due);
+    if (!this.#turn.isDraining) this.#turn.pendingWrites.addWaitEvent(started, due);
     this.#turn.scheduleIdleCheck();
   }
 
@@ -187,25 +187,27 @@ class Context implements WorkflowContext<any> {
   }
 
   #wait<T>(
-    wanted: readonly SignalName[],
+    signalNames: readonly SignalName[],
     mode: "any" | "all",
     options: WaitOptions = noOptions,
     read: (signals: readonly AnySignal[]) => T,
   ): Promise<T | null> {
     const turn = this.#turn;
-    const names = wanted.map((one) => checkName("signal", typeof one === "object" && one !== null ? one.signal : one));
+    const names = signalNames.map((one) =>
+      checkName("signal", typeof one === "object" && one !== null ? one.signal : one),
+    );
     if (options !== noOptions) checkOptions(`A wait for "${names.join(", ")}"`, options, waitOptions);
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
     this.#checkOutsideOfSteps(`waitForSignal("${names.join('", "')}")`);
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "timeout of a wait");
-    const key = this.#scope.key(waitKey(names.join(mode === "any" ? "|" : "&")));
-    const op = this.#scope.recorded(key, "wait");
+    const key = this.#scope.takeKey(waitKey(names.join(mode === "any" ? "|" : "&")));
+    const op = this.#scope.findRecorded(key, "wait");
     const isAdded = options.added === true;
-    const answer = this.#scope.ask(key, isAdded);
+    const answer = this.#scope.requestResult(key, isAdded);
     if (op === undefined) {
       const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
       const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
-      this.#scope.begin(key, isAdded, () => this.#open(event("wait.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () => this.#open(newEvent("wait.started", { node: key }, data), due));
     }
     turn.scheduleIdleCheck();
     const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
@@ -239,8 +241,8 @@ class Context implements WorkflowContext<any> {
     const op = turn.state.ops.get(key);
     const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
     if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
-      (turn.withdrawing ??= new Set()).add(key);
-      turn.pendingWrites.events.push(event("wait.withdrawn", { node: key }));
+      (turn.withdrawnKeys ??= new Set()).add(key);
+      turn.pendingWrites.events.push(newEvent("wait.withdrawn", { node: key }));
     }
     turn.scheduleIdleCheck();
   }
@@ -270,17 +272,17 @@ class Context implements WorkflowContext<any> {
     const isAdded = options.added === true;
     const checked = checkName("step", name);
     this.#checkOutsideOfSteps(`branch("${name}")`);
-    const key = this.#scope.key(checked);
-    const op = this.#scope.recorded(key, "branch");
-    const answer = this.#scope.ask(key, isAdded) as Promise<keyof Cases & string>;
+    const key = this.#scope.takeKey(checked);
+    const op = this.#scope.findRecorded(key, "branch");
+    const answer = this.#scope.requestResult(key, isAdded) as Promise<keyof Cases & string>;
     if (op === undefined) {
-      const live = this.#scope.untilLive(key, isAdded);
+      const live = this.#scope.waitUntilLive(key, isAdded);
       if (live !== undefined) await live;
-      if (!turn.halted)
-        await this.#scope.bringUnderWay(key, async () => {
+      if (!turn.isDraining)
+        await this.#scope.startCall(key, async () => {
           const choice = await choose();
           checkCase(name, choice, cases);
-          await turn.submit([event("branch.chosen", { node: key }, { choice })]);
+          await turn.submit([newEvent("branch.chosen", { node: key }, { choice })]);
         });
     }
     turn.scheduleIdleCheck();
@@ -302,7 +304,7 @@ class Context implements WorkflowContext<any> {
   }
 
   progress(done: number, total?: number, message?: string): void {
-    this.#turn.progress(this.#scope.execution?.key ?? "", done, total, message);
+    this.#turn.progress(this.#scope.stepAttempt?.key ?? "", done, total, message);
   }
 
   patched(id: string): boolean {
@@ -310,61 +312,62 @@ class Context implements WorkflowContext<any> {
     const key = this.#scope.patchKey(checkName("patch id", id));
     // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
     const patches = (turn.handler.patches ??= new Map());
-    const known = patches.get(key);
-    if (known !== undefined) return known;
-    const isRecorded = this.#scope.recorded(key, "patch") !== undefined;
-    const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.halted;
+    const earlierAnswer = patches.get(key);
+    if (earlierAnswer !== undefined) return earlierAnswer;
+    const isRecorded = this.#scope.findRecorded(key, "patch") !== undefined;
+    const isNew = !isRecorded && this.#scope.gate?.isReplaying !== true && !turn.isDraining;
     patches.set(key, isRecorded || isNew);
     if (isNew) {
-      turn.pendingWrites.events.push(event("patch.applied", { node: key }));
+      turn.pendingWrites.events.push(newEvent("patch.applied", { node: key }));
       turn.scheduleIdleCheck();
     }
     return isRecorded || isNew;
   }
 
   cancel(reason?: string): never {
-    return this.#leave({ kind: "cancel", reason: checkReason(reason) });
+    return this.#raiseFlowControl({ kind: "cancel", reason: checkReason(reason) });
   }
 
   /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
   pause(reason?: string): never {
     const turn = this.#turn;
-    const given = checkReason(reason);
-    if (this.#scope.execution !== null) return this.#leave({ kind: "pause", reason: given, key: "" });
-    const key = this.#scope.nextKey("pause");
-    if (this.#scope.recorded(key, "pause") !== undefined) {
-      this.#scope.key("pause");
-      turn.results.note(key);
+    const checkedReason = checkReason(reason);
+    if (this.#scope.stepAttempt !== null)
+      return this.#raiseFlowControl({ kind: "pause", reason: checkedReason, key: "" });
+    const key = this.#scope.peekKey("pause");
+    if (this.#scope.findRecorded(key, "pause") !== undefined) {
+      this.#scope.takeKey("pause");
+      turn.results.markRequested(key);
       return undefined as never;
     }
-    return this.#leave({ kind: "pause", reason: given, key });
+    return this.#raiseFlowControl({ kind: "pause", reason: checkedReason, key });
   }
 
   skip(): never {
-    return this.#leave({ kind: "skip" });
+    return this.#raiseFlowControl({ kind: "skip" });
   }
 
   reattempt(options: { readonly wait?: Duration; readonly rewind?: boolean } = {}): never {
     checkOptions("reattempt()", options, reattemptOptions);
     const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait");
-    return this.#leave({ kind: "reattempt", waitMs, rewind: options.rewind ?? false });
+    return this.#raiseFlowControl({ kind: "reattempt", waitMs, rewind: options.rewind ?? false });
   }
 
   finish(output?: unknown): never {
-    return this.#leave({ kind: "finish", output });
+    return this.#raiseFlowControl({ kind: "finish", output });
   }
 
   suspend(options: { readonly wait?: Duration } = {}): never {
     checkOptions("suspend()", options, suspendOptions);
-    return this.#leave({
+    return this.#raiseFlowControl({
       kind: "suspend",
       waitMs: options.wait === undefined ? 0 : parseDuration(options.wait, "wait"),
     });
   }
 
   /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
-  #leave(action: FlowAction): never {
-    const signal = new FlowSignal(action);
+  #raiseFlowControl(action: FlowControlAction): never {
+    const signal = new FlowControlInterrupt(action);
     this.#scope.raise(signal);
     throw signal;
   }
@@ -375,7 +378,7 @@ guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run
 
 /** Many long names make a short key all the same. */
 function waitKey(names: string): string {
-  return `signal:${names.length <= longestWaitKey ? names : childRunId("wait", names, 0)}`;
+  return `signal:${names.length <= maxWaitKeyLength ? names : childRunId("wait", names, 0)}`;
 }
 
 function checkCase(name: string, choice: string, cases: object): void {

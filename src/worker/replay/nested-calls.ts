@@ -11,9 +11,9 @@ import { PermanentError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Attempt, Body } from "../step/attempt.js";
 
-const executing = new AsyncLocalStorage<Attempt>();
+const attemptStorage = new AsyncLocalStorage<Attempt>();
 /** Until a body was followed, there is nothing to ask for. */
-let hasFollowed = false;
+let hasTrackedBody = false;
 
 /** Workflows some of whose steps are plain functions that have returned a promise. */
 const returnPromises = new WeakSet<WorkflowDefinition>();
@@ -21,12 +21,12 @@ const returnPromises = new WeakSet<WorkflowDefinition>();
 const AsyncFunction = (async () => {}).constructor;
 
 /** Calls the body of a step whose calls are to be found also behind an `await`. */
-export function callFollowed(execution: Attempt, body: Body): unknown {
-  hasFollowed = true;
-  return executing.run(execution, body, execution);
+export function callTracked(attempt: Attempt, body: Body): unknown {
+  hasTrackedBody = true;
+  return attemptStorage.run(attempt, body, attempt);
 }
 
-export const mustBeFollowed = (definition: WorkflowDefinition, body: Body): boolean =>
+export const mustBeTracked = (definition: WorkflowDefinition, body: Body): boolean =>
   body instanceof AsyncFunction || returnPromises.has(definition);
 
 /** From now on the steps of this workflow are followed, whatever kind of function they are. */
@@ -35,8 +35,8 @@ export function noteReturned(definition: WorkflowDefinition, value: unknown): vo
 }
 
 /** The execution in whose function this code runs; null when it runs in no step. */
-export function followedExecution(): Attempt | null {
-  return hasFollowed ? (executing.getStore() ?? null) : null;
+export function trackedAttempt(): Attempt | null {
+  return hasTrackedBody ? (attemptStorage.getStore() ?? null) : null;
 }
 
 export function nestedCall(call: string, step: string): PermanentError {

@@ -13,7 +13,7 @@ import { itemPrefix, scopeOf } from "../../core/run/step-key.js";
 import { isAccepted, onFailureStep } from "../../core/run/step-name.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
-interface HeldCall {
+interface GatedCall {
   readonly key: string;
   readonly begin: () => void;
 }
@@ -24,17 +24,17 @@ export interface ReplayGateHost {
   /** How long code at rest may take to make the calls that are left over. */
   readonly replayGraceMs: number;
   /** Something is executed, delivered or written: it may lead the code to what is left over. */
-  isMoving(): boolean;
+  isMakingProgress(): boolean;
   /** The call begins although something is left over: the log has to say so. */
   onAdded(key: string): void;
   /** Held calls and left-over keys are all that there is. */
-  onMismatch(held: readonly string[], leftOver: readonly string[]): void;
+  onMismatch(gatedKeys: readonly string[], leftOver: readonly string[]): void;
 }
 
 export class ReplayGate {
   readonly #host: ReplayGateHost;
   readonly #leftOver: Set<string>;
-  #held: HeldCall[] = [];
+  #gatedCalls: GatedCall[] = [];
   #timer: Timer | null = null;
   #seqAtGrace = 0;
 
@@ -52,14 +52,14 @@ export class ReplayGate {
     return this.#leftOver.size > 0;
   }
 
-  get holdsCalls(): boolean {
-    return this.#held.length > 0;
+  get hasGatedCalls(): boolean {
+    return this.#gatedCalls.length > 0;
   }
 
   /** The code has come to this call. */
-  note(key: string): void {
-    if (this.#leftOver.delete(key) && this.#leftOver.size === 0) this.#beginHeld();
-    else if (this.#held.length > 0) this.#restartGrace();
+  markReached(key: string): void {
+    if (this.#leftOver.delete(key) && this.#leftOver.size === 0) this.#startGatedCalls();
+    else if (this.#gatedCalls.length > 0) this.#restartGrace();
   }
 
   /**
@@ -67,41 +67,43 @@ export class ReplayGate {
    * that the code makes later, and would otherwise be waited for by them.
    */
   isOutOfOrder(key: string, isAdded: boolean): boolean {
-    if (this.#host.state.added?.has(key) === true) return true;
+    if (this.#host.state.addedCalls?.has(key) === true) return true;
     return this.isReplaying && !this.#host.state.ops.has(key) && this.#isExempt(key, isAdded);
   }
 
   /** Begins a call that the log lacks: now, or when nothing is left over. */
-  begin(key: string, isAdded: boolean, begin: () => void): void {
+  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
     if (!this.isReplaying) return begin();
     if (this.#isExempt(key, isAdded)) {
-      if (this.#host.state.added?.has(key) !== true) this.#host.onAdded(key);
+      if (this.#host.state.addedCalls?.has(key) !== true) this.#host.onAdded(key);
       return begin();
     }
-    this.#held.push({ key, begin });
+    this.#gatedCalls.push({ key, begin });
     this.#restartGrace();
   }
 
   /** True: the call was held back, and will not begin. */
   withdraw(key: string): boolean {
-    const before = this.#held.length;
-    this.#held = this.#held.filter((call) => call.key !== key);
-    return this.#held.length < before;
+    const before = this.#gatedCalls.length;
+    this.#gatedCalls = this.#gatedCalls.filter((call) => call.key !== key);
+    return this.#gatedCalls.length < before;
   }
 
   close(): void {
     this.#host.runtime.clearTimeout(this.#timer);
     this.#timer = null;
-    this.#held = [];
+    this.#gatedCalls = [];
   }
 
   #isExempt(key: string, isAdded: boolean): boolean {
     const { state } = this.#host;
-    return isAdded || state.added?.has(key) === true || state.redo?.has(key) === true || isAccepted(state, key);
+    return (
+      isAdded || state.addedCalls?.has(key) === true || state.callsToRedo?.has(key) === true || isAccepted(state, key)
+    );
   }
 
-  #beginHeld(): void {
-    const held = this.#held;
+  #startGatedCalls(): void {
+    const held = this.#gatedCalls;
     this.close();
     for (const { begin } of held) begin();
   }
@@ -114,11 +116,11 @@ export class ReplayGate {
 
   #onGraceOver(): void {
     this.#timer = null;
-    if (this.#held.length === 0 || !this.isReplaying) return;
+    if (this.#gatedCalls.length === 0 || !this.isReplaying) return;
     // A message that arrived, or a timer, may lead the code to what is left over as well.
-    if (this.#host.isMoving() || this.#host.state.seq !== this.#seqAtGrace) return this.#restartGrace();
+    if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGrace) return this.#restartGrace();
     this.#host.onMismatch(
-      this.#held.map(({ key }) => key),
+      this.#gatedCalls.map(({ key }) => key),
       this.leftOver,
     );
   }

@@ -6,18 +6,18 @@ import { RunCanceledError, RunFailedError } from "../../core/errors/errors.js";
 import { dataOf } from "../../core/run/event.js";
 import type { Op, Signal } from "../../core/run/state.js";
 import type { AnySignal } from "../../define/context.js";
-import { settleMap } from "../children/children.js";
-import type { Pausing, RunAtHand, RunWriting } from "../turn/ports.js";
+import { resolveMap } from "../children/children.js";
+import type { PausePort, RunPort, WritePort } from "../turn/ports.js";
 import type { Deferred } from "./result-delivery.js";
 
-type AnsweringTurn = RunAtHand & RunWriting & Pausing;
+type AnsweringTurn = RunPort & WritePort & PausePort;
 
 /** A promise when it takes reading more: the results of a map's children. */
-export function settleCall(turn: AnsweringTurn, key: string, call: Deferred): void | Promise<void> {
+export function resolveCall(turn: AnsweringTurn, key: string, call: Deferred): void | Promise<void> {
   const op = turn.state.ops.get(key) as Op;
-  if (op.kind === "map") return settleMap(turn, key, op, call);
+  if (op.kind === "map") return resolveMap(turn, key, op, call);
   try {
-    settle(turn.runId, key, op, call);
+    resolveFromOp(turn.runId, key, op, call);
   } catch (error) {
     // The row is damaged. That is for a person to look at, and must not take the worker down.
     const failure = toFailure(error);
@@ -25,7 +25,7 @@ export function settleCall(turn: AnsweringTurn, key: string, call: Deferred): vo
   }
 }
 
-function settle(runId: string, key: string, op: Op, call: Deferred): void {
+function resolveFromOp(runId: string, key: string, op: Op, call: Deferred): void {
   switch (op.kind) {
     case "step":
       if (op.phase === "completed") return call.resolve(dataOf(op, "step.completed").output);

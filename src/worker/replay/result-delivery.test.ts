@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { event, type NewEvent } from "../../core/run/event.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { evolve, fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { ResultDelivery, type ResultOwner } from "./result-delivery.js";
 
-const completed = (node: string) => event("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
+const completed = (node: string) =>
+  newEvent("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
 
 function open(...recorded: NewEvent[]) {
@@ -14,8 +15,8 @@ function open(...recorded: NewEvent[]) {
   const owner: ResultOwner = {
     state,
     host: { runtime: systemRuntime },
-    settleCall: (key, call) => call.resolve(key),
-    onAnswersIdle: () => {
+    resolveCall: (key, call) => call.resolve(key),
+    onDeliveryIdle: () => {
       idle += 1;
     },
   };
@@ -33,13 +34,13 @@ describe("answers", () => {
     const order: string[] = [];
     const chain = (key: string) =>
       results
-        .ask(key)
+        .request(key)
         .then(() => order.push(key))
         .then(() => {})
         .then(() => {})
         .then(() => order.push(`after ${key}`));
     const all = Promise.all([chain("a"), chain("b"), chain("c")]);
-    results.open();
+    results.startDelivery();
     await all;
     expect(order).toEqual(["b", "after b", "a", "after a", "c", "after c"]);
   });
@@ -50,9 +51,9 @@ describe("answers", () => {
     await macrotask();
     expect(results.now).toBe(1);
     const order: unknown[] = [];
-    void results.ask("b").then((key) => order.push(key));
-    void results.ask("a").then((key) => order.push(key));
-    results.open();
+    void results.request("b").then((key) => order.push(key));
+    void results.request("a").then((key) => order.push(key));
+    results.startDelivery();
     while (order.length < 2) await macrotask();
     expect(order).toEqual(["a", "b"]);
   });
@@ -61,39 +62,39 @@ describe("answers", () => {
     const { results } = open(completed("a"), completed("b"));
     const times: number[] = [];
     const note = () => times.push(results.now);
-    const all = Promise.all([results.ask("a").then(note), results.ask("b").then(note)]);
+    const all = Promise.all([results.request("a").then(note), results.request("b").then(note)]);
     note();
-    results.open();
+    results.startDelivery();
     await all;
     expect(times).toEqual([1, 10, 20]);
   });
 
   test("that passed before the code asked are given at once", async () => {
     const { results } = open(completed("a"), completed("b"));
-    const b = results.ask("b");
-    results.open();
+    const b = results.request("b");
+    results.startDelivery();
     expect(await b).toBe("b");
-    expect(await results.ask("a")).toBe("a");
+    expect(await results.request("a")).toBe("a");
   });
 
   test("come live as they are written", async () => {
     const { results, write, idle } = open();
-    results.open();
-    const a = results.ask("a");
+    results.startDelivery();
+    const a = results.request("a");
     write(completed("a"));
     expect(await a).toBe("a");
     expect(idle()).toBe(1);
-    expect(results.delivering).toBe(false);
+    expect(results.isDelivering).toBe(false);
   });
 
   test("to a call that was added come at once, and those that the code asks for only behind it wait for it", async () => {
     const { results } = open(completed("a"), completed("b"), completed("added"));
     const came: string[] = [];
-    results.open();
-    const other = results.ask("a").then(() => came.push("a"));
-    const added = results.askOutOfOrder("added").then(async () => {
+    results.startDelivery();
+    const other = results.request("a").then(() => came.push("a"));
+    const added = results.requestOutOfOrder("added").then(async () => {
       came.push("added");
-      await results.ask("b");
+      await results.request("b");
       came.push("b");
     });
     await Promise.all([other, added]);
@@ -102,25 +103,25 @@ describe("answers", () => {
 
   test("that are stuck behind a call without an answer do not keep the run from being parked", async () => {
     const { results, write } = open(completed("a"));
-    results.open();
-    const added = results.askOutOfOrder("added");
+    results.startDelivery();
+    const added = results.requestOutOfOrder("added");
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(results.delivering).toBe(false);
+    expect(results.isDelivering).toBe(false);
     write(completed("added"));
     expect(await added).toBe("added");
-    expect(await results.ask("a")).toBe("a");
+    expect(await results.request("a")).toBe("a");
   });
 
   test("that are forgotten never come; the others do", async () => {
     const { results, write } = open();
-    results.open();
+    results.startDelivery();
     let came = false;
-    void results.ask("a").then(() => {
+    void results.request("a").then(() => {
       came = true;
     });
     results.forget("a");
-    const b = results.ask("b");
+    const b = results.request("b");
     write(completed("a"), completed("b"));
     expect(await b).toBe("b");
     expect(came).toBe(false);
@@ -128,9 +129,9 @@ describe("answers", () => {
 
   test("stop when they are closed: what is pending never settles", async () => {
     const { results, write } = open();
-    results.open();
+    results.startDelivery();
     let came = false;
-    void results.ask("a").then(() => {
+    void results.request("a").then(() => {
       came = true;
     });
     results.close();
@@ -149,7 +150,7 @@ describe("answers", () => {
     const owner: ResultOwner = {
       state,
       host: { runtime: systemRuntime },
-      settleCall: (key, call) => {
+      resolveCall: (key, call) => {
         if (key === "quick") return call.resolve(key);
         return new Promise<void>((resolve) => {
           read = () => {
@@ -158,11 +159,11 @@ describe("answers", () => {
           };
         });
       },
-      onAnswersIdle: () => {},
+      onDeliveryIdle: () => {},
     };
     const results = new ResultDelivery(owner, 0);
-    const all = Promise.all(["quick", "slow"].map((key) => results.ask(key).then(() => order.push(key))));
-    results.open();
+    const all = Promise.all(["quick", "slow"].map((key) => results.request(key).then(() => order.push(key))));
+    results.startDelivery();
     await macrotask();
     await macrotask();
     expect(order).toEqual([]);

@@ -4,8 +4,8 @@
  * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
 
-import { type Answered, isAnswered, type Op, type RunState } from "../../core/run/state.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { type AnsweredCall, isAnswered, type Op, type RunState } from "../../core/run/state.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import type { Runtime } from "../../runtime/runtime.js";
 
 export class Deferred {
@@ -30,16 +30,16 @@ export interface ResultOwner {
   readonly state: RunState;
   readonly host: { readonly runtime: Runtime };
   /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
-  settleCall(key: string, call: Deferred): void | Promise<void>;
+  resolveCall(key: string, call: Deferred): void | Promise<void>;
   /** Everything that the log holds has been handed over. */
-  onAnswersIdle(): void;
+  onDeliveryIdle(): void;
 }
 
 export class ResultDelivery {
   /** Calls without an answer yet. */
   readonly pending = new Map<string, Deferred>();
   /** Every key that the code has asked for in this turn. */
-  readonly asked = new Set<string>();
+  readonly requestedKeys = new Set<string>();
   /** The instant of the last answer that was handed over: user code's idea of now. */
   now: number;
   readonly #state: RunState;
@@ -51,40 +51,40 @@ export class ResultDelivery {
   /** Answers, by key, whose place in the log was passed before the code made the call. */
   #passed: Map<string, Op> | null = null;
   /** Answers, by key, that bodies of steps got: a body that runs again makes the same calls again. */
-  #handed: Map<string, Op> | null = null;
+  #deliveredToBodies: Map<string, Op> | null = null;
   #cursor = 0;
   /** Answers that are being read, outside of the order of the log. */
   #late = 0;
   #scheduled = false;
   /** Messages are taken before anything more is handed over. */
-  #isHeld = false;
+  #isPaused = false;
   /** Nothing is handed over before there is code that could have asked. */
   #open = false;
   #closed = false;
 
-  /** @param bornAt when the run was made: what the code takes for now until it has its first answer */
-  constructor(owner: ResultOwner, bornAt: number) {
+  /** @param createdAt when the run was made: what the code takes for now until it has its first answer */
+  constructor(owner: ResultOwner, createdAt: number) {
     this.#owner = owner;
     this.#state = owner.state;
-    this.now = bornAt;
+    this.now = createdAt;
   }
 
   /** True while an answer is on its way: the code must not be parked now. */
-  get delivering(): boolean {
-    if (this.#scheduled || this.#late > 0 || this.#isHeld) return true;
-    return this.#cursor < this.#state.answered.length && !this.#isStuck;
+  get isDelivering(): boolean {
+    if (this.#scheduled || this.#late > 0 || this.#isPaused) return true;
+    return this.#cursor < this.#state.answeredCalls.length && !this.#isStuck;
   }
 
   /** The answer is delivered as soon as it is there, whatever else the code has not asked for yet. */
-  askOutOfOrder(key: string): Promise<unknown> {
+  requestOutOfOrder(key: string): Promise<unknown> {
     (this.#outOfOrder ??= new Set()).add(key);
-    const answer = this.ask(key);
+    const answer = this.request(key);
     if (this.#open && !this.#scheduled) this.#schedule();
     return answer;
   }
 
-  ask(key: string): Promise<unknown> {
-    this.asked.add(key);
+  request(key: string): Promise<unknown> {
+    this.requestedKeys.add(key);
     if (this.#isStuck) {
       this.#isStuck = false;
       if (!this.#scheduled) this.#schedule();
@@ -92,32 +92,32 @@ export class ResultDelivery {
     const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
     const op = this.#state.ops.get(key);
-    if (op !== undefined && (this.#passed?.get(key) === op || this.#handed?.get(key) === op)) {
+    if (op !== undefined && (this.#passed?.get(key) === op || this.#deliveredToBodies?.get(key) === op)) {
       this.#passed?.delete(key);
-      this.#noteHanded(key, op);
-      this.#settleNow(key, call);
+      this.#noteDelivered(key, op);
+      this.#resolveNow(key, call);
     } else this.pending.set(key, call);
     return call.promise;
   }
 
   /** The results of a map take reading: until they are here, the code must not be parked. */
-  #settleNow(key: string, call: Deferred): void {
-    const later = this.#owner.settleCall(key, call);
+  #resolveNow(key: string, call: Deferred): void {
+    const later = this.#owner.resolveCall(key, call);
     if (later === undefined) return;
     this.#late += 1;
     void later.then(() => {
       this.#late -= 1;
-      this.#owner.onAnswersIdle();
+      this.#owner.onDeliveryIdle();
     });
   }
 
-  #noteHanded(key: string, op: Op): void {
-    if (key.includes(scopeMark)) (this.#handed ??= new Map()).set(key, op);
+  #noteDelivered(key: string, op: Op): void {
+    if (key.includes(scopeSeparator)) (this.#deliveredToBodies ??= new Map()).set(key, op);
   }
 
   /** For what is in the log but has no answer to wait for. */
-  note(key: string): void {
-    this.asked.add(key);
+  markRequested(key: string): void {
+    this.requestedKeys.add(key);
   }
 
   /** A call that is not waited for any more. */
@@ -127,29 +127,29 @@ export class ResultDelivery {
   }
 
   /** A call that could not be brought under way: the log will never have an answer to it. */
-  refuse(key: string, error: unknown): void {
+  rejectCall(key: string, error: unknown): void {
     this.pending.get(key)?.reject(error);
     this.pending.delete(key);
   }
 
   /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
-  open(): void {
+  startDelivery(): void {
     this.#open = true;
-    if (this.#state.answered.length > 0) this.#schedule();
+    if (this.#state.answeredCalls.length > 0) this.#schedule();
   }
 
   /** More events were folded into the state. */
   deliver(): void {
-    if (this.#open && !this.#scheduled) this.#next();
+    if (this.#open && !this.#scheduled) this.#deliverNext();
   }
 
   /** Nothing is handed over until `goOn`. */
-  holdBack(): void {
-    this.#isHeld = true;
+  pauseDelivery(): void {
+    this.#isPaused = true;
   }
 
-  goOn(): void {
-    this.#isHeld = false;
+  resumeDelivery(): void {
+    this.#isPaused = false;
     this.deliver();
   }
 
@@ -159,22 +159,22 @@ export class ResultDelivery {
   }
 
   /** Bound once: it is scheduled for every answer. */
-  readonly #handNext = (): void => {
+  readonly #onScheduled = (): void => {
     this.#scheduled = false;
-    this.#next();
+    this.#deliverNext();
   };
 
   #schedule(): void {
     this.#scheduled = true;
-    this.#owner.host.runtime.setImmediate(this.#handNext);
+    this.#owner.host.runtime.setImmediate(this.#onScheduled);
   }
 
-  #next(): void {
-    if (this.#closed || this.#isHeld || this.#handOutOfOrder()) return;
-    const { answered } = this.#state;
-    while (this.#cursor < answered.length) {
-      if (this.#mustWait(answered[this.#cursor] as Answered)) break;
-      const { key, at, op } = answered[this.#cursor++] as Answered;
+  #deliverNext(): void {
+    if (this.#closed || this.#isPaused || this.#deliverOutOfOrder()) return;
+    const { answeredCalls } = this.#state;
+    while (this.#cursor < answeredCalls.length) {
+      if (this.#mustWait(answeredCalls[this.#cursor] as AnsweredCall)) break;
+      const { key, at, op } = answeredCalls[this.#cursor++] as AnsweredCall;
       this.now = at;
       // Code that started over has forgotten what it was once told.
       if (op === undefined || this.#state.ops.get(key) !== op) continue;
@@ -183,18 +183,18 @@ export class ResultDelivery {
         (this.#passed ??= new Map()).set(key, op);
         continue;
       }
-      if (this.#hand(key, op, call)) return;
+      if (this.#deliverAnswer(key, op, call)) return;
       // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
-      if (this.#cursor < answered.length || this.pending.size > 0) return this.#schedule();
+      if (this.#cursor < answeredCalls.length || this.pending.size > 0) return this.#schedule();
     }
-    this.#owner.onAnswersIdle();
+    this.#owner.onDeliveryIdle();
   }
 
   /** True: the answer is being read, and the next one follows when that is done. */
-  #hand(key: string, op: Op, call: Deferred): boolean {
+  #deliverAnswer(key: string, op: Op, call: Deferred): boolean {
     this.pending.delete(key);
-    this.#noteHanded(key, op);
-    const later = this.#owner.settleCall(key, call);
+    this.#noteDelivered(key, op);
+    const later = this.#owner.resolveCall(key, call);
     if (later === undefined) return false;
     this.#scheduled = true;
     void later.then(() => this.#schedule());
@@ -202,9 +202,9 @@ export class ResultDelivery {
   }
 
   /** The code comes to this call only when it has the answer to one that stands before it. */
-  #mustWait({ key, op }: Answered): boolean {
+  #mustWait({ key, op }: AnsweredCall): boolean {
     if (this.#outOfOrder === null || this.#outOfOrder.size === 0) return false;
-    this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.asked.has(key);
+    this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.requestedKeys.has(key);
     return this.#isStuck;
   }
 
@@ -213,14 +213,14 @@ export class ResultDelivery {
    * them, or `#2` of one branch would be given to another.
    * True: one was handed over, and the next follows when everything that it set off has run.
    */
-  #handOutOfOrder(): boolean {
+  #deliverOutOfOrder(): boolean {
     const [key] = this.#outOfOrder ?? [];
     const op = key === undefined ? undefined : this.#state.ops.get(key);
     if (key === undefined || op === undefined || !isAnswered(op)) return false;
     this.#outOfOrder?.delete(key);
     this.#isStuck = false;
-    this.now = this.#state.answered.findLast((one) => one.key === key)?.at ?? this.now;
-    if (!this.#hand(key, op, this.pending.get(key) as Deferred)) this.#schedule();
+    this.now = this.#state.answeredCalls.findLast((one) => one.key === key)?.at ?? this.now;
+    if (!this.#deliverAnswer(key, op, this.pending.get(key) as Deferred)) this.#schedule();
     return true;
   }
 }

@@ -4,24 +4,24 @@ import type { Store } from "../../store/contract/store.js";
 import { Heartbeat, type LeaseEvents } from "./heartbeat.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const upkeep = { pausedQueues: async () => [] };
+const maintenance = { pausedQueues: async () => [] };
 
 test("a look that is asked for while one is under way follows it: that one may have been too early", async () => {
-  const results: ((mailed: readonly string[]) => void)[] = [];
-  const mailed = () => new Promise<readonly string[]>((resolve) => results.push(resolve));
+  const results: ((runIds: readonly string[]) => void)[] = [];
+  const ownedWithMessages = () => new Promise<readonly string[]>((resolve) => results.push(resolve));
   const heard: string[] = [];
-  const store = { mailed, upkeep } as unknown as Store;
+  const store = { ownedWithMessages, maintenance } as unknown as Store;
   const events: LeaseEvents = {
     onLost: () => {},
-    onMail: (runIds) => heard.push(...runIds),
+    onMessages: (runIds) => heard.push(...runIds),
     onPausedQueues: () => {},
   };
   const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
   onTestFinished(() => lease.stop());
-  const first = lease.lookNow();
+  const first = lease.pollNow();
   // Mail has come since the first one looked.
-  void lease.lookNow();
-  void lease.lookNow();
+  void lease.pollNow();
+  void lease.pollNow();
   expect(results).toHaveLength(1);
   results[0]?.([]);
   await expect.poll(() => results.length).toBe(2);
@@ -34,17 +34,17 @@ test("a look that is asked for while one is under way follows it: that one may h
 test("none that is asked for is lost, at whatever moment of the one before, and none of them writes", async () => {
   for (let moments = 0; moments < 10; moments += 1) {
     let looks = 0;
-    const mailed = async () => {
+    const ownedWithMessages = async () => {
       looks += 1;
       return [];
     };
-    const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
+    const events = { onLost: () => {}, onMessages: () => {}, onPausedQueues: () => {} };
     // A beat would be a TypeError here.
-    const store = { mailed, upkeep } as unknown as Store;
+    const store = { ownedWithMessages, maintenance } as unknown as Store;
     const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
-    void lease.lookNow();
+    void lease.pollNow();
     for (let moment = 0; moment < moments; moment += 1) await undefined;
-    void lease.lookNow();
+    void lease.pollNow();
     await new Promise((resolve) => setImmediate(resolve));
     lease.stop();
     expect(looks, `asked after ${moments} moments`).toBe(2);
@@ -59,22 +59,22 @@ test.each([
   "of %i that it frees the runs of it says how many there are and their names, and ids when they are few",
   async (count, line) => {
     const workers = Array.from({ length: count }, (_, n) => ({ id: `id-${n + 1}`, name: `mail-${n + 1}` }));
-    expect(await toldOfDead(workers, async () => workers)).toBe(line);
+    expect(await warningAboutDead(workers, async () => workers)).toBe(line);
   },
 );
 
 test("dead workers whose names cannot be read are told of by their ids", async () => {
   const unread = () => Promise.reject(new Error("not now"));
-  expect(await toldOfDead([{ id: "id-1" }], unread)).toBe("Freed the runs of a dead worker: id-1.");
+  expect(await warningAboutDead([{ id: "id-1" }], unread)).toBe("Freed the runs of a dead worker: id-1.");
 });
 
 /** What a lease says when a beat has found these dead. */
-function toldOfDead(dead: readonly { readonly id: string }[], workers: () => Promise<readonly object[]>) {
+function warningAboutDead(dead: readonly { readonly id: string }[], workers: () => Promise<readonly object[]>) {
   return new Promise((resolve) => {
-    const reaped = dead.map(({ id }) => id);
-    const beat = async () => ({ alive: true, mail: [], reaped, pausedQueues: [] });
-    const events = { onLost: () => {}, onMail: () => {}, onPausedQueues: () => {} };
-    const store = { beat, workers } as unknown as Store;
+    const reapedWorkerIds = dead.map(({ id }) => id);
+    const heartbeat = async () => ({ isAlive: true, ownedWithMessages: [], reapedWorkerIds, pausedQueues: [] });
+    const events = { onLost: () => {}, onMessages: () => {}, onPausedQueues: () => {} };
+    const store = { heartbeat, workers } as unknown as Store;
     const lease = new Heartbeat(
       store,
       { workerId: "w", epoch: 1 },

@@ -2,16 +2,16 @@
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Fence, Store } from "../../store/contract/store.js";
-import { warnOf } from "../../telemetry/warn-of-retry.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 
-const fewWorkers = 3;
+const maxListedWorkers = 3;
 
 export interface LeaseEvents {
   /** The store says that this epoch is over. */
   readonly onLost: () => void;
   /** It was renewed, at this time or later (by `threadClock`). */
   readonly onRenewed?: (at: number) => void;
-  readonly onMail: (runIds: readonly string[]) => void;
+  readonly onMessages: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
 
@@ -23,8 +23,8 @@ export class Heartbeat {
   readonly #runtime: Runtime;
   readonly #timer: Timer;
   #beating = false;
-  #looking: Promise<void> | null = null;
-  #again = false;
+  #polling: Promise<void> | null = null;
+  #mustPollAgain = false;
   #stopped = false;
 
   constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents, runtime: Runtime) {
@@ -34,72 +34,75 @@ export class Heartbeat {
     this.#events = events;
     this.#runtime = runtime;
     // Three beats to a lease: one may be lost, and one late.
-    this.#timer = runtime.setInterval(() => void this.#beat(), Math.max(10, leaseMs / 3)).unref();
+    this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
 
   /**
    * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
    * another process wrote, workers that answered it with a beat would wake each other up for ever.
    */
-  lookNow(): Promise<void> {
-    if (this.#looking !== null) {
+  pollNow(): Promise<void> {
+    if (this.#polling !== null) {
       // A look that is under way may have been too early: then another one follows.
-      this.#again = true;
-      return this.#looking;
+      this.#mustPollAgain = true;
+      return this.#polling;
     }
-    this.#looking = this.#lookUntilQuiet();
-    return this.#looking;
+    this.#polling = this.#pollUntilCurrent();
+    return this.#polling;
   }
 
-  async #lookUntilQuiet(): Promise<void> {
+  async #pollUntilCurrent(): Promise<void> {
     do {
-      this.#again = false;
-      await this.#look();
-    } while (this.#again && !this.#stopped);
+      this.#mustPollAgain = false;
+      await this.#poll();
+    } while (this.#mustPollAgain && !this.#stopped);
     // At once: who asks a moment later must not be taken for one who asked in time.
-    this.#looking = null;
+    this.#polling = null;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
-      const [mail, paused] = await Promise.all([this.#store.mailed(this.#fence), this.#store.upkeep.pausedQueues()]);
+      const [runIdsWithMessages, paused] = await Promise.all([
+        this.#store.ownedWithMessages(this.#fence),
+        this.#store.maintenance.pausedQueues(),
+      ]);
       if (this.#stopped) return;
       this.#events.onPausedQueues(paused.map(({ name }) => name));
-      if (mail.length > 0) this.#events.onMail(mail);
+      if (runIdsWithMessages.length > 0) this.#events.onMessages(runIdsWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOf(this.#log, "A look for news failed; the next heartbeat will tell.", error);
+      if (!this.#stopped) warnOfRetry(this.#log, "A look for news failed; the next heartbeat will tell.", error);
     }
   }
 
-  async #beat(): Promise<void> {
+  async #sendHeartbeat(): Promise<void> {
     if (this.#beating) return;
     this.#beating = true;
     try {
-      const sentAt = this.#runtime.threadClock();
-      const { alive, mail, reaped, pausedQueues } = await this.#store.beat(this.#fence);
+      const sentAt = this.#runtime.processMonotonic();
+      const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(this.#fence);
       if (this.#stopped) return;
-      if (!alive) return this.#events.onLost();
+      if (!isAlive) return this.#events.onLost();
       this.#events.onRenewed?.(sentAt);
-      if (reaped.length > 0) void this.#tellOfDead(reaped);
+      if (reapedWorkerIds.length > 0) void this.#warnOfDeadWorkers(reapedWorkerIds);
       this.#events.onPausedQueues(pausedQueues);
-      if (mail.length > 0) this.#events.onMail(mail);
+      if (ownedWithMessages.length > 0) this.#events.onMessages(ownedWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOf(this.#log, "A heartbeat failed; the next one will tell.", error);
+      if (!this.#stopped) warnOfRetry(this.#log, "A heartbeat failed; the next one will tell.", error);
     } finally {
       this.#beating = false;
     }
   }
 
   /** By the names that people gave them; the ids help as long as there are few. */
-  async #tellOfDead(ids: readonly string[]): Promise<void> {
+  async #warnOfDeadWorkers(ids: readonly string[]): Promise<void> {
     const workers = await this.#store.workers().catch(() => []);
     const names = new Map(workers.map(({ id, name }) => [id, name]));
-    const few = ids.length <= fewWorkers;
-    const listed = ids.slice(0, fewWorkers).map((id) => {
+    const few = ids.length <= maxListedWorkers;
+    const listed = ids.slice(0, maxListedWorkers).map((id) => {
       const name = names.get(id);
       return name === undefined ? id : few ? `"${name}" (${id})` : `"${name}"`;
     });
-    const rest = few ? "" : ` and ${ids.length - fewWorkers} more`;
+    const rest = few ? "" : ` and ${ids.length - maxListedWorkers} more`;
     const whose = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
     this.#log.warn(`Freed the runs of ${whose}: ${listed.join(", ")}${rest}.`);
   }

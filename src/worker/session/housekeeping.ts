@@ -7,9 +7,9 @@
 import type { Logger } from "../../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
 import type { Store } from "../../store/contract/store.js";
-import { warnOf } from "../../telemetry/warn-of-retry.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { StuckRuns } from "./stuck-runs.js";
-import { jobPatienceMs, VanishedJobs } from "./vanished-jobs.js";
+import { jobMissingGraceMs, VanishedJobs } from "./vanished-jobs.js";
 
 export interface HousekeepingOptions {
   readonly runtime: Runtime;
@@ -21,7 +21,7 @@ export interface HousekeepingOptions {
   readonly everyMs: number;
 }
 
-const lookEveryMs = 5 * 60_000;
+const stuckCheckIntervalMs = 5 * 60_000;
 const forgetAfterMs = 24 * 3_600_000;
 
 export class Housekeeping {
@@ -41,9 +41,9 @@ export class Housekeeping {
 
   start(): void {
     const { everyMs } = this.#options;
-    this.#repeat("cleaning", everyMs, () => this.clean());
-    this.#repeat("looking for stuck runs", Math.min(everyMs, lookEveryMs), () => this.#stuck.look());
-    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobPatienceMs), () => this.vanished.look());
+    this.#repeat("cleaning", everyMs, () => this.deleteOldData());
+    this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuck.check());
+    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanished.check());
   }
 
   /** Lets go of what is under way at its next batch. */
@@ -53,9 +53,9 @@ export class Housekeeping {
     await Promise.all(this.#underWay);
   }
 
-  async clean(): Promise<void> {
+  async deleteOldData(): Promise<void> {
     const { runtime, store, log, prune } = this.#options;
-    const forgotten = await store.upkeep.forgetWorkers({ silentSince: runtime.now() - forgetAfterMs });
+    const forgotten = await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: runtime.now() - forgetAfterMs });
     if (forgotten.length > 0) log.debug(`Forgot ${forgotten.length} worker(s) that died more than a day ago.`);
     const { runs } = (await prune?.(this.#stop.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
@@ -83,7 +83,7 @@ export class Housekeeping {
       await work();
     } catch (error) {
       if (!this.#stop.signal.aborted)
-        warnOf(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
+        warnOfRetry(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
     }
   }
 }

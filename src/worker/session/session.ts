@@ -6,26 +6,26 @@
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
-import { event } from "../../core/run/event.js";
-import { predecessorOf } from "../../core/run/lineage.js";
+import { newEvent } from "../../core/run/event.js";
+import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
-import { none, transitionOf } from "../../core/run/transition.js";
+import { createTransition, emptyList } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { Claimed, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
-import { tellOfCommit, tellOfRun } from "../../telemetry/tell.js";
-import { warnOf } from "../../telemetry/warn-of-retry.js";
+import type { ClaimedTask, Fence, InboxRow, NewRun, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import { publishCommit, publishStatus } from "../../telemetry/publish.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { GroupCommitter, type StartReceipt } from "../commit/group-committer.js";
 import { LogConflict } from "../commit/log-conflict.js";
-import type { Parting } from "../commit/run-writer.js";
+import type { TurnEnd } from "../commit/run-writer.js";
 import { damagedRun } from "../turn/damaged-run.js";
-import type { JobInfo, Opening, Registered, TurnAtHost, TurnHost } from "../turn/host.js";
-import { inherit, isHeir } from "../turn/inheritance.js";
-import { Trials } from "../turn/trial.js";
+import { inheritFromPredecessor, mustInherit } from "../turn/inherited-log.js";
+import { SuspectRunQueue } from "../turn/suspect-run-queue.js";
 import { Turn } from "../turn/turn.js";
-import { pauseIfItFails } from "../turn/user-code.js";
-import type { Watch } from "../watchdog/watchdog.js";
+import type { HostedTurn, JobInfo, TurnHost, TurnSnapshot, WorkflowSummary } from "../turn/turn-host.js";
+import { pauseRunOnError } from "../turn/user-code.js";
+import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import type { SlowSteps } from "./slow-steps.js";
 
 export interface SessionOptions {
@@ -35,7 +35,7 @@ export interface SessionOptions {
   readonly workerName: string;
   readonly fence: Fence;
   readonly slowSteps: SlowSteps;
-  readonly watch: Watch | null;
+  readonly watchdog: WorkerWatchdog | null;
   readonly leaseMs: number;
   readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
@@ -43,20 +43,20 @@ export interface SessionOptions {
   readonly graceMs: number;
   readonly recheckPausedMs: number | null;
   definition(workflow: string, version: string): WorkflowDefinition;
-  serves(route: string, version: string): boolean;
-  interruptions(): boolean;
-  crowded(): boolean;
+  canExecute(route: string, version: string): boolean;
+  allowsInterruptions(): boolean;
+  hasWaitingRuns(): boolean;
   /** A step outside of others' bodies has its result; null when nothing wants to know. */
-  readonly stepEnded: ((turn: TurnAtHost) => void) | null;
+  readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
-  registration(name: string): Promise<Registered | null>;
+  findRegistration(name: string): Promise<WorkflowSummary | null>;
   jobInfo(job: string): Promise<JobInfo>;
   /** An answer was lost: it is not certain which runs are ours. */
   onUncertain(): void;
   /** The fence is gone. */
   onLost(session: Session): void;
   /** There is room for another run; it was parked and is due again then, if that is known. */
-  onRoom(parking: { readonly dueAt: number; readonly now: number } | null): void;
+  onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void;
 }
 
 export class Session {
@@ -65,7 +65,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
   /** Runs that are ours, or about to be, and whose turn has not begun yet. */
-  readonly #arriving = new Set<string>();
+  readonly #openingRuns = new Set<string>();
   #dead = false;
   #stopping = false;
 
@@ -78,7 +78,8 @@ export class Session {
       fence,
       onFenced: () => options.onLost(this),
       onUncertain: () => options.onUncertain(),
-      onTrouble: (what, error) => warnOf(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
+      onTransientError: (what, error) =>
+        warnOfRetry(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
     });
     this.#host = {
       runtime,
@@ -87,36 +88,36 @@ export class Session {
       log,
       committer: this.committer,
       executing: options.slowSteps.executing,
-      watch: options.watch,
-      trials: new Trials(options.watch, options.leaseMs, options.runtime),
+      watchdog: options.watchdog,
+      suspectRuns: new SuspectRunQueue(options.watchdog, options.leaseMs, options.runtime),
       virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
       cancelGraceMs: options.graceMs,
       recheckPausedMs: options.recheckPausedMs,
       onError: options.onError,
-      serves: (route, version) => options.serves(route, version),
-      interruptions: () => options.interruptions(),
-      crowded: () => options.crowded(),
-      stepEnded: options.stepEnded,
-      registration: async (name) => {
-        const known = await options.registration(name);
+      canExecute: (route, version) => options.canExecute(route, version),
+      allowsInterruptions: () => options.allowsInterruptions(),
+      hasWaitingRuns: () => options.hasWaitingRuns(),
+      onStepEnded: options.onStepEnded,
+      findRegistration: async (name) => {
+        const known = await options.findRegistration(name);
         if (known === null) throw new WorkflowNotFoundError(name);
         return known;
       },
       jobInfo: (job) => options.jobInfo(job),
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
-      parted: (turn, parting) => this.#parted(turn, parting),
+      onTurnEnd: (turn, parting) => this.#onTurnEnd(turn, parting),
     };
   }
 
-  get dead(): boolean {
+  get isDead(): boolean {
     return this.#dead;
   }
 
   /** How many runs it has. */
   get size(): number {
-    return this.turns.size + this.#arriving.size;
+    return this.turns.size + this.#openingRuns.size;
   }
 
   /** Drops everything: other workers have the runs. */
@@ -138,23 +139,36 @@ export class Session {
   }
 
   /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
-  async open(tasks: readonly Claimed[], at: number): Promise<void> {
-    const isNew = (task: Claimed) => task.fresh && task.mail === 0 && predecessorOf(task.run) === null;
+  async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
+    const isNew = (task: ClaimedTask) =>
+      task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {
-      if (isNew(task)) void this.#beginTurn({ run: task.run, deliveries: task.deliveries, log: none, inbox: none, at });
+      if (isNew(task))
+        void this.#startTurn({
+          run: task.run,
+          deliveries: task.deliveries,
+          log: emptyList,
+          inbox: emptyList,
+          claimedAt,
+        });
     }
     const old = tasks.filter((task) => !isNew(task));
     if (old.length === 0) return;
     const { store } = this.#options;
     const ids = old.map((task) => task.run.id);
-    await this.#arrive(ids, async () => {
-      const mailed = old.filter((task) => task.mail > 0).map((task) => task.run.id);
+    await this.#whileOpening(ids, async () => {
+      const idsWithMessages = old.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
-        Promise.all([store.logs(ids), mailed.length > 0 ? store.inbox(mailed) : noInboxes]),
+        Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
       const begun = old.map((task) => {
         const { id } = task.run;
-        return this.#begin({ ...task, log: logs.get(id) ?? none, inbox: inboxes.get(id) ?? none, at });
+        return this.#startRun({
+          ...task,
+          log: logs.get(id) ?? emptyList,
+          inbox: inboxes.get(id) ?? emptyList,
+          claimedAt,
+        });
       });
       await Promise.all(begun);
     });
@@ -162,11 +176,17 @@ export class Session {
 
   /** Starts a run that is this worker's from birth: no claim, no wake-up. */
   adopt(run: NewRun): Promise<StartReceipt> {
-    return this.#arrive([run.id], async () => {
+    return this.#whileOpening([run.id], async () => {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
       if (receipt.refusal === null) {
-        tellOfRun(this.#options.log, run, "pending", receipt.at);
-        void this.#beginTurn({ run: newborn(run, receipt.at), deliveries: 1, log: none, inbox: none, at: receipt.at });
+        publishStatus(this.#options.log, run, "pending", receipt.at);
+        void this.#startTurn({
+          run: toRunRecord(run, receipt.at),
+          deliveries: 1,
+          log: emptyList,
+          inbox: emptyList,
+          claimedAt: receipt.at,
+        });
       }
       return receipt;
     });
@@ -178,28 +198,28 @@ export class Session {
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
-    const known = new Set([...this.turns.keys(), ...this.#arriving]);
-    const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#arriving.has(id);
-    const owned = await this.#retryUntilReachable(() => store.owned(fence));
+    const known = new Set([...this.turns.keys(), ...this.#openingRuns]);
+    const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
+    const owned = await this.#retryUntilReachable(() => store.ownedTasks(fence));
     const forgotten = owned.filter((task) => isForgotten(task.runId));
     if (forgotten.length === 0) return;
     const ids = forgotten.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
     const tasks = new Map(forgotten.map((task) => [task.runId, task]));
-    const claimed = runs.map((run): Claimed => {
-      const { deliveries, mail } = tasks.get(run.id) as TaskRecord;
-      return { run, deliveries, mail, fresh: false };
+    const claimed = runs.map((run): ClaimedTask => {
+      const { deliveries, pendingMessages } = tasks.get(run.id) as TaskRecord;
+      return { run, deliveries, pendingMessages, isFresh: false };
     });
-    await this.open(claimed, at);
+    await this.openClaimed(claimed, at);
   }
 
-  async #arrive<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
-    for (const id of ids) this.#arriving.add(id);
+  async #whileOpening<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
+    for (const id of ids) this.#openingRuns.add(id);
     try {
       return await work();
     } finally {
-      for (const id of ids) this.#arriving.delete(id);
-      if (this.size === 0) this.#options.onRoom(null);
+      for (const id of ids) this.#openingRuns.delete(id);
+      if (this.size === 0) this.#options.onRunReleased(null);
     }
   }
 
@@ -208,68 +228,74 @@ export class Session {
     return retryUntilReachable(this.#options.runtime, read, () => this.#dead || this.#stopping);
   }
 
-  #begin(opening: Opening): void | Promise<void> {
-    return isHeir(opening) ? this.#beginHeir(opening) : this.#beginTurn(opening);
+  #startRun(snapshot: TurnSnapshot): void | Promise<void> {
+    return mustInherit(snapshot) ? this.#startSuccessor(snapshot) : this.#startTurn(snapshot);
   }
 
   /** It goes on for another run, and has to know first what that one has done. */
-  async #beginHeir(opening: Opening): Promise<void> {
-    const { store, onRoom } = this.#options;
-    const { run } = opening;
+  async #startSuccessor(snapshot: TurnSnapshot): Promise<void> {
+    const { store, onRunReleased } = this.#options;
+    const { run } = snapshot;
     try {
       const { onFailure } = this.#options.definition(run.workflow, run.version);
-      const inherited = await inherit(opening, {
+      const inherited = await inheritFromPredecessor(snapshot, {
         store,
         committer: this.committer,
         hasOnFailure: onFailure !== null,
         retryUntilReachable: (read) => this.#retryUntilReachable(read),
       });
-      if (inherited.kind === "inherited") await this.#beginTurn({ ...opening, log: inherited.log });
-      else if (inherited.kind === "again") await this.#reopen(run.id);
-      else onRoom(inherited.kind === "parked" ? inherited : null);
+      if (inherited.kind === "inherited") await this.#startTurn({ ...snapshot, log: inherited.log });
+      else if (inherited.kind === "has messages") await this.#reopen(run.id);
+      else onRunReleased(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
       if (this.#dead || error instanceof FencedError) return;
       const why = writePauseNote(toFailure(error).message);
-      await this.#pauseUnwritable(run.id, opening.log.length, error, why);
+      await this.#pauseUnwritable(run.id, snapshot.log.length, error, why);
     }
   }
 
-  #beginTurn(opening: Opening): void | Promise<void> {
+  #startTurn(snapshot: TurnSnapshot): void | Promise<void> {
     if (this.#dead) return;
-    const { run } = opening;
+    const { run } = snapshot;
     let turn: Turn;
     try {
-      turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), opening);
+      turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), snapshot);
     } catch (error) {
       // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
-      return this.#holdDamaged(opening, error);
+      return this.#pauseDamaged(snapshot, error);
     }
     this.turns.set(run.id, turn);
-    pauseIfItFails(turn, () => turn.begin());
+    pauseRunOnError(turn, () => turn.start());
     if (this.#stopping) turn.stop();
   }
 
-  #parted(turn: TurnAtHost, parting: Parting): void {
+  #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
     // Claimed again before we heard that it was parked, perhaps: then another turn has it.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
     if (this.turns.has(turn.runId)) return;
-    if (parting.how === "again") void this.#reopen(turn.runId);
-    else if (parting.how === "evicted") void this.#evict(turn.runId, parting.error);
-    else if (parting.how === "parked" && parting.dueAt !== null) {
-      this.#options.onRoom({ dueAt: parting.dueAt, now: parting.at });
-    } else this.#options.onRoom(null);
+    if (turnEnd.how === "has messages") void this.#reopen(turn.runId);
+    else if (turnEnd.how === "evicted") void this.#evict(turn.runId, turnEnd.error);
+    else if (turnEnd.how === "parked" && turnEnd.dueAt !== null) {
+      this.#options.onRunReleased({ dueAt: turnEnd.dueAt, now: turnEnd.at });
+    } else this.#options.onRunReleased(null);
   }
 
   /** Mail came while the run was being parked: it is still ours, and is taken up where its log now ends. */
   #reopen(runId: string): Promise<void> {
     const { store, log } = this.#options;
-    return this.#arrive([runId], async () => {
+    return this.#whileOpening([runId], async () => {
       try {
-        const [run, logs, inboxes, at] = await this.#retryUntilReachable(() =>
+        const [run, logs, inboxes, claimedAt] = await this.#retryUntilReachable(() =>
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
         );
         if (run === null) return;
-        await this.#begin({ run, deliveries: 1, log: logs.get(runId) ?? none, inbox: inboxes.get(runId) ?? none, at });
+        await this.#startRun({
+          run,
+          deliveries: 1,
+          log: logs.get(runId) ?? emptyList,
+          inbox: inboxes.get(runId) ?? emptyList,
+          claimedAt,
+        });
       } catch (error) {
         log.error(`Run ${runId} could not be taken up again.`, error);
       }
@@ -283,7 +309,7 @@ export class Session {
    */
   #evict(runId: string, error: unknown): Promise<void> {
     const { store, log, fence } = this.#options;
-    return this.#arrive([runId], async () => {
+    return this.#whileOpening([runId], async () => {
       try {
         const [logs, [task]] = await this.#retryUntilReachable(() =>
           Promise.all([store.logs([runId]), store.tasks([runId])]),
@@ -308,16 +334,17 @@ export class Session {
     });
   }
 
-  async #holdDamaged(opening: Opening, error: unknown): Promise<void> {
+  async #pauseDamaged(snapshot: TurnSnapshot, error: unknown): Promise<void> {
     const { store, log } = this.#options;
-    const { id, workflow } = opening.run;
+    const { id, workflow } = snapshot.run;
     try {
-      const [row] = await this.#retryUntilReachable(() => store.upkeep.audit.runsById([id]));
-      const { transition, reason } = damagedRun(opening, row?.lastEvent ?? 0, error);
+      const [row] = await this.#retryUntilReachable(() => store.maintenance.audit.runsById([id]));
+      const { transition, reason } = damagedRun(snapshot, row?.lastEventSeq ?? 0, error);
       const receipt = await this.committer.submit(transition);
-      if (receipt.kind === "unread" || (receipt.kind === "committed" && receipt.kept)) return await this.#reopen(id);
+      if (receipt.kind === "unread" || (receipt.kind === "committed" && receipt.isStillOwned))
+        return await this.#reopen(id);
       if (receipt.kind === "evicted") throw receipt.error;
-      tellOfCommit(log, opening.run, { ...transition, at: receipt.at });
+      publishCommit(log, snapshot.run, { ...transition, at: receipt.at });
       const became = transition.next.kind === "finish" ? "canceled" : "paused";
       log.warn(`Run ${id} (${workflow}) is ${became}: ${reason}`);
     } catch (second) {
@@ -328,17 +355,20 @@ export class Session {
   async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
     // If it had not begun yet: a worker had it, so its time has come.
-    const events = [event("run.paused", {}, { reason: failure.message, error: failure }), event("run.became_due", {})];
-    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
+    const events = [
+      newEvent("run.paused", {}, { reason: failure.message, error: failure }),
+      newEvent("run.became_due", {}),
+    ];
+    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
     const next = { kind: "park", ...parked } as const;
-    await this.committer.submit(transitionOf(runId, after, { events, next }));
+    await this.committer.submit(createTransition(runId, after, { events, next }));
   }
 }
 
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
 /** Field by field: copies by spreading were 2 % of the time of one-step runs. */
-function newborn(run: NewRun, at: number): RunRecord {
+function toRunRecord(run: NewRun, at: number): RunRecord {
   return {
     id: run.id,
     workflow: run.workflow,

@@ -3,13 +3,13 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 
 const slowMs = 100;
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 
 class ExecutingSet extends Set<RunningAttempt> {
   onAdd: () => void = () => {};
 
-  override add(execution: RunningAttempt): this {
-    super.add(execution);
+  override add(attempt: RunningAttempt): this {
+    super.add(attempt);
     this.onAdd();
     return this;
   }
@@ -24,15 +24,15 @@ export class SlowSteps {
     this.#runtime = runtime;
     this.executing.onAdd = () => {
       if (this.#timer !== null) return;
-      this.#timer = runtime.setInterval(() => this.#look(), lookEveryMs);
+      this.#timer = runtime.setInterval(() => this.#poll(), pollIntervalMs);
       this.#timer.unref();
     };
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.executing.size === 0) return this.stop();
-    for (const execution of this.executing) {
-      if (!execution.startRecorded && execution.elapsedRealMs > slowMs) void execution.recordStart();
+    for (const attempt of this.executing) {
+      if (!attempt.isStartRecorded && attempt.elapsedRealMs > slowMs) void attempt.recordStart();
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { TimeoutError } from "../../core/errors/errors.js";
 import type { RetryPolicy } from "../../core/naming/retry-policy.js";
-import type { FlowSignal } from "../../core/run/flow-control.js";
+import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { Logger, ResumedBy, StepTools } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { maxTimerMs } from "../../runtime/runtime.js";
@@ -23,7 +23,7 @@ export interface AttemptHost {
   /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
   keyOwner(node: string): string;
   /** Calls it, and knows meanwhile whose code runs. */
-  callBody(execution: Attempt, body: Body): unknown;
+  callBody(attempt: Attempt, body: Body): unknown;
   /** In tests, the time that passes only when the test says so. */
   readonly virtualNow: number | null;
   progress(node: string, done: number, total?: number, message?: string): void;
@@ -39,9 +39,9 @@ export class Attempt implements StepTools {
   readonly #startedMs: number;
   readonly #startedVirtually: number | null;
   /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
-  startRecorded = false;
+  isStartRecorded = false;
   /** Flow control that this body raised, as far as that is known. */
-  raised: FlowSignal | null = null;
+  raisedSignal: FlowControlInterrupt | null = null;
   readonly #host: AttemptHost;
   #log: Logger | null = null;
   #controller: AbortController | null = null;

@@ -7,11 +7,11 @@
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
 import { CursorTooLargeError, InvalidStateError, PayloadTooLargeError } from "../../core/errors/errors.js";
-import { guarded } from "../../core/errors/guarded-promise.js";
-import type { FlowAction } from "../../core/run/flow-control.js";
+import { guardPromise } from "../../core/errors/guarded-promise.js";
+import type { FlowControlAction } from "../../core/run/flow-control.js";
 import { readProgress, writeProgress } from "../../core/run/progress.js";
 import type { StepOp } from "../../core/run/state.js";
-import { none } from "../../core/run/transition.js";
+import { emptyList } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
 import { readForTurn } from "../turn/read.js";
@@ -20,7 +20,7 @@ import type { TurnAttempt } from "./turn-attempt.js";
 const cursorLimitBytes = 128 * 1024;
 const yieldEveryMs = 4;
 
-interface Stored {
+interface StoredCursor {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
@@ -30,32 +30,32 @@ interface Stored {
 
 /** Reads where the step stands, before its body runs. */
 export async function openCheckpoints(
-  execution: TurnAttempt,
+  attempt: TurnAttempt,
   options: CheckpointOptions,
-  leave: (action: FlowAction) => never,
+  leave: (action: FlowControlAction) => never,
 ): Promise<StepCheckpoints> {
-  const { turn, key } = execution;
+  const { turn, key } = attempt;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
-  const rewound = op?.rewound === true && op.phase === "again";
-  const stored = rewound ? nothing : read(rows.find((row) => row.node === key));
-  const resumed = stored.cursor !== null || (execution.attempt > 1 && !rewound && op !== undefined && !op.planned);
-  return new StepCheckpoints(execution, options, leave, stored, resumed);
+  const rewound = op?.isRewound === true && op.phase === "awaiting_attempt";
+  const stored = rewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
+  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !rewound && op !== undefined && !op.isScheduled);
+  return new StepCheckpoints(attempt, options, leave, stored, resumed);
 }
 
-const nothing: Stored = { cursor: null, done: 0, total: null, moves: 0 };
+const noCursor: StoredCursor = { cursor: null, done: 0, total: null, moves: 0 };
 
-function read(row: CursorRow | undefined): Stored {
-  if (row === undefined || row.cursor === null) return nothing;
+function readStoredCursor(row: CursorRow | undefined): StoredCursor {
+  if (row === undefined || row.cursor === null) return noCursor;
   const { done, total, moves = done } = readProgress(row.progress);
   return { cursor: row.cursor, done, total, moves };
 }
 
 export class StepCheckpoints implements Checkpoints {
   readonly resumed: boolean;
-  readonly #execution: TurnAttempt;
+  readonly #attempt: TurnAttempt;
   readonly #options: CheckpointOptions;
-  readonly #leave: (action: FlowAction) => never;
+  readonly #raiseFlowControl: (action: FlowControlAction) => never;
   readonly #startedAt: number;
   readonly #first: string | null;
   #cursor: unknown;
@@ -71,17 +71,17 @@ export class StepCheckpoints implements Checkpoints {
   #yieldedAt: number;
 
   constructor(
-    execution: TurnAttempt,
+    attempt: TurnAttempt,
     options: CheckpointOptions,
-    leave: (action: FlowAction) => never,
-    stored: Stored,
+    leave: (action: FlowControlAction) => never,
+    stored: StoredCursor,
     resumed: boolean,
   ) {
-    this.#execution = execution;
+    this.#attempt = attempt;
     this.#options = options;
-    this.#leave = leave;
-    this.#startedAt = execution.turn.storeNow();
-    this.#yieldedAt = execution.turn.host.runtime.monotonic();
+    this.#raiseFlowControl = leave;
+    this.#startedAt = attempt.turn.storeNow();
+    this.#yieldedAt = attempt.turn.host.runtime.monotonic();
     this.#first = stored.cursor;
     this.#text = stored.cursor;
     this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
@@ -105,7 +105,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   /** Whether it stands where its predecessor stood. */
-  get still(): boolean {
+  get isUnmoved(): boolean {
     return this.#encoded() === this.#first;
   }
 
@@ -113,7 +113,7 @@ export class StepCheckpoints implements Checkpoints {
     try {
       this.#move(cursor);
     } catch (error) {
-      return guarded(Promise.reject(error));
+      return guardPromise(Promise.reject(error));
     }
     this.#done += 1;
     this.#iterations += 1;
@@ -121,18 +121,18 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    if (this.#execution.over) return guarded(Promise.reject(this.#tooLate()));
+    if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#tooLate()));
     // An interruption is noted already: a call that no code awaits must not end the process because of it.
-    return guarded(this.#options.relaxed ? this.#goOn() : this.#written());
+    return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
 
   skipTo(cursor: unknown, waitMs: number): never {
     this.#move(cursor);
-    return this.#leave({ kind: "suspend", waitMs });
+    return this.#raiseFlowControl({ kind: "suspend", waitMs });
   }
 
   item(run: () => unknown): Promise<void> {
-    return (this.#execution.scope as NonNullable<TurnAttempt["scope"]>).item(this.#moves, run);
+    return (this.#attempt.scope as NonNullable<TurnAttempt["scope"]>).runItem(this.#moves, run);
   }
 
   total(count: number): void {
@@ -149,24 +149,24 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
-  conclude(over: boolean): void {
-    const { turn, key } = this.#execution;
-    turn.pendingWrites.cursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+  writeFinalCursor(over: boolean): void {
+    const { turn, key } = this.#attempt;
+    turn.pendingWrites.setCursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
   }
 
   /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
   #move(cursor: unknown): void {
-    if (this.#execution.over) throw this.#tooLate();
+    if (this.#attempt.isOver) throw this.#tooLate();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
-    this.#execution.scope?.moved();
+    this.#attempt.scope?.markCursorMoved();
     this.#advanced = true;
     this.#dirty = true;
   }
 
   #tooLate(): InvalidStateError {
-    return new InvalidStateError(`Step "${this.#execution.key}" is over; its iterator cannot be used any more.`);
+    return new InvalidStateError(`Step "${this.#attempt.key}" is over; its iterator cannot be used any more.`);
   }
 
   #encoded(): string | null {
@@ -176,9 +176,9 @@ export class StepCheckpoints implements Checkpoints {
 
   #encode(cursor: unknown): string | null {
     if (cursor === null) return null;
-    const step = this.#execution.key;
+    const step = this.#attempt.key;
     try {
-      return encode(cursor, { what: `the cursor of step "${step}"`, limit: cursorLimitBytes });
+      return encode(cursor, { label: `the cursor of step "${step}"`, limitBytes: cursorLimitBytes });
     } catch (error) {
       if (!(error instanceof PayloadTooLargeError)) throw error;
       throw new CursorTooLargeError({ step, bytes: error.bytes, limit: cursorLimitBytes });
@@ -188,63 +188,63 @@ export class StepCheckpoints implements Checkpoints {
   /** `items` in `ms` are of this execution alone: what the rate is made of. */
   #progress(): string {
     const [done, total, moves, items] = [this.#done, this.#total, this.#moves, this.#iterations];
-    return writeProgress({ done, total, message: null, moves, items, ms: this.#execution.elapsedRealMs });
+    return writeProgress({ done, total, message: null, moves, items, ms: this.#attempt.elapsedRealMs });
   }
 
   #write(done: (written: boolean) => void): void {
-    const { turn, key } = this.#execution;
+    const { turn, key } = this.#attempt;
     this.#dirty = false;
-    turn.pendingWrites.cursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
-    turn.post(none, done);
+    turn.pendingWrites.setCursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
+    turn.post(emptyList, done);
   }
 
   /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
-  async #written(): Promise<void> {
+  async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
-    await this.#takeMessages();
-    this.#stopIfAsked();
+    await this.#waitForInboxCheck();
+    this.#leaveIfInterrupted();
   }
 
   /** Goes on at once; the latest cursor is written as fast as the store takes it. */
-  async #goOn(): Promise<void> {
+  async #checkpointRelaxed(): Promise<void> {
     if (!this.#writing && this.#dirty) this.#writeLatest();
-    await this.#letOthersRun();
-    await this.#takeMessages();
-    this.#stopIfAsked();
+    await this.#yieldToEventLoop();
+    await this.#waitForInboxCheck();
+    this.#leaveIfInterrupted();
   }
 
   /** A pause or cancel that was acknowledged acts before the next item begins. */
-  #takeMessages(): Promise<void> | undefined {
-    return this.#execution.turn.takingMessages ?? undefined;
+  #waitForInboxCheck(): Promise<void> | undefined {
+    return this.#attempt.turn.inboxCheck ?? undefined;
   }
 
   /** A loop over quick items that waits for nothing would never let the process do anything else. */
-  #letOthersRun(): Promise<void> | undefined {
-    const now = this.#execution.turn.host.runtime.monotonic();
+  #yieldToEventLoop(): Promise<void> | undefined {
+    const now = this.#attempt.turn.host.runtime.monotonic();
     if (now - this.#yieldedAt < yieldEveryMs) return undefined;
     this.#yieldedAt = now;
-    return new Promise((resolve) => this.#execution.turn.host.runtime.setImmediate(resolve));
+    return new Promise((resolve) => this.#attempt.turn.host.runtime.setImmediate(resolve));
   }
 
   #writeLatest(): void {
     this.#writing = true;
     this.#write((written) => {
       this.#writing = false;
-      if (written && this.#dirty && !this.#execution.over) this.#writeLatest();
+      if (written && this.#dirty && !this.#attempt.isOver) this.#writeLatest();
     });
   }
 
-  #stopIfAsked(): void {
+  #leaveIfInterrupted(): void {
     const action = this.#interruption();
-    if (action !== null) this.#leave(action);
+    if (action !== null) this.#raiseFlowControl(action);
   }
 
-  #interruption(): FlowAction | null {
-    const { turn } = this.#execution;
-    const { cancel } = turn.state;
-    if (cancel !== null) return { kind: "cancel", reason: cancel.reason };
-    if (turn.halted || turn.over) return suspend;
-    if (!turn.host.interruptions()) return null;
+  #interruption(): FlowControlAction | null {
+    const { turn } = this.#attempt;
+    const { cancelRequest } = turn.state;
+    if (cancelRequest !== null) return { kind: "cancel", reason: cancelRequest.reason };
+    if (turn.isDraining || turn.isOver) return suspend;
+    if (!turn.host.allowsInterruptions()) return null;
     const { maxIterations, maxRuntimeMs } = this.#options;
     if (maxIterations !== null && this.#iterations >= maxIterations) return suspend;
     if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspend;
@@ -252,4 +252,4 @@ export class StepCheckpoints implements Checkpoints {
   }
 }
 
-const suspend: FlowAction = { kind: "suspend", waitMs: 0 };
+const suspend: FlowControlAction = { kind: "suspend", waitMs: 0 };

@@ -2,10 +2,10 @@
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { StepNotDefinedError } from "../../core/errors/errors.js";
-import { compensationOf, openCompensations } from "../../core/run/compensation.js";
+import { compensationKeyOf, openCompensations } from "../../core/run/compensation.js";
 import type { StepOp } from "../../core/run/state.js";
-import { unnumbered } from "../../core/run/step-name.js";
-import { byRetryPolicy } from "../../define/retry-reaction.js";
+import { withoutCallNumber } from "../../core/run/step-name.js";
+import { reactByRetryPolicy } from "../../define/retry-reaction.js";
 import type { Reaction } from "../../define/step-engine.js";
 import { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
@@ -17,18 +17,18 @@ export async function compensate(turn: StepTurn, cause: string): Promise<boolean
   for (const step of openCompensations(turn.state)) {
     const compensator = turn.compensators?.get(step);
     if (compensator === undefined) {
-      const error = undoIsGone(turn.definition.name, step, cause);
+      const error = createMissingCompensationError(turn.definition.name, step, cause);
       turn.pauseWithError(error.message, toFailure(error));
       return false;
     }
-    await undo(turn, step, compensator, cause);
-    if (turn.over) return false;
+    await runCompensation(turn, step, compensator, cause);
+    if (turn.isOver) return false;
   }
   return true;
 }
 
-function undoIsGone(workflow: string, step: string, cause: string): StepNotDefinedError {
-  const name = JSON.stringify(unnumbered(step));
+function createMissingCompensationError(workflow: string, step: string, cause: string): StepNotDefinedError {
+  const name = JSON.stringify(withoutCallNumber(step));
   const problem =
     `Step "${step}" has to be undone (${cause.replace(/[.]$/, "")}), but the code does not say how any more. Nothing that is new was run. What you can do: ` +
     "deploy code that has the step with its compensate again, and resume(); " +
@@ -37,9 +37,14 @@ function undoIsGone(workflow: string, step: string, cause: string): StepNotDefin
   return new StepNotDefinedError({ workflow, step, problem });
 }
 
-function undo(turn: StepTurn, step: string, { body, retry, declared }: Compensator, cause: string): Promise<unknown> {
+function runCompensation(
+  turn: StepTurn,
+  step: string,
+  { body, retry, declared }: Compensator,
+  cause: string,
+): Promise<unknown> {
   const react = (error: unknown, op: StepOp | undefined): Reaction => {
-    const reaction = byRetryPolicy(retry, error, historyOf(op), turn.host.runtime.random());
+    const reaction = reactByRetryPolicy(retry, error, historyOf(op), turn.host.runtime.random());
     // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.
     return reaction.kind === "fail" ? { kind: "pause" } : reaction;
   };
@@ -53,17 +58,17 @@ function undo(turn: StepTurn, step: string, { body, retry, declared }: Compensat
     waitMs: 0,
     job: false,
     undoable: false,
-    places: null,
+    semaphore: null,
   } as const;
   const undoing = withoutOutput(body);
-  return new Step(turn, compensationOf(step), undoing, { ...settings, declared, react, explain }).call(
+  return new Step(turn, compensationKeyOf(step), undoing, { ...settings, declared, react, explain }).call(
     new CallScope(turn),
   );
 }
 
 /** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */
 function withoutOutput(body: Body): Body {
-  return async (...given) => {
-    await body(...given);
+  return async (...args) => {
+    await body(...args);
   };
 }

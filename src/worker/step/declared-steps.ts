@@ -4,19 +4,19 @@ import { toFailure } from "../../core/encoding/error-record.js";
 import type { FrozenDag } from "../../core/graph/frozen-dag.js";
 import { routeOf } from "../../core/naming/route.js";
 import { isCompensation } from "../../core/run/compensation.js";
-import { dataOf, event } from "../../core/run/event.js";
-import { type FlowAction, FlowSignal } from "../../core/run/flow-control.js";
-import { keysOfNames } from "../../core/run/renamed-nodes.js";
+import { dataOf, newEvent } from "../../core/run/event.js";
+import { type FlowControlAction, FlowControlInterrupt } from "../../core/run/flow-control.js";
+import { createStepKeyLookup } from "../../core/run/renamed-nodes.js";
 import type { StepOp } from "../../core/run/state.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import { isAccepted, onFailureStep } from "../../core/run/step-name.js";
 import type { StepTools } from "../../define/context.js";
 import type { HeroRef } from "../../define/hero.js";
 import type {
   DeclaredStep,
   DispatchedNode,
-  KnownStep,
-  Stepping,
+  RecordedStep,
+  StepEngine,
   StepRecord,
   StepScope,
 } from "../../define/step-engine.js";
@@ -26,13 +26,13 @@ import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfBody, type ReplayGate } from "../replay/replay-gate.js";
 import type { StepTurn } from "../turn/ports.js";
-import { enterStation } from "../turn/station.js";
+import { placeNextStep } from "../turn/step-placement.js";
 import type { Attempt } from "./attempt.js";
 import { openCheckpoints } from "./checkpoints.js";
 import { historyOf, Step } from "./step.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-export class DeclaredSteps implements Stepping {
+export class DeclaredSteps implements StepEngine {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
@@ -43,14 +43,14 @@ export class DeclaredSteps implements Stepping {
   constructor(scope: CallScope) {
     this.#scope = scope;
     this.#turn = scope.turn;
-    this.#keyOf = keysOfNames(this.#turn);
+    this.#keyOf = createStepKeyLookup(this.#turn);
     const { aliases, declared } = this.#turn.definition;
-    if (aliases !== null || this.#turn.state.renamed !== null)
+    if (aliases !== null || this.#turn.state.logNameByCodeName !== null)
       for (const { name } of declared?.nodes ?? []) this.#nameOf.set(this.#keyOf(name), name);
   }
 
   get dag(): FrozenDag | null {
-    return this.#turn.state.dag;
+    return this.#turn.state.importedDag;
   }
 
   dispatch(node: DispatchedNode): Promise<unknown> {
@@ -58,17 +58,17 @@ export class DeclaredSteps implements Stepping {
     return this.#dispatcher.dispatch(node);
   }
 
-  get began(): "chain" | "graph" | null {
-    return this.#turn.state.steps;
+  get executedAs(): "chain" | "graph" | null {
+    return this.#turn.state.stepStructure;
   }
 
-  get position(): string | null {
-    const { position } = this.#turn.state;
-    return position === null ? null : (this.#nameOf.get(position) ?? position);
+  get resumeAtStep(): string | null {
+    const { movedToStep } = this.#turn.state;
+    return movedToStep === null ? null : (this.#nameOf.get(movedToStep) ?? movedToStep);
   }
 
-  get known(): readonly KnownStep[] {
-    const steps: KnownStep[] = [];
+  get recordedSteps(): readonly RecordedStep[] {
+    const steps: RecordedStep[] = [];
     for (const [key, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || !isDeclared(key)) continue;
       const name = this.#nameOf.get(key) ?? key;
@@ -84,21 +84,26 @@ export class DeclaredSteps implements Stepping {
     const key = this.#keyOf(name);
     const isNew = !turn.state.ops.has(key);
     // An operator who sends a run to a step wants it to go on there now.
-    const waitMs = isNew && this.position === name ? 0 : declared.waitMs;
+    const waitMs = isNew && this.resumeAtStep === name ? 0 : declared.waitMs;
     const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
-    enterStation(turn, station, isNew && waitMs > 0);
-    const step = new Step(turn, key, (execution) => runIn(turn, declared, execution as TurnAttempt, declared.body), {
-      timeoutMs: declared.timeoutMs,
-      onCrash: declared.onCrash,
-      input: undefined,
-      kind: "plain",
-      declared: true,
-      job: declared.job !== null,
-      undoable: declared.compensate !== null,
-      places: declared.places,
-      waitMs,
-      react: (error, op) => declared.react(error, historyOf(op), turn.host.runtime.random()),
-    });
+    placeNextStep(turn, station, isNew && waitMs > 0);
+    const step = new Step(
+      turn,
+      key,
+      (execution) => runDeclaredBody(turn, declared, execution as TurnAttempt, declared.body),
+      {
+        timeoutMs: declared.timeoutMs,
+        onCrash: declared.onCrash,
+        input: undefined,
+        kind: "plain",
+        declared: true,
+        job: declared.job !== null,
+        undoable: declared.compensate !== null,
+        semaphore: declared.semaphore,
+        waitMs,
+        react: (error, op) => declared.react(error, historyOf(op), turn.host.runtime.random()),
+      },
+    );
     return step.call(this.#scope);
   }
 
@@ -109,7 +114,7 @@ export class DeclaredSteps implements Stepping {
       if (compensate === null) continue;
       const key = this.#keyOf(name);
       const body = (execution: StepTools) =>
-        runIn(turn, declared, execution as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
+        runDeclaredBody(turn, declared, execution as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -118,8 +123,9 @@ export class DeclaredSteps implements Stepping {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
     // One that paused its run and was not released is as good as failed: nothing new begins beside it.
-    if (op.held !== null) return { phase: "failed" };
-    if (op.phase !== "completed") return { phase: op.phase === "started" || op.phase === "again" ? "open" : op.phase };
+    if (op.pauseCause !== null) return { phase: "failed" };
+    if (op.phase !== "completed")
+      return { phase: op.phase === "started" || op.phase === "awaiting_attempt" ? "open" : op.phase };
     return {
       phase: "completed",
       get output() {
@@ -128,17 +134,17 @@ export class DeclaredSteps implements Stepping {
     };
   }
 
-  leaveOut(name: string): void {
-    const attempt = (this.#turn.state.rewound?.get(name) ?? 0) + 1;
+  recordSkipped(name: string): void {
+    const attempt = (this.#turn.state.attemptsBeforeRewind?.get(name) ?? 0) + 1;
     const place = { node: name, attempt, outcome: "skipped_by_condition" } as const;
-    this.#turn.pendingWrites.events.push(event("step.skipped", place, { by: "code" }));
+    this.#turn.pendingWrites.events.push(newEvent("step.skipped", place, { by: "code" }));
     this.#turn.scheduleIdleCheck();
   }
 
-  async passOver(name: string): Promise<void> {
+  async skipRemovedStep(name: string): Promise<void> {
     const op = this.#turn.state.ops.get(name) as StepOp;
     const place = { node: name, attempt: op.attempt + 1, outcome: "skipped_by_flow_control" } as const;
-    await this.#turn.submit([event("step.skipped", place, { by: "code" })]);
+    await this.#turn.submit([newEvent("step.skipped", place, { by: "code" })]);
   }
 
   pauseWithError(error: Error, step?: string): Promise<never> {
@@ -150,15 +156,15 @@ export class DeclaredSteps implements Stepping {
     return isAccepted(this.#turn.state, name);
   }
 
-  doesNotFit(unrecorded: readonly string[], vanished: readonly string[]): Promise<never> {
-    this.#turn.doesNotFit(unrecorded, vanished);
+  pauseForMismatch(unrecorded: readonly string[], vanished: readonly string[]): Promise<never> {
+    this.#turn.pauseMismatched(unrecorded, vanished);
     return new Promise(() => {});
   }
 }
 
 /** Not a part of a step, nor what undoes one. */
 export const isDeclared = (key: string): boolean =>
-  !key.includes(scopeMark) && !isCompensation(key) && key !== onFailureStep;
+  !key.includes(scopeSeparator) && !isCompensation(key) && key !== onFailureStep;
 
 function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
   return heroType === null || heroId === null ? null : { type: heroType, id: heroId };
@@ -168,55 +174,61 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
  * A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. A step with a
  * job has no code of its own that could change.
  */
-function gateOf(turn: StepTurn, { job }: DeclaredStep, { key, wakes, checkpoints }: TurnAttempt): ReplayGate | null {
-  return wakes && job === null ? turn.handler.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0)) : null;
+function openReplayGate(
+  turn: StepTurn,
+  { job }: DeclaredStep,
+  { key, resumesAfterWait, checkpoints }: TurnAttempt,
+): ReplayGate | null {
+  return resumesAfterWait && job === null
+    ? turn.handler.openGate(keysOfBody(turn.state, key, checkpoints?.moves ?? 0))
+    : null;
 }
 
-function runIn(
+function runDeclaredBody(
   turn: StepTurn,
   declared: DeclaredStep,
-  execution: TurnAttempt,
+  attempt: TurnAttempt,
   body: (scope: StepScope) => unknown,
 ): unknown {
-  const scope = new CallScope(turn, execution);
-  execution.scope = scope;
-  const leave = (action: FlowAction): never => {
-    const signal = new FlowSignal(action);
+  const scope = new CallScope(turn, attempt);
+  attempt.scope = scope;
+  const leave = (action: FlowControlAction): never => {
+    const signal = new FlowControlInterrupt(action);
     scope.raise(signal);
     throw signal;
   };
   const parts = {
     ctx: createContext(scope),
     hero: heroOf(turn.run),
-    execution: described(execution, declared.name),
-    wakes: execution.wakes,
-    jobRun: spentRuns(turn, execution.key) + 1,
-    jobFailed: () => {
-      execution.jobFailed = true;
+    execution: describeAttempt(attempt, declared.name),
+    resumesAfterWait: attempt.resumesAfterWait,
+    jobRunNumber: countFailedJobRuns(turn, attempt.key) + 1,
+    markJobFailed: () => {
+      attempt.hasJobFailed = true;
     },
     leave,
     withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
-    inFrame: <T>(call: () => T) => turn.inFrame(execution.key, call),
+    inFrame: <T>(call: () => T) => turn.callInFrame(attempt.key, call),
   };
   const { checkpoints: options } = declared;
   if (options === null) {
-    scope.gate = gateOf(turn, declared, execution);
+    scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints: null });
   }
-  return openCheckpoints(execution, options, leave).then((checkpoints) => {
-    execution.checkpoints = checkpoints;
-    scope.gate = gateOf(turn, declared, execution);
+  return openCheckpoints(attempt, options, leave).then((checkpoints) => {
+    attempt.checkpoints = checkpoints;
+    scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints });
   });
 }
 
-function spentRuns({ state }: StepTurn, step: string): number {
+function countFailedJobRuns({ state }: StepTurn, step: string): number {
   const op = state.ops.get(step);
-  return op?.kind === "step" ? op.spent : 0;
+  return op?.kind === "step" ? op.discardedJobRuns : 0;
 }
 
-function described(execution: TurnAttempt, name: string): StepScope["execution"] {
-  const { id, attempt, idempotencyKey, log, progress } = execution;
+function describeAttempt(turnAttempt: TurnAttempt, name: string): StepScope["execution"] {
+  const { id, attempt, idempotencyKey, log, progress } = turnAttempt;
   return {
     id,
     name,
@@ -225,10 +237,10 @@ function described(execution: TurnAttempt, name: string): StepScope["execution"]
     log,
     progress,
     get abortSignal() {
-      return (execution as Attempt).abortSignal;
+      return (turnAttempt as Attempt).abortSignal;
     },
     get resumedBy() {
-      return (execution as Attempt).resumedBy;
+      return (turnAttempt as Attempt).resumedBy;
     },
   };
 }

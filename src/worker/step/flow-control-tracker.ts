@@ -1,11 +1,11 @@
 /** Flow control that user code has raised and that was not honoured yet: a `catch` in that code cannot make it unsaid. */
-import type { FlowSignal } from "../../core/run/flow-control.js";
-import { callFollowed } from "../replay/nested-calls.js";
+import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
+import { callTracked } from "../replay/nested-calls.js";
 import type { Attempt, Body } from "./attempt.js";
 
 export class FlowControlTracker {
   /** When it is not known in which step. */
-  #signal: FlowSignal | null = null;
+  #signal: FlowControlInterrupt | null = null;
   #current: Attempt | null = null;
 
   /** Whose body runs right now, synchronously. */
@@ -14,28 +14,28 @@ export class FlowControlTracker {
   }
 
   /** Calls the body of a step, and knows meanwhile whose code runs. */
-  callBody(execution: Attempt, body: Body, isFollowed = false): unknown {
+  callBody(attempt: Attempt, body: Body, isTracked = false): unknown {
     const outer = this.#current;
-    this.#current = execution;
+    this.#current = attempt;
     try {
-      return isFollowed ? callFollowed(execution, body) : body(execution);
+      return isTracked ? callTracked(attempt, body) : body(attempt);
     } finally {
       this.#current = outer;
     }
   }
 
   /** Noted before it is thrown. */
-  raise(signal: FlowSignal, scope: Attempt | null): void {
-    const execution = this.#current ?? scope;
-    if (execution !== null) execution.raised = signal;
+  raise(signal: FlowControlInterrupt, scope: Attempt | null): void {
+    const attempt = this.#current ?? scope;
+    if (attempt !== null) attempt.raisedSignal = signal;
     else this.#signal = signal;
   }
 
   /** What this step's body raised; or, when it is not known whose signal it is, what any body did. */
-  take(execution?: Attempt): FlowSignal | null {
-    const signal = execution?.raised ?? this.#signal;
-    if (execution?.raised == null) this.#signal = null;
-    else execution.raised = null;
-    return signal === null || signal.honoured ? null : signal;
+  take(attempt?: Attempt): FlowControlInterrupt | null {
+    const signal = attempt?.raisedSignal ?? this.#signal;
+    if (attempt?.raisedSignal == null) this.#signal = null;
+    else attempt.raisedSignal = null;
+    return signal === null || signal.isHandled ? null : signal;
   }
 }

@@ -13,16 +13,16 @@ export function withHooks(
   body: Body,
   createContext: (scope: CallScope) => HookContext,
 ): Body {
-  return (...given: unknown[]) => {
+  return (...args: unknown[]) => {
     // Behind the transaction of a step that has one.
-    const execution = given.at(-1) as TurnAttempt;
-    const { id, key: step, attempt } = execution;
-    const scope = new CallScope(turn, execution);
+    const turnAttempt = args.at(-1) as TurnAttempt;
+    const { id, key: step, attempt } = turnAttempt;
+    const scope = new CallScope(turn, turnAttempt);
     const bound = bindHooks(hooks, createContext(scope));
     const about = { id, step, attempt };
-    const host = { runId: turn.runId, log: turn.log, inFrame: <T>(call: () => T) => turn.inFrame(step, call) };
+    const host = { runId: turn.runId, log: turn.log, inFrame: <T>(call: () => T) => turn.callInFrame(step, call) };
     const callBody = () =>
-      turn.flowControl.callBody(execution, () => (body as (...args: unknown[]) => unknown)(...given));
+      turn.flowControl.callBody(turnAttempt, () => (body as (...args: unknown[]) => unknown)(...args));
     // They are not called again when the handler is replayed: what they recorded would be missed then.
     return scope.withoutRecords("A hook", async () => {
       await bound.before(about);

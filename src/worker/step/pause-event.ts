@@ -1,7 +1,7 @@
 import { toFailure } from "../../core/encoding/error-record.js";
 import type { PauseError } from "../../core/errors/errors.js";
-import { pauseTermsOf } from "../../core/errors/thrown-terms.js";
-import { event, type NewEvent } from "../../core/run/event.js";
+import { pauseOptionsOf } from "../../core/errors/thrown-options.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
 
 /**
  * The event of a run that a PauseError stopped, at this step or in the handler itself.
@@ -14,8 +14,8 @@ export function pausedBy(
   recheckPausedMs: number | null,
 ): NewEvent {
   const failure = toFailure(error);
-  const terms = pauseTermsOf(error);
+  const terms = pauseOptionsOf(error);
   const isRechecked = terms.resumeOn !== undefined && recheckPausedMs !== null;
   const recheck = isRechecked ? { recheckMs: recheckPausedMs } : {};
-  return event("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...terms });
+  return newEvent("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...terms });
 }

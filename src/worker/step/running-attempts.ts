@@ -7,17 +7,17 @@ import type { PendingWrites } from "../commit/pending-writes.js";
 export interface RunningAttempt {
   readonly key: string;
   /** Whether the log has its start. */
-  readonly startRecorded: boolean;
+  readonly isStartRecorded: boolean;
   readonly elapsedRealMs: number;
   /** What is left of its time limit. */
   readonly remainingMs: number | null;
   /** Its body has ended, or has been given up on. */
-  over: boolean;
+  isOver: boolean;
   /** Of a step of which only so many are executed at a time. */
-  readonly leavePlace: (() => void) | null;
+  readonly releaseSlot: (() => void) | null;
   readonly scope: { close(): void } | null;
   /** The event of its start, which counts as recorded from then on. */
-  started(): NewEvent;
+  createStartedEvent(): NewEvent;
   recordStart(): Promise<boolean>;
   abort(reason: unknown): void;
   dispose(): void;
@@ -28,8 +28,8 @@ interface AttemptsOwner {
   readonly host: { readonly executing: Set<RunningAttempt> };
   readonly results: { readonly pending: ReadonlyMap<string, unknown> };
   readonly pendingWrites: PendingWrites;
-  readonly over: boolean;
-  readonly halted: boolean;
+  readonly isOver: boolean;
+  readonly isDraining: boolean;
   scheduleIdleCheck(): void;
 }
 
@@ -47,33 +47,33 @@ export class RunningAttempts {
     this.#owner = owner;
   }
 
-  get busy(): boolean {
+  get isBusy(): boolean {
     return this.#busy > 0;
   }
 
-  get any(): boolean {
+  get hasRunning(): boolean {
     return this.#running.size > 0;
   }
 
   /** Whether a body of this step is running: a call that was given up on may still be. */
   has(key: string): boolean {
-    for (const execution of this.#running) if (execution.key === key) return true;
+    for (const attempt of this.#running) if (attempt.key === key) return true;
     return false;
   }
 
-  began(execution: RunningAttempt): void {
+  add(attempt: RunningAttempt): void {
     this.#busy += 1;
-    this.#running.add(execution);
-    this.#owner.host.executing.add(execution);
+    this.#running.add(attempt);
+    this.#owner.host.executing.add(attempt);
   }
 
   /** The body is over; what came of it is not in the log yet. */
-  ended(execution: RunningAttempt): void {
-    execution.over = true;
-    execution.leavePlace?.();
-    execution.scope?.close();
-    this.#running.delete(execution);
-    this.#owner.host.executing.delete(execution);
+  onBodyEnded(attempt: RunningAttempt): void {
+    attempt.isOver = true;
+    attempt.releaseSlot?.();
+    attempt.scope?.close();
+    this.#running.delete(attempt);
+    this.#owner.host.executing.delete(attempt);
   }
 
   /** Something more is under way, or goes on. */
@@ -86,7 +86,7 @@ export class RunningAttempts {
   }
 
   /** Keeps the run from being parked while `work` goes on. */
-  async during<T>(work: () => Promise<T>): Promise<T> {
+  async preventParkingDuring<T>(work: () => Promise<T>): Promise<T> {
     this.retain();
     try {
       return await work();
@@ -97,39 +97,39 @@ export class RunningAttempts {
   }
 
   /** What came of a body is in the log. */
-  settled(): void {
+  onRecorded(): void {
     this.release();
-    const { results, halted } = this.#owner;
-    if (!this.busy && (results.pending.size > 0 || halted)) this.#owner.scheduleIdleCheck();
+    const { results, isDraining } = this.#owner;
+    if (!this.isBusy && (results.pending.size > 0 || isDraining)) this.#owner.scheduleIdleCheck();
   }
 
   /** The body of this step only waits for something durable: the run may be parked meanwhile. */
-  rest(attempt: RunningAttempt): void {
-    const { over, pendingWrites } = this.#owner;
-    if (!attempt.startRecorded && !over) {
+  onBodyWaiting(attempt: RunningAttempt): void {
+    const { isOver, pendingWrites } = this.#owner;
+    if (!attempt.isStartRecorded && !isOver) {
       // Without it, the step would still count as due.
       const { remainingMs } = attempt;
-      pendingWrites.open(attempt.started(), remainingMs === null ? {} : { inMs: remainingMs });
+      pendingWrites.addWaitEvent(attempt.createStartedEvent(), remainingMs === null ? {} : { inMs: remainingMs });
     }
     this.release();
     this.#owner.scheduleIdleCheck();
   }
 
   /** Nothing waits for what runs any more. */
-  giveUp(): void {
+  stopWaiting(): void {
     this.#busy = 0;
   }
 
   abort(reason: unknown): void {
-    for (const execution of this.#running) execution.abort(reason);
+    for (const attempt of this.#running) attempt.abort(reason);
   }
 
   /** The run is let go of: what still runs here is of no use any more. */
-  leave(): void {
-    for (const execution of this.#running) {
-      execution.dispose();
-      execution.leavePlace?.();
-      this.#owner.host.executing.delete(execution);
+  disposeAll(): void {
+    for (const attempt of this.#running) {
+      attempt.dispose();
+      attempt.releaseSlot?.();
+      this.#owner.host.executing.delete(attempt);
     }
   }
 

@@ -5,14 +5,14 @@ export class SlotQueue {
   /** Made when a step first has to wait. */
   #waiting: Set<() => void> | null = null;
 
-  get waiting(): number {
+  get waitingCount(): number {
     return this.#waiting?.size ?? 0;
   }
 
   /** `begin` gets how to give the place back. */
-  stand(places: Semaphore, begin: (leave: () => void) => void): void {
+  enqueue(semaphore: Semaphore, begin: (leave: () => void) => void): void {
     let entered = false;
-    const leave = places.take((leaveIt) => {
+    const leave = semaphore.acquire((leaveIt) => {
       entered = true;
       this.#waiting?.delete(leaveIt);
       begin(leaveIt);
@@ -21,7 +21,7 @@ export class SlotQueue {
   }
 
   /** Nothing may begin any more. */
-  leaveAll(): void {
+  cancelAll(): void {
     if (this.#waiting === null) return;
     for (const leave of this.#waiting) leave();
     this.#waiting.clear();

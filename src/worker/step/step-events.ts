@@ -1,35 +1,35 @@
 /** How an execution of a step ended, as events. */
 import { encode } from "../../core/encoding/encode.js";
 import { SerializationError } from "../../core/errors/data-errors.js";
-import { hashFor } from "../../core/graph/ancestry-hash.js";
-import { event, type NewEvent, type Outcome } from "../../core/run/event.js";
-import type { FlowSignal } from "../../core/run/flow-control.js";
+import { ancestryHashFor } from "../../core/graph/ancestry-hash.js";
+import { type NewEvent, newEvent, type StepOutcome } from "../../core/run/event.js";
+import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { StepOp } from "../../core/run/state.js";
 import type { StepTurn } from "../turn/ports.js";
 import type { Attempt } from "./attempt.js";
 import type { StepSettings } from "./step-settings.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-export function completedEvent(turn: StepTurn, settings: StepSettings, execution: Attempt, output: unknown): NewEvent {
-  const { key } = execution;
+export function completedEvent(turn: StepTurn, settings: StepSettings, attempt: Attempt, output: unknown): NewEvent {
+  const { key } = attempt;
   const text = encodeOutput(key, settings, output);
   const raw: Record<string, string> = { output: text };
   const { input } = settings;
-  if (input !== undefined) raw.input = encode(input, { what: `the input of step "${key}"` });
-  const ms = execution.elapsedMs;
-  const hash = ancestryOf(turn, settings, execution, text);
+  if (input !== undefined) raw.input = encode(input, { label: `the input of step "${key}"` });
+  const ms = attempt.elapsedMs;
+  const hash = ancestryOf(turn, settings, attempt, text);
   const data = {
     ...(settings.undoable ? { undo: true as const } : {}),
     ...(hash === null ? {} : { hash }),
     ms,
   };
-  return event("step.completed", placeOf(execution, "success"), data, raw);
+  return newEvent("step.completed", placeOf(attempt, "success"), data, raw);
 }
 
 function encodeOutput(key: string, settings: StepSettings, output: unknown): string {
-  const what = `the output of step "${key}"`;
+  const label = `the output of step "${key}"`;
   try {
-    return encode(output, { what });
+    return encode(output, { label });
   } catch (refused) {
     // What a transactional step did is rolled back.
     if (!(refused instanceof SerializationError) || settings.kind === "transaction") throw refused;
@@ -40,62 +40,65 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
 
 function ancestryOf(turn: StepTurn, settings: StepSettings, { key, attempt }: Attempt, output: string): string | null {
   const { state, parentsOf } = turn;
-  return settings.declared ? hashFor(state, parentsOf, key, attempt, output) : null;
+  return settings.declared ? ancestryHashFor(state, parentsOf, key, attempt, output) : null;
 }
 
 /** What flow control that its body raised makes of a step. */
 export function flowEvents(
   turn: StepTurn,
   { declared }: StepSettings,
-  execution: TurnAttempt,
-  signal: FlowSignal,
+  attempt: TurnAttempt,
+  signal: FlowControlInterrupt,
 ): NewEvent[] {
-  turn.flowControl.take(execution);
-  signal.honoured = true;
+  turn.flowControl.take(attempt);
+  signal.isHandled = true;
   const { action } = signal;
-  const ms = execution.elapsedMs;
+  const ms = attempt.elapsedMs;
   switch (action.kind) {
     case "skip":
-      return [event("step.skipped", placeOf(execution, action.outcome ?? "skipped_by_flow_control"), { ms })];
+      return [newEvent("step.skipped", placeOf(attempt, action.outcome ?? "skipped_by_flow_control"), { ms })];
     case "reattempt":
-      return [again(execution, "reattempted", action.waitMs, declared && action.rewind)];
+      return [createReattemptedEvent(attempt, "reattempted", action.waitMs, declared && action.rewind)];
     case "suspend":
-      return continued(turn, execution, action.waitMs);
+      return createContinuedEvents(turn, attempt, action.waitMs);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
-      return [again(execution, "workflow_paused", 0), event("run.paused", { node: execution.key }, { reason })];
+      return [
+        createReattemptedEvent(attempt, "workflow_paused", 0),
+        newEvent("run.paused", { node: attempt.key }, { reason }),
+      ];
     }
     case "cancel":
-      return [event("step.canceled", placeOf(execution, action.outcome ?? "canceled_by_flow_control"), { ms })];
+      return [newEvent("step.canceled", placeOf(attempt, action.outcome ?? "canceled_by_flow_control"), { ms })];
     case "finish":
-      return [event("step.completed", placeOf(execution, "success"), { ms })];
+      return [newEvent("step.completed", placeOf(attempt, "success"), { ms })];
   }
 }
 
-function again(execution: TurnAttempt, outcome: Outcome, waitMs: number, rewind = false): NewEvent {
-  const still = outcome === "continued" && getsNowhere(execution, waitMs) ? ({ still: true } as const) : {};
-  const data = { waitMs, ms: execution.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...still };
-  return event("step.reattempted", placeOf(execution, outcome), data);
+function createReattemptedEvent(attempt: TurnAttempt, outcome: StepOutcome, waitMs: number, rewind = false): NewEvent {
+  const unmoved = outcome === "continued" && isStandstill(attempt, waitMs) ? ({ cursorUnmoved: true } as const) : {};
+  const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmoved };
+  return newEvent("step.reattempted", placeOf(attempt, outcome), data);
 }
 
 /** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
-function continued(turn: StepTurn, execution: TurnAttempt, waitMs: number): NewEvent[] {
-  const next = again(execution, "continued", waitMs);
-  const op = turn.state.ops.get(execution.key) as StepOp | undefined;
-  if (!getsNowhere(execution, waitMs) || (op?.standstill ?? 0) < maxStandstill) return [next];
-  const reason = `Step "${execution.key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
-  return [next, event("run.paused", { node: execution.key }, { reason })];
+function createContinuedEvents(turn: StepTurn, attempt: TurnAttempt, waitMs: number): NewEvent[] {
+  const next = createReattemptedEvent(attempt, "continued", waitMs);
+  const op = turn.state.ops.get(attempt.key) as StepOp | undefined;
+  if (!isStandstill(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxStandstill) return [next];
+  const reason = `Step "${attempt.key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
+  return [next, newEvent("run.paused", { node: attempt.key }, { reason })];
 }
 
-function placeOf({ key, attempt }: Attempt, outcome: Outcome) {
+function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
   return { node: key, attempt, outcome };
 }
 
 const maxStandstill = 1_000;
 
 /** A step without a cursor may come back as often as it likes, if it only waits in between. */
-const getsNowhere = ({ checkpoints }: TurnAttempt, waitMs: number) =>
-  checkpoints === null ? waitMs === 0 : checkpoints.still;
+const isStandstill = ({ checkpoints }: TurnAttempt, waitMs: number) =>
+  checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 
 const hasRun =
   "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +

@@ -20,7 +20,7 @@ export interface StepSettings {
   /** Its record says that it can be undone. */
   readonly undoable: boolean;
   /** How many may be executed at a time in this process; null: as many as there are. */
-  readonly places: Semaphore | null;
+  readonly semaphore: Semaphore | null;
   /** Words for a person who finds the run paused because of it. */
   readonly explain?: (error: unknown) => string;
   /** What an exception means. */

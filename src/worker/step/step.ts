@@ -5,22 +5,22 @@ import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { parseDuration } from "../../core/naming/duration.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
-import { dismissChildren } from "../../core/run/cancel-children.js";
-import { dataOf, event, type NewEvent } from "../../core/run/event.js";
-import { FlowSignal } from "../../core/run/flow-control.js";
+import { cancelChildren } from "../../core/run/cancel-children.js";
+import { dataOf, type NewEvent, newEvent } from "../../core/run/event.js";
+import { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { Op, StepOp } from "../../core/run/state.js";
 import { scopeOf } from "../../core/run/step-key.js";
 import type { StepOptions, StepTools } from "../../define/context.js";
-import { byRetryPolicy } from "../../define/retry-reaction.js";
+import { reactByRetryPolicy } from "../../define/retry-reaction.js";
 import type { StepHistory } from "../../define/step-engine.js";
-import { keepContext } from "../../telemetry/async-context.js";
+import { bindContext } from "../../telemetry/async-context.js";
 import type { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
-import { giveWay } from "../turn/station.js";
-import { pauseIfItFails, warnOfNonsense } from "../turn/user-code.js";
+import { yieldToWaitingRuns } from "../turn/step-placement.js";
+import { pauseRunOnError, warnOfInvalidTerms } from "../turn/user-code.js";
 import type { Body } from "./attempt.js";
-import { consequenceOf } from "./failure-events.js";
-import { report } from "./report-error.js";
+import { decideConsequence } from "./failure-events.js";
+import { reportError } from "./report-error.js";
 import { completedEvent, flowEvents } from "./step-events.js";
 import type { StepKind, StepSettings } from "./step-settings.js";
 import { inTransaction } from "./transaction.js";
@@ -45,7 +45,7 @@ export function callStep(
   kind: StepKind = "plain",
 ): Promise<unknown> {
   const { turn } = scope;
-  const key = scope.key(name);
+  const key = scope.takeKey(name);
   if (options !== noOptions) checkOptions(`Step "${key}"`, options, knownOptions);
   const policy =
     options.retry === undefined ? turn.definition.retry : resolveRetry(options.retry, turn.definition.retry);
@@ -55,10 +55,10 @@ export function callStep(
   }
   const { onCrash = "rerun", input } = options;
   const react = (error: unknown, op: StepOp | undefined) =>
-    byRetryPolicy(policy, error, historyOf(op), turn.host.runtime.random());
+    reactByRetryPolicy(policy, error, historyOf(op), turn.host.runtime.random());
   const { compensate } = options;
   if (compensate !== undefined) {
-    const undo = keepContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));
+    const undo = bindContext((tools: StepTools) => compensate(tools, turn.outputOf(key)));
     (turn.compensators ??= new Map()).set(key, { body: undo, retry: policy, declared: false });
   }
   const undoable = compensate !== undefined;
@@ -72,17 +72,22 @@ export function callStep(
     declared: false,
     job: false,
     undoable,
-    places: null,
+    semaphore: null,
   };
   return new Step(turn, key, body, settings).call(scope, options.added === true);
 }
 
 export function historyOf(op: StepOp | undefined): StepHistory {
   if (op === undefined) return noHistory;
-  return { reattempts: op.streak, postponed: op.postponed, failures: op.failures, setbacks: op.setbacks };
+  return {
+    reattempts: op.consecutiveFailures,
+    postponed: op.consecutiveTransientFailures,
+    failures: op.countedFailures,
+    totalFailures: op.totalFailures,
+  };
 }
 
-const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, setbacks: 0 };
+const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, totalFailures: 0 };
 
 export class Step {
   readonly #turn: StepTurn;
@@ -98,80 +103,83 @@ export class Step {
   }
 
   call(scope: CallScope, isAdded = false): Promise<unknown> {
-    const op = scope.recorded(this.#key, "step");
-    const answer = scope.ask(this.#key, isAdded);
+    const op = scope.findRecorded(this.#key, "step");
+    const answer = scope.requestResult(this.#key, isAdded);
     // The last attempt at the step around this one may have begun it without waiting for it: it must not run twice at a time.
-    if (scope.execution !== null && this.#turn.attempts.has(this.#key)) return answer;
-    if (op === undefined) scope.begin(this.#key, isAdded, () => this.#begin(undefined));
-    else this.#begin(op);
+    if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return answer;
+    if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
+    else this.#startOrWait(op);
     return answer;
   }
 
-  #begin(op: StepOp | undefined): void {
+  #startOrWait(op: StepOp | undefined): void {
     const turn = this.#turn;
     if (
       op?.phase === "completed" ||
       op?.phase === "failed" ||
       op?.phase === "skipped" ||
-      (op !== undefined && op.held !== null) ||
-      !turn.phase.mayBegin(this.#key)
+      (op !== undefined && op.pauseCause !== null) ||
+      !turn.phase.mayStart(this.#key)
     )
       return turn.scheduleIdleCheck();
     if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
-    if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#rests(op)) {
+    if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#resumesAfterWait(op)) {
       const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
       return turn.pauseWithError(reason, null, this.#key);
     }
-    if (op?.phase === "again" && (op.dueAt ?? 0) > turn.storeNow()) return this.#later();
-    this.#execute(op);
+    if (op?.phase === "awaiting_attempt" && (op.dueAt ?? 0) > turn.storeNow()) return this.#scheduleRetry();
+    this.#acquireSlot(op);
   }
 
   #plan(): void {
     const { waitMs } = this.#settings;
-    const attempt = (this.#turn.state.rewound?.get(this.#key) ?? 0) + 1;
-    this.#turn.pendingWrites.open(event("step.scheduled", { node: this.#key, attempt }, { waitMs }), { inMs: waitMs });
-    this.#later();
+    const attempt = (this.#turn.state.attemptsBeforeRewind?.get(this.#key) ?? 0) + 1;
+    this.#turn.pendingWrites.addWaitEvent(newEvent("step.scheduled", { node: this.#key, attempt }, { waitMs }), {
+      inMs: waitMs,
+    });
+    this.#scheduleRetry();
   }
 
-  #later(): void {
-    this.#turn.inboxProcessor.retryLater(this.#key, this.#nextAttempt());
+  #scheduleRetry(): void {
+    this.#turn.inboxProcessor.scheduleRetry(this.#key, this.#nextAttempt());
   }
 
   /** A timer or a receipt begins it, but it belongs where the step was called. */
   #nextAttempt(): (op: Op | undefined) => void {
-    return keepContext((op: Op | undefined) => this.#execute(op as StepOp | undefined));
+    return bindContext((op: Op | undefined) => this.#acquireSlot(op as StepOp | undefined));
   }
 
   /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
-  #rests(op: StepOp): boolean {
-    return this.#settings.declared && op.phase === "started" && !op.abandoned && this.#turn.deliveries === 1;
+  #resumesAfterWait(op: StepOp): boolean {
+    return this.#settings.declared && op.phase === "started" && !op.isAbandoned && this.#turn.deliveries === 1;
   }
 
-  #execute(op: StepOp | undefined): void {
-    const { places } = this.#settings;
-    if (places === null) return this.#enter(op, null);
+  #acquireSlot(op: StepOp | undefined): void {
+    const { semaphore } = this.#settings;
+    if (semaphore === null) return this.#startAttempt(op, null);
     const turn = this.#turn;
     const enter = (leave: () => void) => {
-      if (turn.phase.mayBegin(this.#key)) return this.#enter(op, leave);
+      if (turn.phase.mayStart(this.#key)) return this.#startAttempt(op, leave);
       leave();
       turn.scheduleIdleCheck();
     };
     // Another run that leaves its place may be what lets this step in.
-    turn.slots.stand(places, keepContext(enter));
+    turn.slots.enqueue(semaphore, bindContext(enter));
   }
 
-  #enter(op: StepOp | undefined, leavePlace: (() => void) | null): void {
-    const goesOn = op !== undefined && this.#rests(op);
-    const last = op?.attempt ?? this.#turn.state.rewound?.get(this.#key) ?? 0;
+  #startAttempt(op: StepOp | undefined, releaseSlot: (() => void) | null): void {
+    const resumesAfterWait = op !== undefined && this.#resumesAfterWait(op);
+    const last = op?.attempt ?? this.#turn.state.attemptsBeforeRewind?.get(this.#key) ?? 0;
     const { kind, onCrash, declared, timeoutMs } = this.#settings;
-    const limit = declared && timeoutMs !== null ? this.#limitOf(goesOn ? op : undefined, timeoutMs) : null;
-    const execution = new TurnAttempt(this.#turn, this.#key, goesOn ? last : last + 1, goesOn, limit);
-    execution.leavePlace = leavePlace;
-    this.#turn.attempts.began(execution);
-    if (limit !== null && limit <= 0) return this.#threw(execution, op, overtime(this.#key, timeoutMs as number));
+    const limit = declared && timeoutMs !== null ? this.#limitOf(resumesAfterWait ? op : undefined, timeoutMs) : null;
+    const attempt = new TurnAttempt(this.#turn, this.#key, resumesAfterWait ? last : last + 1, resumesAfterWait, limit);
+    attempt.releaseSlot = releaseSlot;
+    this.#turn.attempts.add(attempt);
+    if (limit !== null && limit <= 0)
+      return this.#onThrown(attempt, op, createTimeoutError(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause")
-      return pauseIfItFails(this.#turn, () => this.#executeCarefully(execution, op), execution);
-    this.#run(execution, op);
+      return pauseRunOnError(this.#turn, () => this.#executeCarefully(attempt, op), attempt);
+    this.#run(attempt, op);
   }
 
   /** What is left of its time, for a body that has rested. */
@@ -179,120 +187,128 @@ export class Step {
     return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
 
-  #run(execution: TurnAttempt, op: StepOp | undefined): void {
-    execution.run(
+  #run(attempt: TurnAttempt, op: StepOp | undefined): void {
+    attempt.run(
       this.#body,
-      execution.remainingMs ?? this.#settings.timeoutMs,
-      (output) => this.#returned(execution, op, output),
-      (thrown) => this.#threw(execution, op, thrown),
+      attempt.remainingMs ?? this.#settings.timeoutMs,
+      (output) => this.#returned(attempt, op, output),
+      (thrown) => this.#onThrown(attempt, op, thrown),
     );
   }
 
   /** What must be in the log before the body runs, or together with what the body writes. */
-  async #executeCarefully(execution: TurnAttempt, op: StepOp | undefined): Promise<void> {
+  async #executeCarefully(attempt: TurnAttempt, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, onCrash, timeoutMs } = this.#settings;
-    if (onCrash === "pause" && !execution.startRecorded && !(await execution.recordStart())) return;
-    if (kind === "plain") return this.#run(execution, op);
+    if (onCrash === "pause" && !attempt.isStartRecorded && !(await attempt.recordStart())) return;
+    if (kind === "plain") return this.#run(attempt, op);
     try {
-      const record = (output: unknown) => completedEvent(this.#turn, this.#settings, execution, output);
-      const done = await inTransaction(turn, execution, this.#body as never, timeoutMs, record);
-      turn.attempts.ended(execution);
-      if (done) turn.attempts.settled();
+      const record = (output: unknown) => completedEvent(this.#turn, this.#settings, attempt, output);
+      const done = await inTransaction(turn, attempt, this.#body as never, timeoutMs, record);
+      turn.attempts.onBodyEnded(attempt);
+      if (done) turn.attempts.onRecorded();
     } catch (thrown) {
-      this.#threw(execution, op, thrown);
+      this.#onThrown(attempt, op, thrown);
     }
   }
 
-  #returned(execution: TurnAttempt, op: StepOp | undefined, output: unknown): void {
-    if (this.#pauseIfCallsAreMissing(execution)) return;
+  #returned(attempt: TurnAttempt, op: StepOp | undefined, output: unknown): void {
+    if (this.#pauseIfCallsAreMissing(attempt)) return;
     let completed: NewEvent;
     try {
       // Swallowed by a catch in user code: still honoured.
-      const swallowed = this.#turn.flowControl.take(execution);
+      const swallowed = this.#turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
-      completed = completedEvent(this.#turn, this.#settings, execution, output);
+      completed = completedEvent(this.#turn, this.#settings, attempt, output);
     } catch (thrown) {
-      return this.#threw(execution, op, thrown);
+      return this.#onThrown(attempt, op, thrown);
     }
-    this.#record(execution, [completed], null);
+    this.#record(attempt, [completed], null);
   }
 
-  #threw(execution: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
-    if (this.#turn.over) return this.#turn.attempts.ended(execution);
-    pauseIfItFails(this.#turn, () => this.#recordThrown(execution, op, thrown), execution);
+  #onThrown(attempt: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
+    if (this.#turn.isOver) return this.#turn.attempts.onBodyEnded(attempt);
+    pauseRunOnError(this.#turn, () => this.#recordThrown(attempt, op, thrown), attempt);
   }
 
-  #recordThrown(execution: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
+  #recordThrown(attempt: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
     const error = toSafeThrown(thrown);
-    const signal = error instanceof FlowSignal ? error : this.#turn.flowControl.take(execution);
-    if (signal !== null) return this.#leave(execution, signal);
-    if (this.#pauseIfCallsAreMissing(execution)) return;
+    const signal = error instanceof FlowControlInterrupt ? error : this.#turn.flowControl.take(attempt);
+    if (signal !== null) return this.#applyFlowControl(attempt, signal);
+    if (this.#pauseIfCallsAreMissing(attempt)) return;
     const turn = this.#turn;
     const { explain, job } = this.#settings;
-    const spent = job && (execution.jobFailed || error instanceof TimeoutError);
-    const moved = execution.checkpoints !== null && !execution.checkpoints.still;
-    const history = moved && op !== undefined ? { ...op, streak: 0, postponed: 0, failures: 0, setbacks: 0 } : op;
+    const jobRunEnded = job && (attempt.hasJobFailed || error instanceof TimeoutError);
+    const cursorMoved = attempt.checkpoints !== null && !attempt.checkpoints.isUnmoved;
+    const history: StepOp | undefined = cursorMoved && op !== undefined ? withoutFailures(op) : op;
     const react = () => this.#settings.react(error, history);
-    const thrownFrom = { react, explain, postponed: history?.postponed ?? 0, spent, moved };
-    const { events, signal: consequence, isFailure } = consequenceOf(turn, error, execution, thrownFrom);
-    if (isFailure) report(turn, error, this.#key, execution.attempt);
-    else warnOfNonsense(turn, error, `step "${this.#key}"`);
-    this.#record(execution, events, consequence);
+    const thrownFrom = {
+      react,
+      explain,
+      postponed: history?.consecutiveTransientFailures ?? 0,
+      jobRunEnded,
+      cursorMoved,
+    };
+    const { events, signal: consequence, isFailure } = decideConsequence(turn, error, attempt, thrownFrom);
+    if (isFailure) reportError(turn, error, this.#key, attempt.attempt);
+    else warnOfInvalidTerms(turn, error, `step "${this.#key}"`);
+    this.#record(attempt, events, consequence);
   }
 
   /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
-  #pauseIfCallsAreMissing(execution: TurnAttempt): boolean {
-    const leftOver = execution.scope?.gate?.leftOver ?? [];
-    if (leftOver.length === 0 || this.#turn.halted) return false;
-    this.#turn.attempts.ended(execution);
-    this.#turn.attempts.settled();
-    this.#turn.doesNotFit([], leftOver);
+  #pauseIfCallsAreMissing(attempt: TurnAttempt): boolean {
+    const leftOver = attempt.scope?.gate?.leftOver ?? [];
+    if (leftOver.length === 0 || this.#turn.isDraining) return false;
+    this.#turn.attempts.onBodyEnded(attempt);
+    this.#turn.attempts.onRecorded();
+    this.#turn.pauseMismatched([], leftOver);
     return true;
   }
 
-  #leave(execution: TurnAttempt, signal: FlowSignal): void {
+  #applyFlowControl(attempt: TurnAttempt, signal: FlowControlInterrupt): void {
     const { action } = signal;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
-      return pauseIfItFails(this.#turn, () => this.#startOver(execution, signal), execution);
-    this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
+      return pauseRunOnError(this.#turn, () => this.#startOver(attempt, signal), attempt);
+    this.#record(attempt, flowEvents(this.#turn, this.#settings, attempt, signal), signal);
   }
 
   /** What its body forgets is not waited for any more: also what it has only just asked for. */
-  async #startOver(execution: TurnAttempt, signal: FlowSignal): Promise<void> {
+  async #startOver(attempt: TurnAttempt, signal: FlowControlInterrupt): Promise<void> {
     const turn = this.#turn;
-    await turn.writer.settleFirst();
-    execution.checkpoints?.rewind();
-    for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key))) turn.pendingWrites.mail.push(mail);
-    this.#record(execution, flowEvents(this.#turn, this.#settings, execution, signal), signal);
+    await turn.writer.flushPendingStarts();
+    attempt.checkpoints?.rewind();
+    for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
+      turn.pendingWrites.messages.push(message);
+    this.#record(attempt, flowEvents(this.#turn, this.#settings, attempt, signal), signal);
   }
 
-  #record(execution: TurnAttempt, events: readonly NewEvent[], signal: FlowSignal | null): void {
+  #record(attempt: TurnAttempt, events: readonly NewEvent[], signal: FlowControlInterrupt | null): void {
     const turn = this.#turn;
-    turn.attempts.ended(execution);
-    if (turn.over) return;
-    if (this.#settings.declared && (endsForGood(events) || spendsJob(events))) {
+    turn.attempts.onBodyEnded(attempt);
+    if (turn.isOver) return;
+    if (this.#settings.declared && (endsForGood(events) || endsJobRun(events))) {
       // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
-      for (const mail of dismissChildren(turn.runId, turn.state, scopeOf(this.#key)))
-        turn.pendingWrites.mail.push(mail);
+      for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
+        turn.pendingWrites.messages.push(message);
     }
-    execution.checkpoints?.conclude(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
+    attempt.checkpoints?.writeFinalCursor(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
     if (signal !== null && isRunLevel(signal)) {
-      turn.attempts.settled();
-      return turn.obeyFromStep(signal, events);
+      turn.attempts.onRecorded();
+      return turn.applyFlowControlFromStep(signal, events);
     }
-    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared) giveWay(turn);
+    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared)
+      yieldToWaitingRuns(turn);
     const nextAttempt = events.some(leadsToAnother) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
       // Not before the state knows of the failure: until then it shows the attempt before as due.
-      if (nextAttempt !== null) turn.inboxProcessor.retryLater(this.#key, nextAttempt);
-      turn.attempts.settled();
+      if (nextAttempt !== null) turn.inboxProcessor.scheduleRetry(this.#key, nextAttempt);
+      turn.attempts.onRecorded();
     });
   }
 }
 
-const overtime = (step: string, timeoutMs: number) =>
+const createTimeoutError = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);
 
 const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
@@ -303,10 +319,19 @@ function endsForGood([ended]: readonly NewEvent[]): boolean {
   return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
 }
 
-function spendsJob([ended]: readonly NewEvent[]): boolean {
-  return ended?.type === "step.failed" && dataOf(ended, "step.failed").spent === true;
+function endsJobRun([ended]: readonly NewEvent[]): boolean {
+  return ended?.type === "step.failed" && dataOf(ended, "step.failed").jobRunEnded === true;
 }
 
-function isRunLevel({ action }: FlowSignal): boolean {
+function isRunLevel({ action }: FlowControlInterrupt): boolean {
   return action.kind === "cancel" || action.kind === "finish";
 }
+
+/** What the next attempt counts from when the cursor has moved: failures before that do not count any more. */
+const withoutFailures = (op: StepOp): StepOp => ({
+  ...op,
+  consecutiveFailures: 0,
+  consecutiveTransientFailures: 0,
+  countedFailures: 0,
+  totalFailures: 0,
+});

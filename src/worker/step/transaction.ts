@@ -9,7 +9,7 @@
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type { NewEvent } from "../../core/run/event.js";
-import { transitionOf } from "../../core/run/transition.js";
+import { createTransition } from "../../core/run/transition.js";
 import type { StepTools } from "../../define/context.js";
 import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
 import type { StepTurn } from "../turn/ports.js";
@@ -18,14 +18,14 @@ import type { TurnAttempt } from "./turn-attempt.js";
 /** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
 export async function inTransaction(
   turn: StepTurn,
-  execution: TurnAttempt,
+  attempt: TurnAttempt,
   body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
   record: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
-  const recorded = await turn.writer.exclusively(async (after) => {
-    const transaction = await turn.host.store.begin();
+  const recorded = await turn.writer.withExclusiveLog(async (after) => {
+    const transaction = await turn.host.store.beginTransaction();
     let isRunning = true;
     const whole = async (step: StepTools) => {
       try {
@@ -36,15 +36,16 @@ export async function inTransaction(
     };
     try {
       const output = await new Promise((resolve, reject) => {
-        execution.run(whole, timeoutMs, resolve, reject);
+        attempt.run(whole, timeoutMs, resolve, reject);
       });
-      const swallowed = turn.flowControl.take(execution);
+      const swallowed = turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
       const event = record(output);
-      if (turn.over) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
+      if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
-      if (result.kind === "committed") return { events: [event], at: result.at, mailed: result.mailed.length > 0 };
-      throw new StoreError(`The transaction of step "${execution.key}" was refused (${result.kind}).`, {
+      if (result.kind === "committed")
+        return { events: [event], at: result.at, hasMessages: result.ownedWithMessages.length > 0 };
+      throw new StoreError(`The transaction of step "${attempt.key}" was refused (${result.kind}).`, {
         transient: true,
       });
     } catch (error) {
@@ -54,7 +55,7 @@ export async function inTransaction(
       return null;
     }
   });
-  if (failure !== null && !turn.over) throw (failure as { readonly error: unknown }).error;
+  if (failure !== null && !turn.isOver) throw (failure as { readonly error: unknown }).error;
   return recorded;
 }
 
@@ -66,15 +67,15 @@ async function commit(
   event: NewEvent,
 ): Promise<CommitResult> {
   const { committer, store, runtime } = turn.host;
-  const transition = transitionOf(turn.runId, after, { events: [event] });
+  const transition = createTransition(turn.runId, after, { events: [event] });
   try {
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { alive } = await retryUntilReachable(runtime, () => store.beat(committer.fence), never);
+    const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), never);
     const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
-    if (!alive || written === undefined) throw error;
-    return { kind: "committed", at: written.at, kept: [], mailed: [], refused: [] };
+    if (!isAlive || written === undefined) throw error;
+    return { kind: "committed", at: written.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
 }
 

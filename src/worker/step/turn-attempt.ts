@@ -1,6 +1,6 @@
 /** An attempt at a step, in the turn that it belongs to. */
 import { executionId } from "../../core/naming/ids.js";
-import { event, type NewEvent } from "../../core/run/event.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
 import type { StepTurn } from "../turn/ports.js";
 import { Attempt } from "./attempt.js";
 import type { RunningAttempt } from "./running-attempts.js";
@@ -10,19 +10,19 @@ interface BodyScope {
   readonly gate: { readonly leftOver: readonly string[] } | null;
   close(): void;
   /** The cursor of the step was moved in this execution. */
-  moved(): void;
+  markCursorMoved(): void;
   /** The code for one item of a resumable step. */
-  item(number: number, run: () => unknown): Promise<void>;
+  runItem(number: number, run: () => unknown): Promise<void>;
 }
 
 /** The cursor of a resumable step: see `StepCheckpoints`. */
 interface CursorRecord {
   /** It has not moved in this execution. */
-  readonly still: boolean;
+  readonly isUnmoved: boolean;
   /** How often it was moved: the number of the item in flight. */
   readonly moves: number;
   rewind(): void;
-  conclude(isOver: boolean): void;
+  writeFinalCursor(isOver: boolean): void;
 }
 
 /** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
@@ -33,21 +33,21 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
   /** Of a step with a cursor. */
   checkpoints: CursorRecord | null = null;
   /** The run of its job has failed. */
-  jobFailed = false;
+  hasJobFailed = false;
   /** Its body has ended, or has been given up on. */
-  over = false;
+  isOver = false;
   /** Of a step of which only so many are executed at a time. */
-  leavePlace: (() => void) | null = null;
+  releaseSlot: (() => void) | null = null;
   /** It goes on after a wait for something durable. */
-  readonly wakes: boolean;
+  readonly resumesAfterWait: boolean;
   /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
   readonly #timeoutMs: number | null;
 
-  constructor(turn: StepTurn, key: string, attempt: number, wakes = false, timeoutMs: number | null = null) {
+  constructor(turn: StepTurn, key: string, attempt: number, resumesAfterWait = false, timeoutMs: number | null = null) {
     super(turn, key, attempt);
     this.turn = turn;
-    this.wakes = wakes;
-    this.startRecorded = wakes;
+    this.resumesAfterWait = resumesAfterWait;
+    this.isStartRecorded = resumesAfterWait;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -55,12 +55,12 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
     return this.#timeoutMs === null ? null : Math.max(0, this.#timeoutMs - this.elapsedMs);
   }
 
-  started(): NewEvent {
-    this.startRecorded = true;
+  createStartedEvent(): NewEvent {
+    this.isStartRecorded = true;
     const { remainingMs } = this;
     const worker = this.turn.host.workerName;
     const data = remainingMs === null ? { worker } : { timeoutMs: remainingMs, worker };
-    return event("step.started", { node: this.key, attempt: this.attempt }, data);
+    return newEvent("step.started", { node: this.key, attempt: this.attempt }, data);
   }
 
   get id(): string {
@@ -68,6 +68,6 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
   }
 
   recordStart(): Promise<boolean> {
-    return this.turn.submit([this.started()]);
+    return this.turn.submit([this.createStartedEvent()]);
   }
 }

@@ -1,27 +1,27 @@
 /** What follows when events of a run have become durable, and its state knows them. */
 import type { NewEvent } from "../../core/run/event.js";
-import { scopeMark } from "../../core/run/step-key.js";
+import { scopeSeparator } from "../../core/run/step-key.js";
 import { releaseChildren } from "../children/children.js";
-import type { TurnAtHost } from "./host.js";
 import type { InboxProcessor } from "./inbox-processor.js";
 import type { WholeTurn } from "./ports.js";
+import type { HostedTurn } from "./turn-host.js";
 
-type WrittenTurn = WholeTurn & TurnAtHost & { readonly inboxProcessor: Pick<InboxProcessor, "pump"> };
+type WrittenTurn = WholeTurn & HostedTurn & { readonly inboxProcessor: Pick<InboxProcessor, "process"> };
 
 export function afterWrite(turn: WrittenTurn, events: readonly NewEvent[], at: number): void {
   const { host, phase, state } = turn;
   turn.results.deliver();
   let listens = false;
   for (const { type, node } of events) {
-    if (host.stepEnded !== null && (type === "step.completed" || type === "step.skipped")) {
-      if (!(node as string).includes(scopeMark)) host.stepEnded(turn);
+    if (host.onStepEnded !== null && (type === "step.completed" || type === "step.skipped")) {
+      if (!(node as string).includes(scopeSeparator)) host.onStepEnded(turn);
     }
     if (type === "map.settled" || type === "map.spawned") releaseChildren(turn);
     // The code has had its answer already, so it begins again.
-    else if ((type === "run.resumed" || type === "node.reopened") && phase.hasCalledCode) phase.startOver = true;
+    else if ((type === "run.resumed" || type === "node.reopened") && phase.hasCalledCode) phase.mustRestartCode = true;
     else if (type === "wait.started" || type === "wait.withdrawn" || type === "run.paused") listens = true;
   }
-  if (listens && state.signals.length > 0) void turn.inboxProcessor.pump([], at);
-  if (turn.halted) turn.halt();
-  else if (!turn.pendingWrites.empty) turn.scheduleIdleCheck();
+  if (listens && state.pendingSignals.length > 0) void turn.inboxProcessor.process([], at);
+  if (turn.isDraining) turn.drain();
+  else if (!turn.pendingWrites.isEmpty) turn.scheduleIdleCheck();
 }

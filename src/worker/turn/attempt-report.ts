@@ -1,22 +1,22 @@
 /** What a run that was an attempt at a node tells the graph's run beside its end. */
 import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
-import type { Handling, Leaving, RunAtHand } from "./ports.js";
+import type { HandlerOwner, RunPort, TurnEndPort } from "./ports.js";
 
-type ReportingTurn = RunAtHand & Pick<Leaving, "openedAt"> & Handling;
+type ReportingTurn = RunPort & Pick<TurnEndPort, "openedAt"> & HandlerOwner;
 
 /** Whether there is to be another attempt is the job's business, and so it is decided where the job is. */
 export function attemptReport(
   turn: ReportingTurn,
   error: Failure | null,
 ): { readonly retryMs: number | null; readonly ms: number } {
-  const { retryOfNode } = turn.definition;
+  const { nodeRetryDelayMs } = turn.definition;
   const ms = Math.round(turn.host.runtime.monotonic() - turn.openedAt);
-  if (retryOfNode === null || error === null) return { retryMs: null, ms };
+  if (nodeRetryDelayMs === null || error === null) return { retryMs: null, ms };
   try {
     // The very error that was thrown, if it was thrown here.
     const thrown = turn.handler.thrown === null ? reviveFailure(error) : turn.handler.thrown.error;
-    return { retryMs: retryOfNode(thrown, decode(turn.run.input), turn.host.runtime.random()), ms };
+    return { retryMs: nodeRetryDelayMs(thrown, decode(turn.run.input), turn.host.runtime.random()), ms };
   } catch (broken) {
     turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, broken);
     return { retryMs: null, ms };

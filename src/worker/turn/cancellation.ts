@@ -2,9 +2,9 @@
 import { RunCanceledError } from "../../core/errors/errors.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Timer } from "../../runtime/runtime.js";
-import type { Executing, Idling, Phased, RunAtHand } from "./ports.js";
+import type { ExecutePort, IdlePort, PhasePort, RunPort } from "./ports.js";
 
-type CanceledTurn = RunAtHand & Phased & Idling & Pick<Executing, "attempts"> & { abort(reason: unknown): void };
+type CanceledTurn = RunPort & PhasePort & IdlePort & Pick<ExecutePort, "attempts"> & { abort(reason: unknown): void };
 
 export class Cancellation {
   readonly #turn: CanceledTurn;
@@ -17,9 +17,9 @@ export class Cancellation {
   }
 
   get abortSignal(): AbortSignal {
-    const { state, halted } = this.#turn;
+    const { state, isDraining } = this.#turn;
     this.#controller ??= new AbortController();
-    if (halted && !this.#controller.signal.aborted && state.cancel !== null) this.#controller.abort();
+    if (isDraining && !this.#controller.signal.aborted && state.cancelRequest !== null) this.#controller.abort();
     return this.#controller.signal;
   }
 
@@ -28,14 +28,14 @@ export class Cancellation {
   }
 
   /** What runs is told, and given up on when it takes longer than the grace; at once, when the cancel is forced. */
-  begin({ force, reason }: NonNullable<RunState["cancel"]>): void {
+  start({ force, reason }: NonNullable<RunState["cancelRequest"]>): void {
     const { host, attempts, runId } = this.#turn;
-    if (force) attempts.giveUp();
+    if (force) attempts.stopWaiting();
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#turn.abort(new RunCanceledError(runId, reason ?? undefined));
     this.#timer = host.runtime.setTimeout(() => {
-      attempts.giveUp();
+      attempts.stopWaiting();
       this.#turn.scheduleIdleCheck();
     }, host.cancelGraceMs);
   }

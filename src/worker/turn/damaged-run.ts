@@ -5,18 +5,18 @@
 
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
-import { dismissChildren } from "../../core/run/cancel-children.js";
+import { cancelChildren } from "../../core/run/cancel-children.js";
 import { decide } from "../../core/run/decide.js";
-import { event, type NewEvent } from "../../core/run/event.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { foldBeforeDamage } from "../../core/run/fold.js";
-import { readMail } from "../../core/run/message.js";
+import { decodeMessage } from "../../core/run/message.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Command } from "../../core/run/stored-schema.js";
-import { transitionOf } from "../../core/run/transition.js";
+import { createTransition } from "../../core/run/transition.js";
 import type { InboxRow, Transition } from "../../store/contract/store.js";
-import type { Opening } from "./host.js";
+import type { TurnSnapshot } from "./turn-host.js";
 
 export interface DamagedRun {
   readonly transition: Transition;
@@ -24,41 +24,41 @@ export interface DamagedRun {
 }
 
 /** @param lastSeq the number of the last event that the rows of the log claim to hold */
-export function damagedRun({ run, log, inbox, at }: Opening, lastSeq: number, thrown: unknown): DamagedRun {
+export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq: number, thrown: unknown): DamagedRun {
   const error = thrown instanceof DamagedDataError ? thrown.ofRun(run.id) : thrown;
   const failure = toFailure(error);
   const reason = failure.message;
   const state = foldBeforeDamage(log, lastSeq);
   const commands = inbox.flatMap(readable);
   const events = eventsOf(state, commands);
-  const drained = inbox.map(({ id }) => id);
+  const drainedInboxIds = inbox.map(({ id }) => id);
   const canceled = commands.find(({ type }) => type === "cancel");
   if (canceled?.type === "cancel") {
     const why: Failure | null =
       canceled.reason === null ? null : { name: "RunCanceledError", message: canceled.reason };
     const data = { ...(canceled.reason === null ? {} : { reason: canceled.reason }), force: true as const };
     const end = { status: "canceled", output: null, error: why } as const;
-    const canceling = [...events, event("run.cancel_requested", {}, data)];
+    const canceling = [...events, newEvent("run.cancel_requested", {}, data)];
     return {
-      transition: transitionOf(run.id, lastSeq, {
+      transition: createTransition(run.id, lastSeq, {
         events: canceling,
-        drained,
-        ...finishRun(run, end, state.startedAt, dismissChildren(run.id, state)),
+        drainedInboxIds,
+        ...finishRun(run, end, state.startedAt, cancelChildren(run.id, state)),
       }),
       reason,
     };
   }
-  events.push(event("run.paused", {}, { reason, error: failure }));
+  events.push(newEvent("run.paused", {}, { reason, error: failure }));
   // If it had not begun yet: a worker had it, so its time has come.
-  if (state.startedAt === null) events.push(event("run.became_due", {}));
-  const waiting = writePauseNote(reason, at);
-  const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeIn: null } as const;
-  return { transition: transitionOf(run.id, lastSeq, { events, next, drained }), reason };
+  if (state.startedAt === null) events.push(newEvent("run.became_due", {}));
+  const waiting = writePauseNote(reason, claimedAt);
+  const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+  return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
 function readable(row: InboxRow): Command[] {
   try {
-    const command = readMail(row);
+    const command = decodeMessage(row);
     return command === null ? [] : [command];
   } catch {
     return [];
@@ -71,12 +71,12 @@ const ofChildren = new Set<Command["type"]>(["child", "children", "nodes"]);
 function eventsOf(state: RunState, commands: readonly Command[]): NewEvent[] {
   const fromChildren = commands.filter(({ type }) => ofChildren.has(type));
   const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
-  const events = received.length === 0 ? [] : decide({ ...state, signals: [], paused: null }, received, 0);
+  const events = received.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, received, 0);
   for (const command of commands) {
     if (command.type !== "signal") continue;
     const { name, payload, key } = command;
     if (key !== null && state.signalKeys?.has(key)) continue;
-    events.push(event("signal.received", {}, key === null ? { name } : { name, key }, { payload }));
+    events.push(newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload }));
   }
   return events;
 }

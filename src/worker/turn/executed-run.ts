@@ -1,49 +1,49 @@
 /** The run that a turn is about: its row, its definition, its state, and the worker that has it. */
 
-import type { ParentsOf } from "../../core/graph/predecessors.js";
+import type { PredecessorsOf } from "../../core/graph/predecessors.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { dataOf } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
-import { keyOwner } from "../../core/run/lineage.js";
+import { idempotencyRunIdOf } from "../../core/run/lineage.js";
 import type { Pause, RunState } from "../../core/run/state.js";
-import type { NewRun, Next } from "../../core/run/transition.js";
+import type { NewRun, NextTaskState } from "../../core/run/transition.js";
 import type { Logger, ResumedBy } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
+import { logPause, publishCommit } from "../../telemetry/publish.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
-import { tellOfCommit, tellOfPause } from "../../telemetry/tell.js";
 import type { RunWriter } from "../commit/run-writer.js";
-import type { Opening, TurnHost } from "./host.js";
-import type { Phase } from "./phase.js";
-import type { RunAtHand } from "./ports.js";
-import { parentsIn } from "./predecessors.js";
+import { parentsIn } from "./node-parents.js";
+import type { RunPort } from "./ports.js";
 import { StoredInput } from "./stored-input.js";
+import type { TurnHost, TurnSnapshot } from "./turn-host.js";
+import type { PhaseTracker } from "./turn-phase.js";
 
-export abstract class ExecutedRun implements RunAtHand {
+export abstract class ExecutedRun implements RunPort {
   readonly host: TurnHost;
   readonly definition: WorkflowDefinition;
-  readonly opening: Opening;
+  readonly snapshot: TurnSnapshot;
   readonly run: RunRecord;
   readonly state: RunState;
   readonly storedInput: StoredInput;
-  readonly parentsOf: ParentsOf;
+  readonly parentsOf: PredecessorsOf;
   /** Our own monotonic clock when the turn was made. */
   readonly openedAt: number;
-  abstract readonly phase: Phase;
+  abstract readonly phase: PhaseTracker;
   abstract readonly writer: RunWriter;
   readonly #pausedBefore: Pause | null;
   #log: Logger | null = null;
 
   /** @throws DamagedDataError when its log cannot be folded */
-  constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
+  constructor(host: TurnHost, definition: WorkflowDefinition, snapshot: TurnSnapshot) {
     this.host = host;
     this.definition = definition;
-    this.opening = opening;
-    this.run = opening.run;
-    this.state = fold(opening.log);
+    this.snapshot = snapshot;
+    this.run = snapshot.run;
+    this.state = fold(snapshot.log);
     this.#pausedBefore = this.state.paused;
-    this.storedInput = new StoredInput(opening.run.input);
-    this.parentsOf = parentsIn(opening.run, this.state, this.storedInput, definition);
+    this.storedInput = new StoredInput(snapshot.run.input);
+    this.parentsOf = parentsIn(snapshot.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
   }
 
@@ -52,11 +52,11 @@ export abstract class ExecutedRun implements RunAtHand {
   }
 
   get deliveries(): number {
-    return this.opening.deliveries;
+    return this.snapshot.deliveries;
   }
 
-  get takenAt(): number {
-    return this.opening.at;
+  get claimedAt(): number {
+    return this.snapshot.claimedAt;
   }
 
   get log(): Logger {
@@ -73,11 +73,11 @@ export abstract class ExecutedRun implements RunAtHand {
 
   /** What is done because the run failed is its own: another run failed for another reason. */
   keyOwner(node: string): string {
-    return node === this.phase.lastStep ? this.runId : keyOwner(this.state, this.runId, node);
+    return node === this.phase.lastStep ? this.runId : idempotencyRunIdOf(this.state, this.runId, node);
   }
 
   resumedBy(node: string): ResumedBy | null {
-    const signal = this.state.resumedBy?.get(node);
+    const signal = this.state.resumeSignals?.get(node);
     if (signal === undefined) return null;
     return { signal: signal.name, payload: dataOf(signal, "signal.received").payload };
   }
@@ -88,10 +88,16 @@ export abstract class ExecutedRun implements RunAtHand {
   }
 
   /** Tells of what has become durable. A paused run waits for a person: it must not do so in silence. One that was paused before is no news. */
-  publish(events: readonly NewEvent[], after: number, at: number, next: Next, starts: readonly NewRun[]): void {
-    tellOfCommit(this.log, this.run, { events, after, at, next, starts, state: this.state });
+  publish(
+    events: readonly NewEvent[],
+    afterSeq: number,
+    at: number,
+    next: NextTaskState,
+    newChildren: readonly NewRun[],
+  ): void {
+    publishCommit(this.log, this.run, { events, afterSeq, at, next, newChildren, state: this.state });
     const { paused } = this.state;
     if (next.kind === "park" && paused !== null && paused !== this.#pausedBefore)
-      tellOfPause(this.host.log, this.run, paused);
+      logPause(this.host.log, this.run, paused);
   }
 }

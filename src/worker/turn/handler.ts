@@ -1,18 +1,18 @@
 /** Calls the code of a run: its handler, with its input, in a context and a stack frame of its own. */
-import { event } from "../../core/run/event.js";
+import { newEvent } from "../../core/run/event.js";
 import type { WorkflowContext } from "../../define/context.js";
-import { stepping } from "../../define/step-engine.js";
-import { callInside, callsAreHeard } from "../../telemetry/around.js";
-import { inContextOfItsOwn } from "../../telemetry/async-context.js";
+import { stepEngineKey } from "../../define/step-engine.js";
+import { inIsolatedContext } from "../../telemetry/async-context.js";
+import { callWithInterceptors, hasCallListeners } from "../../telemetry/call-interception.js";
 import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfHandler, ReplayGate } from "../replay/replay-gate.js";
 import { DeclaredSteps } from "../step/declared-steps.js";
 import { noteChangedCode } from "./code-change.js";
 import { handlerReturned, handlerThrew } from "./handler-end.js";
-import { knownInput, withInput } from "./input.js";
 import type { HandlerPort, WholeTurn } from "./ports.js";
-import { pauseIfItFails } from "./user-code.js";
+import { pauseRunOnError } from "./user-code.js";
+import { callWithInput, knownInput } from "./validated-input.js";
 
 export class Handler implements HandlerPort {
   input: unknown;
@@ -21,7 +21,7 @@ export class Handler implements HandlerPort {
   patches: Map<string, boolean> | null = null;
   readonly #turn: WholeTurn;
   #gates: Set<ReplayGate> | null = null;
-  #endTrial: (() => void) | null = null;
+  #releaseSuspectSlot: (() => void) | null = null;
 
   constructor(turn: WholeTurn) {
     this.#turn = turn;
@@ -30,21 +30,21 @@ export class Handler implements HandlerPort {
   /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
   call(): void {
     const { state, host } = this.#turn;
-    const begin = () => inContextOfItsOwn(() => this.#call());
-    if ((state.blocked?.size ?? 0) === 0) return begin();
-    host.trials.enqueue(this, begin);
+    const begin = () => inIsolatedContext(() => this.#call());
+    if ((state.blockedWorkers?.size ?? 0) === 0) return begin();
+    host.suspectRuns.enqueue(this, begin);
   }
 
   skip(): void {
     const turn = this.#turn;
     turn.phase.on({ type: "code called" });
     this.input = knownInput(turn);
-    turn.results.open();
+    turn.results.startDelivery();
   }
 
   close(): void {
     if (this.#gates !== null) for (const gate of this.#gates) gate.close();
-    this.endTrial();
+    this.releaseSuspectSlot();
   }
 
   // ── A run that has blocked the event loop of a worker is executed apart from others like it ────────────────────────
@@ -57,13 +57,13 @@ export class Handler implements HandlerPort {
     return this.#turn.slots;
   }
 
-  onTrial(end: () => void): void {
-    this.#endTrial = end;
+  onSuspectSlotAcquired(end: () => void): void {
+    this.#releaseSuspectSlot = end;
   }
 
-  endTrial(): void {
-    this.#endTrial?.();
-    this.#endTrial = null;
+  releaseSuspectSlot(): void {
+    this.#releaseSuspectSlot?.();
+    this.#releaseSuspectSlot = null;
   }
 
   // ── The call ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,23 +71,23 @@ export class Handler implements HandlerPort {
   #call(): void {
     const turn = this.#turn;
     turn.phase.on({ type: "code called" });
-    if (turn.definition.timeoutMs !== null) turn.inboxProcessor.setAlarm();
-    withInput(turn, (input) => this.#callWith(input));
+    if (turn.definition.timeoutMs !== null) turn.inboxProcessor.scheduleDueTimer();
+    callWithInput(turn, (input) => this.#callWith(input));
   }
 
   #callWith(input: unknown): void {
     const turn = this.#turn;
     this.input = input;
-    turn.results.open();
+    turn.results.startDelivery();
     let result: Promise<unknown>;
     try {
-      result = Promise.resolve(turn.inFrame("", () => this.#enter(input)));
+      result = Promise.resolve(turn.callInFrame("", () => this.#enter(input)));
     } catch (error) {
-      return pauseIfItFails(turn, () => handlerThrew(turn, error));
+      return pauseRunOnError(turn, () => handlerThrew(turn, error));
     }
     result.then(
-      (output) => pauseIfItFails(turn, () => handlerReturned(turn, output)),
-      (error) => pauseIfItFails(turn, () => handlerThrew(turn, error)),
+      (output) => pauseRunOnError(turn, () => handlerReturned(turn, output)),
+      (error) => pauseRunOnError(turn, () => handlerThrew(turn, error)),
     );
   }
 
@@ -95,7 +95,7 @@ export class Handler implements HandlerPort {
     const { definition, run } = this.#turn;
     const ctx = this.#createContext();
     const { handler } = definition;
-    return callsAreHeard() ? callInside(run, null, () => handler(ctx, input)) : handler(ctx, input);
+    return hasCallListeners() ? callWithInterceptors(run, null, () => handler(ctx, input)) : handler(ctx, input);
   }
 
   #createContext(): WorkflowContext<any> {
@@ -105,7 +105,7 @@ export class Handler implements HandlerPort {
     if (isFunction && turn.state.ops.size > 0) this.gate = this.openGate(keysOfHandler(turn.state));
     const scope = new CallScope(turn, null, this.gate);
     const ctx = createContext(scope);
-    return isFunction ? ctx : Object.assign(ctx, { [stepping]: new DeclaredSteps(scope) });
+    return isFunction ? ctx : Object.assign(ctx, { [stepEngineKey]: new DeclaredSteps(scope) });
   }
 
   // ── Replay first, then go live ─────────────────────────────────────────────────────────────────────────────────────
@@ -119,10 +119,13 @@ export class Handler implements HandlerPort {
         state,
         runtime: host.runtime,
         replayGraceMs: host.replayGraceMs,
-        isMoving: () =>
-          turn.attempts.busy || turn.slots.waiting > 0 || turn.results.delivering || turn.writer.unsettled,
-        onAdded: (key) => void turn.pendingWrites.events.push(event("call.added", { node: key })),
-        onMismatch: (held, leftOver) => turn.doesNotFit(held, leftOver),
+        isMakingProgress: () =>
+          turn.attempts.isBusy ||
+          turn.slots.waitingCount > 0 ||
+          turn.results.isDelivering ||
+          turn.writer.hasUnacknowledgedWrites,
+        onAdded: (key) => void turn.pendingWrites.events.push(newEvent("call.added", { node: key })),
+        onMismatch: (held, leftOver) => turn.pauseMismatched(held, leftOver),
       },
       keys,
     );
@@ -130,8 +133,8 @@ export class Handler implements HandlerPort {
     return gate;
   }
 
-  get holdsCalls(): boolean {
-    if (this.#gates !== null) for (const gate of this.#gates) if (gate.holdsCalls) return true;
+  get hasGatedCalls(): boolean {
+    if (this.#gates !== null) for (const gate of this.#gates) if (gate.hasGatedCalls) return true;
     return false;
   }
 }

@@ -1,46 +1,46 @@
 import { describe, expect, test } from "vitest";
-import { type IdleView, type Move, nextMove } from "./idle.js";
+import { type IdleAction, type IdleView, nextIdleAction } from "./idle.js";
 
 const nothing: IdleView = {
-  isLeaving: false,
+  isEndingTurn: false,
   isBusy: false,
-  holdsCalls: false,
+  hasGatedCalls: false,
   isWriting: false,
   isPaused: false,
   isCanceled: false,
   isExpired: false,
   isDelivering: false,
   hasCalledCode: false,
-  mustSettleJobs: false,
-  isSettlingJobs: false,
-  isCutShort: false,
+  mustRecordEndedJobs: false,
+  isRecordingEndedJobs: false,
+  isInterrupted: false,
   hasWorkForCode: false,
   isWaiting: false,
-  isWorthLingering: false,
-  hasSignalAtHand: false,
+  shouldDelayPark: false,
+  hasMatchingSignal: false,
 };
 
 type Facts = readonly (keyof IdleView)[];
 
 /** The facts that hold, beside whatever else comes up behind them in this table. */
-const rows: readonly (readonly [move: Move, facts: Facts, not?: Facts])[] = [
-  ["nothing", ["isLeaving"]],
+const rows: readonly (readonly [move: IdleAction, facts: Facts, not?: Facts])[] = [
+  ["nothing", ["isEndingTurn"]],
   ["watch", ["isBusy"]],
-  ["write", ["holdsCalls"]],
+  ["write", ["hasGatedCalls"]],
   ["nothing", ["isWriting"]],
   ["cancel", ["isCanceled"], ["isPaused"]],
   ["expire", ["isExpired"], ["isPaused", "isDelivering"]],
   ["expire", ["isExpired"], ["isPaused", "hasCalledCode"]],
-  ["settle jobs", ["isPaused", "mustSettleJobs"]],
-  ["nothing", ["isSettlingJobs", "isDelivering"]],
+  ["settle jobs", ["isPaused", "mustRecordEndedJobs"]],
+  ["nothing", ["isRecordingEndedJobs", "isDelivering"]],
   ["park", ["isPaused"]],
-  ["park", ["isCutShort"]],
+  ["park", ["isInterrupted"]],
   ["call code", ["hasWorkForCode"], ["hasCalledCode"]],
   ["park", [], ["hasCalledCode", "hasWorkForCode"]],
   ["nothing", ["hasCalledCode", "isDelivering"]],
   ["write", ["hasCalledCode"], ["isWaiting"]],
-  ["linger", ["hasCalledCode", "isWaiting", "isWorthLingering"]],
-  ["write", ["hasCalledCode", "isWaiting", "hasSignalAtHand"]],
+  ["linger", ["hasCalledCode", "isWaiting", "shouldDelayPark"]],
+  ["write", ["hasCalledCode", "isWaiting", "hasMatchingSignal"]],
   ["park waiting", ["hasCalledCode", "isWaiting"]],
 ];
 
@@ -49,7 +49,7 @@ const viewOf = (facts: Facts): IdleView =>
 
 describe("what a turn does when it is idle", () => {
   test.each(rows.map(([move, facts]) => ({ move, facts })))("$move: $facts", ({ move, facts }) => {
-    expect(nextMove(viewOf(facts))).toBe(move);
+    expect(nextIdleAction(viewOf(facts))).toBe(move);
   });
 
   // Each row stands before those that follow it: their facts change nothing, as long as its own conditions hold.
@@ -58,14 +58,14 @@ describe("what a turn does when it is idle", () => {
     const [move, facts, not = []] = row;
     const [, laterFacts] = later;
     const both = [...facts, ...laterFacts].filter((fact) => !not.includes(fact));
-    expect(nextMove(viewOf(both))).toBe(move);
+    expect(nextIdleAction(viewOf(both))).toBe(move);
   });
 
   test("a paused run is neither canceled nor expired before it is resumed", () => {
-    expect(nextMove(viewOf(["isPaused", "isCanceled", "isExpired", "hasCalledCode"]))).toBe("park");
+    expect(nextIdleAction(viewOf(["isPaused", "isCanceled", "isExpired", "hasCalledCode"]))).toBe("park");
   });
 
   test("answers that are on their way reach the code before its run is ended for its time limit", () => {
-    expect(nextMove(viewOf(["isExpired", "hasCalledCode", "isDelivering"]))).toBe("nothing");
+    expect(nextIdleAction(viewOf(["isExpired", "hasCalledCode", "isDelivering"]))).toBe("nothing");
   });
 });

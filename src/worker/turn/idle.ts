@@ -5,19 +5,19 @@
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { isCompensation, openCompensations } from "../../core/run/compensation.js";
 import { stepsWhoseJobsEnded } from "../../core/run/job-runs.js";
-import { isNewsForCode } from "../../core/run/park.js";
-import { cancel, cancelAtOnce, fail } from "./handler-end.js";
+import { shouldRunCode } from "../../core/run/park.js";
+import { cancelRun, cancelWithoutCompensation, failRun } from "./handler-end.js";
 import type { WholeTurn } from "./ports.js";
-import { pauseIfItFails } from "./user-code.js";
+import { pauseRunOnError } from "./user-code.js";
 
 /** The facts that decide what comes next. They are asked for in this order, and only as far as they are needed. */
 export interface IdleView {
   /** The run is being let go of, or is not ours any more. */
-  readonly isLeaving: boolean;
+  readonly isEndingTurn: boolean;
   /** A body runs, a step waits for a place, or the inbox is being read: the end of that asks again. */
   readonly isBusy: boolean;
   /** Calls wait until the code has come to everything that its log has, and may still begin. */
-  readonly holdsCalls: boolean;
+  readonly hasGatedCalls: boolean;
   /** Something is on its way into the log: its receipt asks again, and then the state knows what is in it. */
   readonly isWriting: boolean;
   readonly isPaused: boolean;
@@ -27,20 +27,20 @@ export interface IdleView {
   readonly isDelivering: boolean;
   readonly hasCalledCode: boolean;
   /** The run is paused, and only its code knows what the end of a job means for the step that it was for. */
-  readonly mustSettleJobs: boolean;
-  readonly isSettlingJobs: boolean;
+  readonly mustRecordEndedJobs: boolean;
+  readonly isRecordingEndedJobs: boolean;
   /** The code was stopped in the middle. */
-  readonly isCutShort: boolean;
+  readonly isInterrupted: boolean;
   readonly hasWorkForCode: boolean;
   /** The code waits for something. */
   readonly isWaiting: boolean;
   /** More messages are to be expected soon: reading the log again would cost more than waiting for them. */
-  readonly isWorthLingering: boolean;
+  readonly shouldDelayPark: boolean;
   /** What the code is about to wait for is there. */
-  readonly hasSignalAtHand: boolean;
+  readonly hasMatchingSignal: boolean;
 }
 
-export type Move =
+export type IdleAction =
   /** Something is under way whose end asks again. */
   | "nothing"
   /** Write what is there, and watch the clock, while bodies run. */
@@ -56,24 +56,24 @@ export type Move =
   /** The code only waits: park, or pause again if all that it waits for are steps that an operator has to release. */
   | "park waiting";
 
-export function nextMove(view: IdleView): Move {
-  if (view.isLeaving) return "nothing";
+export function nextIdleAction(view: IdleView): IdleAction {
+  if (view.isEndingTurn) return "nothing";
   if (view.isBusy) return "watch";
   // They begin, or the run is paused: in either case it is not parked now.
-  if (view.holdsCalls) return "write";
+  if (view.hasGatedCalls) return "write";
   if (view.isWriting) return "nothing";
   const { isPaused } = view;
   if (view.isCanceled && !isPaused) return "cancel";
   if (view.isExpired && !isPaused && !(view.hasCalledCode && view.isDelivering)) return "expire";
-  if (isPaused && view.mustSettleJobs) return "settle jobs";
-  if (view.isSettlingJobs && view.isDelivering) return "nothing";
-  if (isPaused || view.isCutShort) return "park";
+  if (isPaused && view.mustRecordEndedJobs) return "settle jobs";
+  if (view.isRecordingEndedJobs && view.isDelivering) return "nothing";
+  if (isPaused || view.isInterrupted) return "park";
   // News may have come after the turn began: it is looked for until the run is really let go of.
   if (!view.hasCalledCode) return view.hasWorkForCode ? "call code" : "park";
   if (view.isDelivering) return "nothing";
   if (!view.isWaiting) return "write";
-  if (view.isWorthLingering) return "linger";
-  return view.hasSignalAtHand ? "write" : "park waiting";
+  if (view.shouldDelayPark) return "linger";
+  return view.hasMatchingSignal ? "write" : "park waiting";
 }
 
 /** What the parts of a turn say. */
@@ -84,21 +84,21 @@ class TurnView implements IdleView {
     this.#turn = turn;
   }
 
-  get isLeaving() {
-    return this.#turn.over || this.#turn.phase.leaving;
+  get isEndingTurn() {
+    return this.#turn.isOver || this.#turn.phase.isEndingTurn;
   }
 
   get isBusy() {
     const { attempts, slots, inboxProcessor } = this.#turn;
-    return attempts.busy || slots.waiting > 0 || inboxProcessor.busy;
+    return attempts.isBusy || slots.waitingCount > 0 || inboxProcessor.isBusy;
   }
 
-  get holdsCalls() {
-    return this.#turn.handler.holdsCalls && !this.#turn.halted;
+  get hasGatedCalls() {
+    return this.#turn.handler.hasGatedCalls && !this.#turn.isDraining;
   }
 
   get isWriting() {
-    return this.#turn.writer.unsettled;
+    return this.#turn.writer.hasUnacknowledgedWrites;
   }
 
   get isPaused() {
@@ -106,33 +106,33 @@ class TurnView implements IdleView {
   }
 
   get isCanceled() {
-    return this.#turn.state.cancel !== null;
+    return this.#turn.state.cancelRequest !== null;
   }
 
   get isExpired() {
-    return this.#turn.state.expired !== null;
+    return this.#turn.state.timeoutFailure !== null;
   }
 
   get isDelivering() {
-    return this.#turn.results.delivering;
+    return this.#turn.results.isDelivering;
   }
 
   get hasCalledCode() {
     return this.#turn.phase.hasCalledCode;
   }
 
-  get mustSettleJobs() {
+  get mustRecordEndedJobs() {
     const { deliveries, state, phase } = this.#turn;
-    if (phase.hasCalledCode || deliveries > 1 || state.cancel !== null || phase.stopping) return false;
+    if (phase.hasCalledCode || deliveries > 1 || state.cancelRequest !== null || phase.isStopping) return false;
     return stepsWhoseJobsEnded(state).size > 0;
   }
 
-  get isSettlingJobs() {
-    return this.#turn.phase.settling !== null;
+  get isRecordingEndedJobs() {
+    return this.#turn.phase.endedJobSteps !== null;
   }
 
-  get isCutShort() {
-    return this.#turn.phase.cutShort;
+  get isInterrupted() {
+    return this.#turn.phase.isInterrupted;
   }
 
   get hasWorkForCode() {
@@ -143,50 +143,50 @@ class TurnView implements IdleView {
     return this.#turn.results.pending.size > 0;
   }
 
-  get isWorthLingering() {
-    return this.#turn.parkDelay.isWorthIt(this.#turn.state, this.#turn.pendingWrites);
+  get shouldDelayPark() {
+    return this.#turn.parkDelay.shouldDelay(this.#turn.state, this.#turn.pendingWrites);
   }
 
-  get hasSignalAtHand() {
-    return signalIsThere(this.#turn);
+  get hasMatchingSignal() {
+    return hasSignalForPendingWait(this.#turn);
   }
 }
 
 export function advanceWhenIdle(turn: WholeTurn): void {
-  if (!turn.over && turn.halted) turn.slots.leaveAll();
+  if (!turn.isOver && turn.isDraining) turn.slots.cancelAll();
   const { pendingWrites } = turn;
-  switch (nextMove(new TurnView(turn))) {
+  switch (nextIdleAction(new TurnView(turn))) {
     case "nothing":
       return;
     case "watch":
-      if (!pendingWrites.empty && !turn.writer.unsettled) void turn.submit([]);
-      if (turn.results.pending.size > 0) turn.inboxProcessor.setAlarm();
+      if (!pendingWrites.isEmpty && !turn.writer.hasUnacknowledgedWrites) void turn.submit([]);
+      if (turn.results.pending.size > 0) turn.inboxProcessor.scheduleDueTimer();
       return;
     case "write":
-      if (!pendingWrites.empty) void turn.submit([]);
+      if (!pendingWrites.isEmpty) void turn.submit([]);
       return;
     case "linger":
-      if (!pendingWrites.empty) void turn.submit([]);
-      return turn.inboxProcessor.setAlarm();
+      if (!pendingWrites.isEmpty) void turn.submit([]);
+      return turn.inboxProcessor.scheduleDueTimer();
     case "cancel":
-      return restCanceled(turn, turn.state.cancel?.reason ?? null);
+      return endCanceled(turn, turn.state.cancelRequest?.reason ?? null);
     case "expire":
-      return endExpired(turn, turn.state.expired as Failure);
+      return endExpired(turn, turn.state.timeoutFailure as Failure);
     case "settle jobs":
       turn.phase.on({ type: "jobs ended", steps: stepsWhoseJobsEnded(turn.state) });
       return turn.handler.call();
     case "call code":
       return turn.handler.call();
     case "park":
-      return parkUnlessLookIsDue(turn);
+      return parkUnlessCheckIsDue(turn);
     case "park waiting":
-      if (!pauseAgain(turn)) parkUnlessLookIsDue(turn);
+      if (!pauseAgain(turn)) parkUnlessCheckIsDue(turn);
   }
 }
 
 /** The end of the look asks again. */
-function parkUnlessLookIsDue(turn: WholeTurn): void {
-  if (!turn.inboxProcessor.lookIsDue) void turn.park();
+function parkUnlessCheckIsDue(turn: WholeTurn): void {
+  if (!turn.inboxProcessor.isCheckDue) void turn.park();
 }
 
 /**
@@ -198,12 +198,12 @@ function pauseAgain(turn: WholeTurn): boolean {
   let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
   for (const key of results.pending.keys()) {
     const op = state.ops.get(key);
-    if (op?.kind !== "step" || op.held === null) return false;
-    stuck ??= { key, ...op.held };
+    if (op?.kind !== "step" || op.pauseCause === null) return false;
+    stuck ??= { key, ...op.pauseCause };
   }
   if (stuck === null) return false;
   // What is in there may be no more than a word about changed code: the state has to know it first.
-  if (!pendingWrites.empty) void turn.submit([]).then(() => turn.scheduleIdleCheck());
+  if (!pendingWrites.isEmpty) void turn.submit([]).then(() => turn.scheduleIdleCheck());
   else turn.pauseWithError(stuck.reason, stuck.error, stuck.key);
   return true;
 }
@@ -212,42 +212,42 @@ function pauseAgain(turn: WholeTurn): boolean {
  * A wait that is about to begin may be for a signal that came before it, and a wait that lost a race gives back the signal
  * that it had taken, perhaps to a wait that is open. That is decided as soon as it is in the log.
  */
-function signalIsThere({ state, pendingWrites }: WholeTurn): boolean {
+function hasSignalForPendingWait({ state, pendingWrites }: WholeTurn): boolean {
   return pendingWrites.events.some(({ type, node }) => {
-    if (type === "wait.started") return state.signals.length > 0;
+    if (type === "wait.started") return state.pendingSignals.length > 0;
     const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
     return lost?.kind === "wait" && lost.phase === "completed";
   });
 }
 
 /** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
-function restCanceled(turn: WholeTurn, reason: string | null): void {
-  if (turn.state.cancel?.force === true) return void cancelAtOnce(turn, reason);
-  const mustUndo = openCompensations(turn.state).length > 0;
-  if (mustUndo && !turn.phase.hasCalledCode) return turn.handler.call();
-  if (mustUndo && (turn.results.delivering || turn.phase.unwinding)) return waitForUndoing(turn);
-  pauseIfItFails(turn, () => cancel(turn, reason));
+function endCanceled(turn: WholeTurn, reason: string | null): void {
+  if (turn.state.cancelRequest?.force === true) return void cancelWithoutCompensation(turn, reason);
+  const mustCompensate = openCompensations(turn.state).length > 0;
+  if (mustCompensate && !turn.phase.hasCalledCode) return turn.handler.call();
+  if (mustCompensate && (turn.results.isDelivering || turn.phase.isUnwinding)) return waitForCompensation(turn);
+  pauseRunOnError(turn, () => cancelRun(turn, reason));
 }
 
 /** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
 export function endExpired(turn: WholeTurn, error: Failure): void {
-  if (turn.phase.unwinding) return waitForUndoing(turn);
+  if (turn.phase.isUnwinding) return waitForCompensation(turn);
   if (!turn.phase.hasCalledCode) {
     if (openCompensations(turn.state).length > 0) return turn.handler.call();
     turn.handler.skip();
   }
-  pauseIfItFails(turn, () => fail(turn, reviveFailure(error)));
+  pauseRunOnError(turn, () => failRun(turn, reviveFailure(error)));
 }
 
 /** Undoing, and onFailure, may have to wait for their next attempt. */
-function waitForUndoing(turn: WholeTurn): void {
+function waitForCompensation(turn: WholeTurn): void {
   const { results, phase } = turn;
-  if (!phase.unwinding || results.delivering) return;
+  if (!phase.isUnwinding || results.isDelivering) return;
   const isLast = (key: string) => isCompensation(key) || key === phase.lastStep;
   if ([...results.pending.keys()].some(isLast)) void turn.park();
 }
 
 /** After a death it is not known what the code had seen. */
 export function hasWorkForCode(turn: WholeTurn): boolean {
-  return turn.deliveries > 1 || isNewsForCode(turn.state, turn.run.waiting, turn.storeNow());
+  return turn.deliveries > 1 || shouldRunCode(turn.state, turn.run.waiting, turn.storeNow());
 }

@@ -6,7 +6,7 @@ import { newRun } from "../../testing/store-suite/builders.js";
 import { PendingWrites } from "../commit/pending-writes.js";
 import { ParkDelay } from "./park-delay.js";
 
-const long = (): RunState => Object.assign(fold([]), { seq: 10_000 });
+const createLongState = (): RunState => Object.assign(fold([]), { seq: 10_000 });
 
 function open() {
   const parkDelay = new ParkDelay({ host: { runtime: systemRuntime }, scheduleIdleCheck: () => {} });
@@ -19,22 +19,22 @@ describe("a long log is not let go of", () => {
   test("while nodes are on their way to others, although the log does not know them yet", () => {
     const { parkDelay, pendingWrites } = open();
     pendingWrites.starts.push(newRun());
-    parkDelay.expect();
-    expect(parkDelay.isWorthIt(long(), pendingWrites)).toBe(true);
+    parkDelay.expectMessages();
+    expect(parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(true);
   });
 
   test("unless nothing is expected", () => {
     const { parkDelay, pendingWrites } = open();
-    parkDelay.expect();
-    expect(parkDelay.isWorthIt(long(), pendingWrites)).toBe(false);
+    parkDelay.expectMessages();
+    expect(parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(false);
     pendingWrites.starts.push(newRun());
-    expect(open().parkDelay.isWorthIt(long(), pendingWrites)).toBe(false);
+    expect(open().parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(false);
   });
 
   test("and a short one is", () => {
     const { parkDelay, pendingWrites } = open();
     pendingWrites.starts.push(newRun());
-    parkDelay.expect();
-    expect(parkDelay.isWorthIt(fold([]), pendingWrites)).toBe(false);
+    parkDelay.expectMessages();
+    expect(parkDelay.shouldDelay(fold([]), pendingWrites)).toBe(false);
   });
 });

@@ -9,8 +9,8 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
 
 /** Shorter logs are read again in no time. */
-const longLog = 500;
-const patienceMs = 250;
+const minLogLength = 500;
+const maxDelayMs = 250;
 
 interface DelayedTurn {
   readonly host: { readonly runtime: Runtime };
@@ -19,7 +19,7 @@ interface DelayedTurn {
 
 export class ParkDelay {
   readonly #turn: DelayedTurn;
-  #since = Number.NEGATIVE_INFINITY;
+  #lastExpectedAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | null = null;
 
   /** @param turn stirred when nothing has come */
@@ -28,17 +28,17 @@ export class ParkDelay {
   }
 
   /** Mail came, or is to be expected: more of it may follow soon. */
-  expect(): void {
-    this.#since = this.#turn.host.runtime.monotonic();
+  expectMessages(): void {
+    this.#lastExpectedAt = this.#turn.host.runtime.monotonic();
   }
 
   /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
-  isWorthIt(state: RunState, { starts }: PendingWrites): boolean {
-    if (state.seq < longLog || !(starts.length > 0 || hasOpenChildren(state))) return false;
-    const rest = this.#since + patienceMs - this.#turn.host.runtime.monotonic();
-    if (rest <= 0) return false;
+  shouldDelay(state: RunState, { starts }: PendingWrites): boolean {
+    if (state.seq < minLogLength || !(starts.length > 0 || hasOpenChildren(state))) return false;
+    const remainingMs = this.#lastExpectedAt + maxDelayMs - this.#turn.host.runtime.monotonic();
+    if (remainingMs <= 0) return false;
     this.stop();
-    this.#timer = this.#turn.host.runtime.setTimeout(() => this.#turn.scheduleIdleCheck(), rest);
+    this.#timer = this.#turn.host.runtime.setTimeout(() => this.#turn.scheduleIdleCheck(), remainingMs);
     return true;
   }
 

@@ -21,6 +21,6 @@ export class StoredInput {
 
 /** As it was before any code could change it. */
 export function copyOfInput({ state, run }: { readonly state: RunState; readonly run: RunRecord }): unknown {
-  if (state.input?.made !== true) return decode(run.input);
-  return decode(encode(state.input.value, { what: "the input", limit: Number.POSITIVE_INFINITY }));
+  if (state.checkedInput?.isTransformed !== true) return decode(run.input);
+  return decode(encode(state.checkedInput.value, { label: "the input", limitBytes: Number.POSITIVE_INFINITY }));
 }

@@ -10,44 +10,44 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { ExecutionAbortedError } from "../../core/errors/errors.js";
-import { frozenVersion, graphRoute } from "../../core/naming/route.js";
+import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import type { NewEvent } from "../../core/run/event.js";
-import type { FlowSignal } from "../../core/run/flow-control.js";
-import type { Station } from "../../core/run/park.js";
+import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
+import type { TaskRouting } from "../../core/run/park.js";
 
 import { writeProgress } from "../../core/run/progress.js";
 
-import { keep } from "../../core/run/transition.js";
+import { keepOwner } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Transition } from "../../store/contract/store.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
-import { type Parting, RunWriter, type RunWriterOwner } from "../commit/run-writer.js";
-import { settleCall } from "../replay/resolve-call.js";
+import { RunWriter, type RunWriterOwner, type TurnEnd } from "../commit/run-writer.js";
+import { resolveCall } from "../replay/resolve-call.js";
 import { type Deferred, ResultDelivery, type ResultOwner } from "../replay/result-delivery.js";
 import type { Attempt, Body, Compensator } from "../step/attempt.js";
-import { callBody, inFrame } from "../step/call-body.js";
+import { callBody, callInFrame } from "../step/call-body.js";
 import { FlowControlTracker } from "../step/flow-control-tracker.js";
 import { RunningAttempts } from "../step/running-attempts.js";
 import { SlotQueue } from "../step/slot-queue.js";
 import { afterWrite } from "./after-write.js";
-import { beginTurn } from "./begin.js";
 import { Cancellation } from "./cancellation.js";
 import { ExecutedRun } from "./executed-run.js";
 import { Handler } from "./handler.js";
-import { obey } from "./handler-end.js";
-import type { Opening, TurnAtHost, TurnHost } from "./host.js";
+import { applyFlowControl } from "./handler-end.js";
 import { advanceWhenIdle } from "./idle.js";
 import { InboxProcessor } from "./inbox-processor.js";
-import { overdue } from "./overdue.js";
 import { parkRun } from "./park.js";
 import { ParkDelay } from "./park-delay.js";
 import { pauseDiverged, pauseMismatched, pauseWithError } from "./pause-with-error.js";
-import { Phase } from "./phase.js";
 import type { WholeTurn } from "./ports.js";
-import { pauseIfItFails } from "./user-code.js";
+import { handleRunTimeout } from "./run-timeout.js";
+import type { HostedTurn, TurnHost, TurnSnapshot } from "./turn-host.js";
+import { PhaseTracker } from "./turn-phase.js";
+import { startTurn } from "./turn-start.js";
+import { pauseRunOnError } from "./user-code.js";
 
-export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWriterOwner, ResultOwner {
-  readonly phase: Phase;
+export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWriterOwner, ResultOwner {
+  readonly phase: PhaseTracker;
   readonly writer: RunWriter;
   readonly results: ResultDelivery;
   readonly attempts: RunningAttempts;
@@ -57,56 +57,56 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
   readonly inboxProcessor = new InboxProcessor(this);
   readonly handler = new Handler(this);
   compensators: Map<string, Compensator> | null = null;
-  withdrawing: Set<string> | null = null;
-  takingMessages: Promise<void> | null = null;
-  station: Station | null = null;
-  recordsStart = false;
+  withdrawnKeys: Set<string> | null = null;
+  inboxCheck: Promise<void> | null = null;
+  placement: TaskRouting | null = null;
+  willRecordStart = false;
   #cancellation: Cancellation | null = null;
   #isIdleCheckScheduled = false;
-  #unended: ((unwritten: Transition) => void) | null = null;
+  #endRefusedHandler: ((unwritten: Transition) => void) | null = null;
 
-  constructor(host: TurnHost, definition: WorkflowDefinition, opening: Opening) {
-    super(host, definition, opening);
-    const { run, at } = opening;
+  constructor(host: TurnHost, definition: WorkflowDefinition, snapshot: TurnSnapshot) {
+    super(host, definition, snapshot);
+    const { run, claimedAt } = snapshot;
     // Before its nodes: all of them may be waiting for what it does next.
-    if (run.version === frozenVersion) this.station = { route: graphRoute, priority: run.priority + 1 };
-    this.phase = new Phase(this, this.state);
+    if (run.version === frozenDagVersion) this.placement = { route: graphRoute, priority: run.priority + 1 };
+    this.phase = new PhaseTracker(this, this.state);
     this.attempts = new RunningAttempts(this);
-    this.writer = new RunWriter(this, host.committer, at);
+    this.writer = new RunWriter(this, host.committer, claimedAt);
     this.results = new ResultDelivery(this, run.createdAt);
   }
 
-  begin(): void {
-    beginTurn(this, this.opening);
+  start(): void {
+    startTurn(this, this.snapshot);
   }
 
   /** The worker stops: what runs may finish, then the next owner goes on. */
   stop(): void {
-    this.phase.stopping = true;
+    this.phase.isStopping = true;
     this.scheduleIdleCheck();
   }
 
   /** The worker lost its lease: another worker has the run. */
   abandon(): void {
-    if (this.over) return;
+    if (this.isOver) return;
     this.writer.close();
-    this.onParted({ how: "lost" });
+    this.onTurnEnd({ how: "lost" });
   }
 
   /** A message arrived, or time has passed: look. */
-  poke(): Promise<void> {
-    return this.inboxProcessor.poke();
+  checkInbox(): Promise<void> {
+    return this.inboxProcessor.check();
   }
 
   /** Its code has been called, runs no step, and has asked for nothing that it still waits for. */
-  get isSilent(): boolean {
-    return this.phase.hasCalledCode && !this.over && !this.attempts.any && this.results.pending.size === 0;
+  get isStalled(): boolean {
+    return this.phase.hasCalledCode && !this.isOver && !this.attempts.hasRunning && this.results.pending.size === 0;
   }
 
   // ── Writing, and what became of what was written ───────────────────────────────────────────────────────────────────
 
-  get over(): boolean {
-    return this.writer.closed;
+  get isOver(): boolean {
+    return this.writer.isClosed;
   }
 
   get pendingWrites(): PendingWrites {
@@ -118,7 +118,7 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
   }
 
   post(events: readonly NewEvent[], done: (written: boolean) => void): void {
-    this.writer.post(events, keep, done);
+    this.writer.post(events, keepOwner, done);
   }
 
   onWritten(events: readonly NewEvent[], at: number): void {
@@ -126,84 +126,84 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
   }
 
   /** An acknowledged pause or cancel acts at the next boundary: before the code gets what it is waiting for. */
-  onMailed(): void {
-    if (this.takingMessages !== null) return;
-    this.results.holdBack();
-    this.takingMessages = this.inboxProcessor.lookNow().then(() => {
-      this.takingMessages = null;
-      this.results.goOn();
+  onMessagesWaiting(): void {
+    if (this.inboxCheck !== null) return;
+    this.results.pauseDelivery();
+    this.inboxCheck = this.inboxProcessor.checkNow().then(() => {
+      this.inboxCheck = null;
+      this.results.resumeDelivery();
     });
   }
 
   /** The end of the run was refused because messages wait: `finish.ts` has said what to do then. */
-  onUnread(unwritten: Transition): void {
-    this.#unended?.(unwritten);
+  onEndRefused(unwritten: Transition): void {
+    this.#endRefusedHandler?.(unwritten);
   }
 
-  onUnended(callback: (unwritten: Transition) => void): void {
-    this.#unended = callback;
+  setEndRefusedHandler(callback: (unwritten: Transition) => void): void {
+    this.#endRefusedHandler = callback;
   }
 
-  onParted(parting: Parting): void {
+  onTurnEnd(turnEnd: TurnEnd): void {
     this.phase.on({ type: "turn ended" });
     this.results.close();
     this.handler.close();
     this.inboxProcessor.stop();
-    this.slots.leaveAll();
+    this.slots.cancelAll();
     this.parkDelay.stop();
-    this.attempts.leave();
+    this.attempts.disposeAll();
     this.#cancellation?.stop();
     // An error with its stack costs more than a quick step: only if there is code that may hear it.
-    if (this.#cancellation !== null || this.attempts.any)
-      this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${parting.how}).`));
+    if (this.#cancellation !== null || this.attempts.hasRunning)
+      this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${turnEnd.how}).`));
     this.attempts.clear();
-    this.host.parted(this, parting);
+    this.host.onTurnEnd(this, turnEnd);
   }
 
   // ── Calls of user code, and the bodies of steps ────────────────────────────────────────────────────────────────────
 
-  settleCall(key: string, call: Deferred): void | Promise<void> {
-    return settleCall(this, key, call);
+  resolveCall(key: string, call: Deferred): void | Promise<void> {
+    return resolveCall(this, key, call);
   }
 
-  onAnswersIdle(): void {
+  onDeliveryIdle(): void {
     if (this.results.pending.size > 0) this.scheduleIdleCheck();
   }
 
-  inFrame<Result>(key: string, call: () => Result): Result {
-    return inFrame(this, key, call);
+  callInFrame<Result>(key: string, call: () => Result): Result {
+    return callInFrame(this, key, call);
   }
 
-  callBody(execution: Attempt, body: Body): unknown {
-    return callBody(this, execution, body);
+  callBody(attempt: Attempt, body: Body): unknown {
+    return callBody(this, attempt, body);
   }
 
   progress(node: string, done: number, total?: number, message?: string): void {
-    if (this.over) return;
-    this.pendingWrites.cursor({
+    if (this.isOver) return;
+    this.pendingWrites.setCursor({
       node,
       progress: writeProgress({ done, total: total ?? null, message: message ?? null }),
     });
     this.scheduleIdleCheck();
   }
 
-  obeyFromStep(signal: FlowSignal, ended: readonly NewEvent[]): void {
-    pauseIfItFails(this, () => obey(this, signal, ended));
+  applyFlowControlFromStep(signal: FlowControlInterrupt, ended: readonly NewEvent[]): void {
+    pauseRunOnError(this, () => applyFlowControl(this, signal, ended));
   }
 
   // ── Pausing, canceling and letting go ──────────────────────────────────────────────────────────────────────────────
 
-  get halted(): boolean {
-    return this.phase.halted;
+  get isDraining(): boolean {
+    return this.phase.isDraining;
   }
 
   /** Something durable is open, or something is in the pending writes: see to it once the code has come to rest. */
   scheduleIdleCheck(): void {
-    if (this.#isIdleCheckScheduled || this.over) return;
+    if (this.#isIdleCheckScheduled || this.isOver) return;
     this.#isIdleCheckScheduled = true;
     this.host.runtime.setImmediate(() => {
       this.#isIdleCheckScheduled = false;
-      pauseIfItFails(this, () => advanceWhenIdle(this));
+      pauseRunOnError(this, () => advanceWhenIdle(this));
     });
   }
 
@@ -211,16 +211,16 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
     pauseWithError(this, reason, error, node);
   }
 
-  diverge(steps: readonly string[], problem: string): void {
+  pauseDiverged(steps: readonly string[], problem: string): void {
     pauseDiverged(this, steps, problem);
   }
 
-  doesNotFit(held: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
+  pauseMismatched(held: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
     pauseMismatched(this, held, leftOver, thrown);
   }
 
-  overdue(events: readonly NewEvent[], error: Failure): Promise<void> | void {
-    return overdue(this, events, error);
+  onRunTimeout(events: readonly NewEvent[], error: Failure): Promise<void> | void {
+    return handleRunTimeout(this, events, error);
   }
 
   get abortSignal(): AbortSignal {
@@ -232,9 +232,10 @@ export class Turn extends ExecutedRun implements WholeTurn, TurnAtHost, RunWrite
     this.attempts.abort(reason);
   }
 
-  halt(): void {
+  drain(): void {
     this.scheduleIdleCheck();
-    if (this.state.cancel !== null) (this.#cancellation ??= new Cancellation(this)).begin(this.state.cancel);
+    if (this.state.cancelRequest !== null)
+      (this.#cancellation ??= new Cancellation(this)).start(this.state.cancelRequest);
   }
 
   park(last?: NewEvent): Promise<void> {

@@ -3,38 +3,38 @@
  * own run; the worker and the runs beside it go on.
  */
 import { toFailure } from "../../core/encoding/error-record.js";
-import { nonsenseIn } from "../../core/errors/thrown-terms.js";
+import { describeInvalidOptions } from "../../core/errors/thrown-options.js";
 import type { Logger } from "../../define/context.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
-import type { Executing, Pausing, Phased, RunAtHand, RunWriting } from "./ports.js";
+import type { ExecutePort, PausePort, PhasePort, RunPort, WritePort } from "./ports.js";
 
-type PausableTurn = RunAtHand & RunWriting & Phased & Pausing & Pick<Executing, "attempts">;
+type PausableTurn = RunPort & WritePort & PhasePort & PausePort & Pick<ExecutePort, "attempts">;
 
 /**
  * Does what follows from the end of a piece of user code, or goes on with its run. Should that fail itself, the run would
  * be left without an execution, or the process would end: the run is paused with the error instead.
  *
- * @param execution whose body it was; without it, the handler's
+ * @param attempt whose body it was; without it, the handler's
  */
-export function pauseIfItFails(turn: PausableTurn, work: () => unknown, execution?: RunningAttempt): void {
+export function pauseRunOnError(turn: PausableTurn, work: () => unknown, attempt?: RunningAttempt): void {
   try {
     const later = work();
-    if (later instanceof Promise) later.catch((error) => pauseInstead(turn, error, execution));
+    if (later instanceof Promise) later.catch((error) => pauseAfterError(turn, error, attempt));
   } catch (error) {
-    pauseInstead(turn, error, execution);
+    pauseAfterError(turn, error, attempt);
   }
 }
 
-function pauseInstead(turn: PausableTurn, error: unknown, execution?: RunningAttempt): void {
-  if (turn.over) return;
+function pauseAfterError(turn: PausableTurn, error: unknown, attempt?: RunningAttempt): void {
+  if (turn.isOver) return;
   const failure = toFailure(error);
   turn.log.error(`Run ${turn.runId}: what its code came to could not be recorded; the run is paused.`, error);
-  if (execution !== undefined) {
-    if (!execution.over) turn.attempts.ended(execution);
+  if (attempt !== undefined) {
+    if (!attempt.isOver) turn.attempts.onBodyEnded(attempt);
     turn.attempts.release();
   }
   turn.phase.on({ type: "leaving refused" });
-  turn.pauseWithError(`What its code came to could not be recorded: ${failure.message}`, failure, execution?.key);
+  turn.pauseWithError(`What its code came to could not be recorded: ${failure.message}`, failure, attempt?.key);
 }
 
 /** Calls something whose failure concerns no run: it is logged, also if it comes later. */
@@ -49,7 +49,7 @@ export function callSafely(log: Logger, what: string, call: () => unknown): void
 }
 
 /** Says what a thrown error says about when to go on and cannot be meant: it is passed over, but not in silence. */
-export function warnOfNonsense(turn: Pick<RunAtHand, "log" | "runId">, error: unknown, where: string): void {
-  const nonsense = nonsenseIn(error);
+export function warnOfInvalidTerms(turn: Pick<RunPort, "log" | "runId">, error: unknown, where: string): void {
+  const nonsense = describeInvalidOptions(error);
   if (nonsense !== null) turn.log.warn(`Run ${turn.runId}, ${where}: ${nonsense}`);
 }

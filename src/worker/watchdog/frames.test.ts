@@ -52,11 +52,11 @@ test("frames deeper than can be kept are counted, and names longer than can be k
 
 test("the run on trial is named while no frame is", () => {
   const frames = new Frames();
-  frames.suspect(0, "run-1");
+  frames.markSuspect(0, "run-1");
   expect(seenFrom(frames)).toEqual({ worker: 0, runId: "run-1", step: "" });
   frames.enter(0, "run-2", "work");
   expect(seenFrom(frames)).toMatchObject({ runId: "run-2" });
   frames.leave();
-  frames.clear();
+  frames.clearSuspect();
   expect(seenFrom(frames)).toBeNull();
 });

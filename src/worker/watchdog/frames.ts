@@ -60,23 +60,23 @@ export class Frames {
   }
 
   /** This run blocked a worker before, perhaps: if nothing is on the stack that is known, it was this one again. */
-  suspect(worker: number, runId: string): void {
+  markSuspect(worker: number, runId: string): void {
     this.#write(suspectFrame, worker, runId, "");
     this.#control[suspect] = 1;
   }
 
-  clear(): void {
+  clearSuspect(): void {
     this.#control[suspect] = 0;
   }
 
   /** The event loop turns. */
-  beat(): void {
+  heartbeat(): void {
     Atomics.add(this.#control, beats, 1);
   }
 
   // ── For the other thread ───────────────────────────────────────────────────────────────────────────────────────────
 
-  get beats(): number {
+  get heartbeats(): number {
     return Atomics.load(this.#control, beats);
   }
 

@@ -5,7 +5,7 @@
  *
  * It reports before the leases end: other workers that reaped this one first would count a crash for every run it has.
  */
-import { writeMail } from "../../core/run/message.js";
+import { encodeMessage } from "../../core/run/message.js";
 import type { Fence, Store } from "../../store/contract/store.js";
 import type { Frame, Frames } from "./frames.js";
 
@@ -21,28 +21,28 @@ export interface WatchedWorker {
 export interface LoopWatchOptions {
   readonly frames: Frames;
   /** A connection of its own: the one of the blocked thread cannot be used. */
-  open(): Promise<Pick<Store, "owned" | "send" | "retire" | "close">>;
+  openStore(): Promise<Pick<Store, "ownedTasks" | "send" | "deregisterWorker" | "close">>;
   /** Tells people: the logger belongs to the thread that is blocked. */
-  say(text: string): void;
+  print(text: string): void;
 }
 
-type OwnStore = Awaited<ReturnType<LoopWatchOptions["open"]>>;
+type OwnStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
 /** Both are parts of a lease. The loop may be late without harm until then, and that much is left to write it down. */
-const silentFor = 1 / 3;
-const reportAt = 0.9;
+const connectAtLeaseFraction = 1 / 3;
+const reportAtLeaseFraction = 0.9;
 
 export class LoopWatch {
   readonly #options: LoopWatchOptions;
   readonly #workers = new Map<number, WatchedWorker>();
-  #beats = -1;
+  #lastHeartbeats = -1;
   /** How often in a row a look found the loop where it was. After a pause of the whole process the first look proves nothing. */
-  #silentLooks = 0;
+  #checksWithoutHeartbeat = 0;
   #store: Promise<OwnStore> | null = null;
   /** The runs of each worker, read while they are certainly its own: others may reap it before it can be reported. */
   readonly #owned = new Map<number, readonly string[]>();
   #reporting = false;
-  #hasComplained = false;
+  #hasWarned = false;
 
   constructor(options: LoopWatchOptions) {
     this.#options = options;
@@ -52,58 +52,60 @@ export class LoopWatch {
     this.#workers.set(worker.index, worker);
   }
 
-  renewed(index: number, renewedAt: number): void {
+  noteLeaseRenewed(index: number, renewedAt: number): void {
     const worker = this.#workers.get(index);
     if (worker !== undefined) this.#workers.set(index, { ...worker, renewedAt });
   }
 
-  leave(index: number): void {
+  unwatch(index: number): void {
     this.#workers.delete(index);
   }
 
   /** How often to look; null when there is nothing to look after. */
-  get everyMs(): number | null {
+  get checkIntervalMs(): number | null {
     if (this.#workers.size === 0) return null;
     return Math.max(10, Math.min(...[...this.#workers.values()].map(({ leaseMs }) => leaseMs)) / 30);
   }
 
-  async look(now: number): Promise<void> {
-    const { beats } = this.#options.frames;
-    const everyMs = this.everyMs;
-    if (beats !== this.#beats || everyMs === null) {
-      this.#beats = beats;
-      this.#silentLooks = 0;
-      this.#hasComplained = false;
+  async check(now: number): Promise<void> {
+    const { heartbeats } = this.#options.frames;
+    const everyMs = this.checkIntervalMs;
+    if (heartbeats !== this.#lastHeartbeats || everyMs === null) {
+      this.#lastHeartbeats = heartbeats;
+      this.#checksWithoutHeartbeat = 0;
+      this.#hasWarned = false;
       this.#owned.clear();
       return this.#disconnect();
     }
-    this.#silentLooks += 1;
-    const silentMs = this.#silentLooks * everyMs;
-    const silent = [...this.#workers.values()].filter(({ leaseMs }) => silentMs >= leaseMs * silentFor);
-    if (silent.length === 0 || this.#reporting) return;
+    this.#checksWithoutHeartbeat += 1;
+    const silentMs = this.#checksWithoutHeartbeat * everyMs;
+    const blockedWorkers = [...this.#workers.values()].filter(
+      ({ leaseMs }) => silentMs >= leaseMs * connectAtLeaseFraction,
+    );
+    if (blockedWorkers.length === 0 || this.#reporting) return;
     this.#reporting = true;
     try {
       // Connected beforehand: that may take longer than there is time at the end.
-      this.#store ??= this.#options.open();
+      this.#store ??= this.#options.openStore();
       const store = await this.#store;
-      for (const worker of silent) {
-        const owned = await this.#ownedBy(store, worker);
-        if (now - worker.renewedAt >= worker.leaseMs * reportAt) await this.#report(store, worker, owned);
+      for (const worker of blockedWorkers) {
+        const owned = await this.#readOwnedRunIds(store, worker);
+        if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction) await this.#report(store, worker, owned);
       }
     } catch (error) {
       // The next look tries again; if none succeeds the leases run out, which frees the runs as well.
       await this.#disconnect();
-      if (!this.#hasComplained) this.#options.say(`A blocked event loop could not be reported yet: ${String(error)}`);
-      this.#hasComplained = true;
+      if (!this.#hasWarned) this.#options.print(`A blocked event loop could not be reported yet: ${String(error)}`);
+      this.#hasWarned = true;
     } finally {
       this.#reporting = false;
     }
   }
 
-  async #ownedBy(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
+  async #readOwnedRunIds(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
     const known = this.#owned.get(index);
     if (known !== undefined) return known;
-    const owned = (await store.owned(fence)).map(({ runId }) => runId);
+    const owned = (await store.ownedTasks(fence)).map(({ runId }) => runId);
     this.#owned.set(index, owned);
     return owned;
   }
@@ -112,18 +114,18 @@ export class LoopWatch {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
     const culprit = this.#options.frames.top() ?? this.#onlyOne(index, owned);
-    const told = new Set(owned);
-    if (culprit?.worker === index) told.add(culprit.runId);
-    const mail = [...told].map((runId) => {
+    const receiverIds = new Set(owned);
+    if (culprit?.worker === index) receiverIds.add(culprit.runId);
+    const messages = [...receiverIds].map((runId) => {
       const isCulprit = culprit?.runId === runId;
       const by = culprit === null || isCulprit ? null : culprit.runId;
       const step = isCulprit ? culprit.step : null;
-      return writeMail(runId, { type: "blocked", worker: name, session, step, by });
+      return encodeMessage(runId, { type: "blocked", worker: name, session, step, by });
     });
-    await store.send(mail);
-    await store.retire(fence);
+    await store.send(messages);
+    await store.deregisterWorker(fence);
     this.#workers.delete(index);
-    this.#options.say(describe(name, culprit, owned.length));
+    this.#options.print(describe(name, culprit, owned.length));
   }
 
   #onlyOne(worker: number, owned: readonly string[]): Frame | null {

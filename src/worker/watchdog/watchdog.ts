@@ -27,15 +27,15 @@ export interface WatchdogData extends Omit<StoreAddress, "program"> {
 }
 
 /** One worker's part of it. */
-export interface Watch {
+export interface WorkerWatchdog {
   /** Code of this run is called; "" is its handler. */
   enter(runId: string, key: string): void;
   leave(): void;
   /** This run may be one that blocks: until `clear`, it is the one if nothing else is known. */
-  suspect(runId: string): void;
-  clear(): void;
+  markSuspect(runId: string): void;
+  clearSuspect(): void;
   /** Its lease was renewed at this time, by `threadClock`. */
-  renewed(at: number): void;
+  noteLeaseRenewed(at: number): void;
   stop(): void;
 }
 
@@ -59,7 +59,7 @@ class Watchdog {
   readonly #leases = new Map<number, number>();
   #thread: Thread | null = null;
   readonly #runtime: Runtime;
-  #beating: Timer | null = null;
+  #heartbeatTimer: Timer | null = null;
 
   constructor(address: StoreAddress, log: Logger, runtime: Runtime) {
     this.#runtime = runtime;
@@ -67,31 +67,31 @@ class Watchdog {
     this.#log = log;
   }
 
-  watch(worker: Omit<WatchedWorker, "index">): Watch {
+  watch(worker: Omit<WatchedWorker, "index">): WorkerWatchdog {
     const index = nextIndex++;
     this.#leases.set(index, worker.leaseMs);
-    this.#keepBeating();
+    this.#restartHeartbeat();
     this.#tell({ kind: "watch", worker: { ...worker, index } });
     return {
       enter: (runId, key) => frames.enter(index, runId, key),
       leave: () => frames.leave(),
-      suspect: (runId) => frames.suspect(index, runId),
-      clear: () => frames.clear(),
-      renewed: (at) => this.#tell({ kind: "renewed", index, at }),
+      markSuspect: (runId) => frames.markSuspect(index, runId),
+      clearSuspect: () => frames.clearSuspect(),
+      noteLeaseRenewed: (at) => this.#tell({ kind: "renewed", index, at }),
       stop: () => {
         if (!this.#leases.delete(index)) return;
         this.#tell({ kind: "leave", index });
-        this.#keepBeating();
+        this.#restartHeartbeat();
       },
     };
   }
 
-  #keepBeating(): void {
-    this.#runtime.clearInterval(this.#beating);
-    this.#beating = null;
+  #restartHeartbeat(): void {
+    this.#runtime.clearInterval(this.#heartbeatTimer);
+    this.#heartbeatTimer = null;
     if (this.#leases.size === 0) return;
     const everyMs = Math.max(10, Math.min(...this.#leases.values()) / 30);
-    this.#beating = this.#runtime.setInterval(() => frames.beat(), everyMs).unref();
+    this.#heartbeatTimer = this.#runtime.setInterval(() => frames.heartbeat(), everyMs).unref();
   }
 
   #tell(message: WatchdogMessage): void {

@@ -4,13 +4,13 @@ import type { LogEvent } from "../records.js";
 
 export function checkTasks({ records }: Evidence, report: Report): void {
   const tasks = new Set<string>();
-  for (const { runId, state, dueAt, owner, mail } of records.tasks) {
+  for (const { runId, state, dueAt, owner, pendingMessages } of records.tasks) {
     if (tasks.has(runId)) report("tasks", runId, "It has two tasks.");
     tasks.add(runId);
     const run = records.runs.get(runId);
     if (run === undefined) report("tasks", runId, "There is a task without a run.");
     else if (run.finishedAt !== null) report("tasks", runId, `It is ${run.status} and still has a task.`);
-    if (state !== 0 || dueAt !== null || owner !== null || mail > 0) continue;
+    if (state !== 0 || dueAt !== null || owner !== null || pendingMessages > 0) continue;
     const log = records.logs.get(runId) ?? [];
     if (!isWaiting(log) && !isHeld(run?.parentId ?? null))
       report("I19", runId, "Its task is not due, has no owner, and its log names nothing that it waits for.");

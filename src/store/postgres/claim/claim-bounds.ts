@@ -7,8 +7,8 @@
  */
 import type { Route } from "../../contract/store.js";
 
-export interface Bounds {
-  readonly low: number;
+export interface ClaimBounds {
+  readonly minDueAt: number;
   readonly priorities: readonly number[];
 }
 
@@ -22,23 +22,23 @@ export interface FullScan {
   readonly deadRows: number;
 }
 
-interface State {
-  bounds: Bounds | null;
-  fullScanAt: number;
+interface RouteSetState {
+  bounds: ClaimBounds | null;
+  nextFullScanAt: number;
   readonly priorities: Set<number>;
 }
 
-export const slowMs = 25;
-const manyDeadRows = 20_000;
+export const slowClaimMs = 25;
+const minDeadRows = 20_000;
 /** For transactions that took their time to commit. */
-const slackMs = 2_000;
+const commitSlackMs = 2_000;
 /** Full claims take at most a tenth of the time, but come at least so often. */
-const longestPauseMs = 2_000;
-const mostPriorities = 16;
-const mostStates = 50;
+const maxFullScanIntervalMs = 2_000;
+const maxPriorities = 16;
+const maxStates = 50;
 
-export class ScanBounds {
-  readonly #states = new Map<string, State>();
+export class ClaimBoundsTracker {
+  readonly #states = new Map<string, RouteSetState>();
   readonly #now: () => number;
 
   /** @param now a monotonic clock in milliseconds */
@@ -47,30 +47,33 @@ export class ScanBounds {
   }
 
   /** The bounds for the next claim; null: a full one. */
-  of(routes: readonly Route[]): Bounds | null {
-    const state = this.#states.get(keyOf(routes));
-    return state === undefined || this.#now() >= state.fullScanAt ? null : state.bounds;
+  boundsFor(routes: readonly Route[]): ClaimBounds | null {
+    const state = this.#states.get(routeSetKeyOf(routes));
+    return state === undefined || this.#now() >= state.nextFullScanAt ? null : state.bounds;
   }
 
   msToFullScan(routes: readonly Route[]): number {
-    const state = this.#states.get(keyOf(routes));
-    return state === undefined ? 0 : Math.max(0, Math.ceil(state.fullScanAt - this.#now()));
+    const state = this.#states.get(routeSetKeyOf(routes));
+    return state === undefined ? 0 : Math.max(0, Math.ceil(state.nextFullScanAt - this.#now()));
   }
 
-  learn(routes: readonly Route[], { tookMs, oldestDueAt, priorities, deadRows }: FullScan): void {
-    const state = this.#state(keyOf(routes));
-    for (const priority of priorities) if (state.priorities.size < mostPriorities) state.priorities.add(priority);
-    const known = state.priorities.size > 0 && state.priorities.size < mostPriorities;
-    state.fullScanAt = this.#now() + Math.min(10 * tookMs, longestPauseMs);
-    const hampered = tookMs >= slowMs && deadRows >= manyDeadRows;
-    state.bounds = hampered && known ? { low: oldestDueAt - slackMs, priorities: [...state.priorities] } : null;
+  recordFullScan(routes: readonly Route[], { tookMs, oldestDueAt, priorities, deadRows }: FullScan): void {
+    const state = this.#getOrCreateState(routeSetKeyOf(routes));
+    for (const priority of priorities) if (state.priorities.size < maxPriorities) state.priorities.add(priority);
+    const arePrioritiesKnown = state.priorities.size > 0 && state.priorities.size < maxPriorities;
+    state.nextFullScanAt = this.#now() + Math.min(10 * tookMs, maxFullScanIntervalMs);
+    const isSlowedByDeadRows = tookMs >= slowClaimMs && deadRows >= minDeadRows;
+    state.bounds =
+      isSlowedByDeadRows && arePrioritiesKnown
+        ? { minDueAt: oldestDueAt - commitSlackMs, priorities: [...state.priorities] }
+        : null;
   }
 
-  #state(key: string): State {
+  #getOrCreateState(key: string): RouteSetState {
     let state = this.#states.get(key);
     if (state === undefined) {
-      if (this.#states.size >= mostStates) this.#states.clear();
-      state = { bounds: null, fullScanAt: 0, priorities: new Set() };
+      if (this.#states.size >= maxStates) this.#states.clear();
+      state = { bounds: null, nextFullScanAt: 0, priorities: new Set() };
       this.#states.set(key, state);
     }
     return state;
@@ -78,7 +81,7 @@ export class ScanBounds {
 }
 
 /** Workers rotate their routes. */
-const keyOf = (routes: readonly Route[]) =>
+const routeSetKeyOf = (routes: readonly Route[]) =>
   routes
     .map(({ workflow, version }) => JSON.stringify([workflow, version]))
     .sort()

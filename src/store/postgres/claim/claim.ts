@@ -1,79 +1,84 @@
 /** The claim: takes due tasks, with all that is needed to run them, in one statement. */
 
 import type { Runtime } from "../../../runtime/runtime.js";
-import type { Claimed, ClaimRequest, ClaimResult, Route, RunRecord } from "../../contract/store.js";
+import type { ClaimedTask, ClaimRequest, ClaimResult, Route, RunRecord } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import { decodeTags, taskState } from "../../sql/records.js";
 import type { SqlClock } from "../clock.js";
 import { plainArray, textArray } from "../commit/arrays.js";
 import { fenceClause } from "../commit/statement.js";
-import type { PgQuery, Run } from "../connection/driver.js";
+import type { ExecuteQuery, PgQuery } from "../connection/driver.js";
 import type { Tables } from "../tables.js";
-import { type Bounds, type ScanBounds, slowMs } from "./claim-bounds.js";
+import { type ClaimBounds, type ClaimBoundsTracker, slowClaimMs } from "./claim-bounds.js";
 
 const { parked, ready, owned } = taskState;
 
 export class Claimer {
   readonly #tables: Tables;
   readonly #clock: SqlClock;
-  readonly #bounds: ScanBounds;
+  readonly #bounds: ClaimBoundsTracker;
   readonly #fullText: string;
   readonly #boundedText: string;
   readonly #runtime: Runtime;
 
-  constructor(tables: Tables, clock: SqlClock, bounds: ScanBounds, runtime: Runtime) {
+  constructor(tables: Tables, clock: SqlClock, bounds: ClaimBoundsTracker, runtime: Runtime) {
     this.#tables = tables;
     this.#clock = clock;
     this.#bounds = bounds;
     this.#runtime = runtime;
-    this.#fullText = claimText(tables, clock, false);
-    this.#boundedText = claimText(tables, clock, true);
+    this.#fullText = buildClaimSql(tables, clock, false);
+    this.#boundedText = buildClaimSql(tables, clock, true);
   }
 
-  async claim(run: Run, request: ClaimRequest): Promise<ClaimResult> {
-    const bounds = this.#bounds.of(request.routes);
-    const began = this.#runtime.monotonic();
-    const rows = await run(bounds === null ? this.#full(request) : this.#bounded(request, bounds));
+  async claim(execute: ExecuteQuery, request: ClaimRequest): Promise<ClaimResult> {
+    const bounds = this.#bounds.boundsFor(request.routes);
+    const startedAt = this.#runtime.monotonic();
+    const rows = await execute(bounds === null ? this.#fullQuery(request) : this.#boundedQuery(request, bounds));
     const [first] = rows;
     if (first === undefined) return { kind: "fenced" };
-    const found = rows.filter((row) => row.id !== null).sort(byPriorityThenTime);
+    const claimedRows = rows.filter((row) => row.id !== null).sort(byPriorityThenTime);
     const at = Number(first.at);
-    const missed = found.length < request.limit;
+    const isBelowLimit = claimedRows.length < request.limit;
     const nextDueAt = first.next_due_at === null ? null : Number(first.next_due_at);
-    const tasks = found.map((row) => decodeClaimed(row, request.routes));
+    const tasks = claimedRows.map((row) => decodeClaimed(row, request.routes));
     if (bounds === null) {
-      const tookMs = this.#runtime.monotonic() - began;
+      const tookMs = this.#runtime.monotonic() - startedAt;
       // A virtual clock cannot say when to come back.
       if (this.#clock.isVirtual) return { kind: "claimed", at, tasks, nextDueAt };
-      this.#bounds.learn(request.routes, {
+      this.#bounds.recordFullScan(request.routes, {
         tookMs,
-        oldestDueAt: missed ? at : Math.min(...found.map((row) => Number(row.due_at))),
-        priorities: found.map((row) => Number(row.priority)),
-        deadRows: tookMs < slowMs ? 0 : await this.#deadRows(run),
+        oldestDueAt: isBelowLimit ? at : Math.min(...claimedRows.map((row) => Number(row.due_at))),
+        priorities: claimedRows.map((row) => Number(row.priority)),
+        deadRows: tookMs < slowClaimMs ? 0 : await this.#countDeadRows(execute),
       });
       return { kind: "claimed", at, tasks, nextDueAt };
     }
     // What lies outside of the bounds is looked for soon, and the caller must come back for it.
-    const lookAt = at + this.#bounds.msToFullScan(request.routes);
-    return { kind: "claimed", at, tasks, nextDueAt: missed ? Math.min(nextDueAt ?? lookAt, lookAt) : null };
+    const fullScanAt = at + this.#bounds.msToFullScan(request.routes);
+    return {
+      kind: "claimed",
+      at,
+      tasks,
+      nextDueAt: isBelowLimit ? Math.min(nextDueAt ?? fullScanAt, fullScanAt) : null,
+    };
   }
 
   /** A slow claim may only mean a busy machine. A diagnosis that fails must not lose the tasks that were claimed. */
-  async #deadRows(run: Run): Promise<number> {
+  async #countDeadRows(execute: ExecuteQuery): Promise<number> {
     const text = "SELECT n_dead_tup AS n FROM pg_stat_all_tables WHERE relid = $1::regclass";
-    const rows = await run({ text, values: [this.#tables.tasks] }).catch(() => []);
+    const rows = await execute({ text, values: [this.#tables.tasks] }).catch(() => []);
     return Number(rows[0]?.n ?? 0);
   }
 
-  #full({ fence, routes, limit, limitPerRoute }: ClaimRequest): PgQuery {
+  #fullQuery({ fence, routes, limit, limitPerRoute }: ClaimRequest): PgQuery {
     const names = [textArray(routes.map(({ workflow }) => workflow)), textArray(routes.map(({ version }) => version))];
     const values = [...this.#clock.values(), fence.workerId, fence.epoch, ...names, limitPerRoute, limit];
     return { name: "pawl_claim", text: this.#fullText, values };
   }
 
-  #bounded(request: ClaimRequest, { low, priorities }: Bounds): PgQuery {
-    const { text, values = [] } = { ...this.#full(request), text: this.#boundedText };
-    return { name: "pawl_claim_bounded", text, values: [...values, low, plainArray(priorities)] };
+  #boundedQuery(request: ClaimRequest, { minDueAt, priorities }: ClaimBounds): PgQuery {
+    const { text, values = [] } = { ...this.#fullQuery(request), text: this.#boundedText };
+    return { name: "pawl_claim_bounded", text, values: [...values, minDueAt, plainArray(priorities)] };
   }
 }
 
@@ -86,16 +91,16 @@ const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
  * on a claim is spent on taking fields apart.) Route and priority are the task's; a run that was born with others is not
  * plain.
  */
-const rare =
+const rareColumns =
   "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, " +
   "r.parent_attempt, r.started_at";
-const asBorn = "r.workflow = t.workflow AND r.priority = t.priority AND r.queue = r.workflow";
-const isPlain = [asBorn, ...rare.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
+const matchesTask = "r.workflow = t.workflow AND r.priority = t.priority AND r.queue = r.workflow";
+const isPlain = [matchesTask, ...rareColumns.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
 
-const claimedColumns = `r.id, t.priority, r.input, r.created_at, t.deliveries, t.mail, c.fresh AS was_fresh, c.due_at, c.route,
-    CASE WHEN NOT (${isPlain}) THEN json_build_array(r.workflow, r.priority, r.queue, ${rare}) END AS rest`;
+const claimedColumns = `r.id, t.priority, r.input, r.created_at, t.deliveries, t.pending_messages, c.fresh AS was_fresh, c.due_at, c.route,
+    CASE WHEN NOT (${isPlain}) THEN json_build_array(r.workflow, r.priority, r.queue, ${rareColumns}) END AS rest`;
 
-type Rest = [
+type RareFields = [
   workflow: string,
   priority: number,
   queue: string,
@@ -111,9 +116,23 @@ type Rest = [
   startedAt: number | null,
 ];
 
-function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
+function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
   const { workflow: route, version } = routes[Number(row.route) - 1] as Route;
-  const plain: Rest = [route, Number(row.priority), route, null, null, null, null, null, null, null, null, null, null];
+  const plainFields: RareFields = [
+    route,
+    Number(row.priority),
+    route,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ];
   const [
     workflow,
     priority,
@@ -128,7 +147,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
     parentIndex,
     parentAttempt,
     startedAt,
-  ] = (row.rest as Rest | null) ?? plain;
+  ] = (row.rest as RareFields | null) ?? plainFields;
   const run: RunRecord = {
     id: row.id as string,
     workflow,
@@ -152,7 +171,12 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
     startedAt,
     finishedAt: null,
   };
-  return { run, deliveries: Number(row.deliveries), mail: Number(row.mail), fresh: row.was_fresh as boolean };
+  return {
+    run,
+    deliveries: Number(row.deliveries),
+    pendingMessages: Number(row.pending_messages),
+    isFresh: row.was_fresh as boolean,
+  };
 }
 
 /**
@@ -165,30 +189,30 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): Claimed {
  *
  * `bounded`: see claim-bounds.ts. With priorities that are given, one by one, the lower bound is a place in the index.
  */
-function claimText(tables: Tables, clock: SqlClock, bounded: boolean): string {
-  let bound = 0;
-  const bind = () => `$${++bound}`;
+function buildClaimSql(tables: Tables, clock: SqlClock, isBounded: boolean): string {
+  let parameterCount = 0;
+  const bind = () => `$${++parameterCount}`;
   const now = clock.now(bind);
   const [workerId, epoch] = [`${bind()}::text`, `${bind()}::bigint`];
   const routes = `unnest(${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY r(workflow, version, route)`;
-  const [perRoute, limit] = [`${bind()}::int`, `${bind()}::int`];
+  const [limitPerRoute, limit] = [`${bind()}::int`, `${bind()}::int`];
   const from = `FROM ${tables.tasks} t WHERE t.workflow = r.workflow AND t.version = r.version`;
   const columns = "t.run_id, t.priority, t.due_at, t.fresh";
-  const lock = `LIMIT ${perRoute} FOR UPDATE SKIP LOCKED`;
-  const low = bounded ? `AND t.due_at >= ${bind()}::bigint` : "";
-  const anyReady = `SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL`;
-  const readyOnes = bounded
+  const lock = `LIMIT ${limitPerRoute} FOR UPDATE SKIP LOCKED`;
+  const minDueAtCondition = isBounded ? `AND t.due_at >= ${bind()}::bigint` : "";
+  const readyTasksSql = `SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL`;
+  const readySelectSql = isBounded
     ? `SELECT q.* FROM unnest(${bind()}::int[]) p(priority), LATERAL (
-        ${anyReady} AND t.priority = p.priority ${low} ORDER BY t.due_at ${lock}) q`
-    : `SELECT q.* FROM (${anyReady} ORDER BY t.priority DESC, t.due_at ${lock}) q`;
+        ${readyTasksSql} AND t.priority = p.priority ${minDueAtCondition} ORDER BY t.due_at ${lock}) q`
+    : `SELECT q.* FROM (${readyTasksSql} ORDER BY t.priority DESC, t.due_at ${lock}) q`;
   return `WITH f AS MATERIALIZED (${fenceClause(tables, now, workerId, epoch)}),
 c AS MATERIALIZED (
   SELECT d.*, r.route FROM f, ${routes}, LATERAL (
     SELECT * FROM (
-      ${readyOnes}
+      ${readySelectSql}
       UNION ALL
-      SELECT q.* FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ${low} ORDER BY t.due_at ${lock}) q
-    ) e ORDER BY e.priority DESC, e.due_at LIMIT ${perRoute}
+      SELECT q.* FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ${minDueAtCondition} ORDER BY t.due_at ${lock}) q
+    ) e ORDER BY e.priority DESC, e.due_at LIMIT ${limitPerRoute}
   ) d ORDER BY d.priority DESC, d.due_at LIMIT ${limit}),
 u AS (
   UPDATE ${tables.tasks} t SET state = ${owned}, owner = ${workerId}, epoch = ${epoch}, deliveries = t.deliveries + 1, fresh = false

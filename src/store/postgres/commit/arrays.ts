@@ -11,13 +11,13 @@ export function plainArray(items: readonly (string | number | boolean | null)[])
 
 export function textArray(items: readonly (string | null)[]): string | null {
   if (items.every(isNull)) return items.length === 0 ? "{}" : null;
-  if (!items.some(isEscapedOtherwise)) return `{${JSON.stringify(items).slice(1, -1)}}`;
-  return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(eachSpecial, "\\$&")}"`)).join(",")}}`;
+  if (!items.some(needsOwnEscaping)) return `{${JSON.stringify(items).slice(1, -1)}}`;
+  return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(quoteOrBackslash, "\\$&")}"`)).join(",")}}`;
 }
 
 /** JSON writes a quote and a backslash as an array literal does, and null as well; these it writes in ways of its own. */
-const escapedOtherwise = /[\p{Cc}\p{Cs}]/u;
-const isEscapedOtherwise = (item: string | null) => item !== null && escapedOtherwise.test(item);
+const jsonOnlyEscapes = /[\p{Cc}\p{Cs}]/u;
+const needsOwnEscaping = (item: string | null) => item !== null && jsonOnlyEscapes.test(item);
 
-const eachSpecial = /["\\]/g;
+const quoteOrBackslash = /["\\]/g;
 const isNull = (item: unknown) => item === null;

@@ -1,8 +1,8 @@
 /** The sections of a commit that append to logs and overwrite cursors. */
 
-import type { RunCursor, Work } from "../work.js";
+import type { CommitWork, RunCursor } from "../commit-work.js";
 import { plainArray, textArray } from "./arrays.js";
-import type { Context, Parts, Section } from "./statement.js";
+import type { Section, SectionContext, SectionParts } from "./statement.js";
 
 /**
  * A plain insert: a number that is taken aborts the whole statement, and the error names the run. (ON CONFLICT DO NOTHING
@@ -10,19 +10,19 @@ import type { Context, Parts, Section } from "./statement.js";
  * standby that takes over may have lost the end of it. Not where this process has written the end itself: that it is still
  * there was asked when the connection was opened (`history.ts`), and looking for it costs the server 2 µs a step.
  */
-export const events: Section = {
+export const eventsSection: Section = {
   letter: "e",
-  values: (work) => (work.events.length === 0 || work.endsKnown ? null : eventValues(work)),
-  parts: (context) => appending(context, true),
+  values: (work) => (work.events.length === 0 || work.areLogEndsKnown ? null : eventValues(work)),
+  parts: (context) => appendParts(context, true),
 };
 
-export const ownEvents: Section = {
+export const ownEventsSection: Section = {
   letter: "o",
-  values: (work) => (work.events.length > 0 && work.endsKnown ? eventValues(work) : null),
-  parts: (context) => appending(context, false),
+  values: (work) => (work.events.length > 0 && work.areLogEndsKnown ? eventValues(work) : null),
+  parts: (context) => appendParts(context, false),
 };
 
-const eventValues = ({ events: rows }: Work): readonly unknown[] => [
+const eventValues = ({ events: rows }: CommitWork): readonly unknown[] => [
   plainArray(rows.map(({ runId }) => runId)),
   plainArray(rows.map(({ seq }) => seq)),
   plainArray(rows.map(({ span }) => span)),
@@ -33,30 +33,30 @@ const eventValues = ({ events: rows }: Work): readonly unknown[] => [
   textArray(rows.map(({ data }) => data)),
 ];
 
-function appending({ tables, bind }: Context, looksAtEnd: boolean): Parts {
+function appendParts({ tables, bind }: SectionContext, checksLogEnd: boolean): SectionParts {
   const types = ["uuid", "int4", "int4", "int4", "text", "text", "text", "text"];
   const arrays = types.map((type) => `${bind()}::${type}[]`);
   const columns = "run_id, seq, span, attempt, type, node, outcome, data";
   return {
-    checks: looksAtEnd ? [endsThere(tables.events, arrays[0] as string, arrays[1] as string)] : [],
+    checks: checksLogEnd ? [logEndCheck(tables.events, arrays[0] as string, arrays[1] as string)] : [],
     writes: [
       `ev AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(${columns}))`,
     ],
   };
 }
 
-const endsThere = (table: string, ids: string, seqs: string) =>
+const logEndCheck = (table: string, ids: string, seqs: string) =>
   `NOT EXISTS (SELECT 1 FROM unnest(${ids}, ${seqs}) u(run_id, seq) WHERE u.seq <> 1 + coalesce((
     SELECT e.seq + e.span - 1 FROM ${table} e WHERE e.run_id = u.run_id ORDER BY e.seq DESC LIMIT 1), 0))`;
 
 /** A column that is not given stays as it is, so there is one section for each set of columns. */
-const cursorSection = (letter: string, columns: readonly ("cursor" | "progress")[]): Section => {
-  const concerned = ({ cursors }: Work): readonly RunCursor[] =>
+const createCursorSection = (letter: string, columns: readonly ("cursor" | "progress")[]): Section => {
+  const matchingCursors = ({ cursors }: CommitWork): readonly RunCursor[] =>
     cursors.filter((row) => (["cursor", "progress"] as const).every((one) => one in row === columns.includes(one)));
   return {
     letter,
     values: (work) => {
-      const rows = concerned(work);
+      const rows = matchingCursors(work);
       if (rows.length === 0) return null;
       return [
         plainArray(rows.map(({ runId }) => runId)),
@@ -79,9 +79,9 @@ const cursorSection = (letter: string, columns: readonly ("cursor" | "progress")
   };
 };
 
-export const cursors: readonly Section[] = [
-  cursorSection("u", ["cursor", "progress"]),
-  cursorSection("v", ["cursor"]),
-  cursorSection("w", ["progress"]),
-  cursorSection("x", []),
+export const cursorSections: readonly Section[] = [
+  createCursorSection("u", ["cursor", "progress"]),
+  createCursorSection("v", ["cursor"]),
+  createCursorSection("w", ["progress"]),
+  createCursorSection("x", []),
 ];

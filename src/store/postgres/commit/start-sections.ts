@@ -2,24 +2,24 @@
 
 import type { NewRun } from "../../contract/store.js";
 import { encodeTags, taskState } from "../../sql/records.js";
-import type { Work } from "../work.js";
+import type { CommitWork } from "../commit-work.js";
 import { plainArray, textArray } from "./arrays.js";
-import type { Context, Section } from "./statement.js";
+import type { Section, SectionContext } from "./statement.js";
 
 const { parked, ready, owned } = taskState;
 
-type Pick = (work: Work) => readonly NewRun[];
+type SelectRuns = (work: CommitWork) => readonly NewRun[];
 
 /**
  * Runs that are certainly new, which is the rule: no key can keep them out and their ids were never sent before. A plain
  * insert takes a third less of the server than one that looks for conflicts; should an id exist after all, the statement
  * fails as a whole and is sent again in the other form.
  */
-const newSection = (letter: string, pick: Pick): Section => ({
+const createNewRunSection = (letter: string, selectRuns: SelectRuns): Section => ({
   letter,
-  values: (work) => valuesOf(work.allNew ? pick(work) : []),
+  values: (work) => valuesOf(work.areAllRunsNew ? selectRuns(work) : []),
   parts: (context) => {
-    const { runs, tasks } = insertsOf(context);
+    const { runs, tasks } = buildInserts(context);
     return { writes: [`s${letter} AS (${runs})`, `t${letter} AS (${tasks})`] };
   },
 });
@@ -28,23 +28,26 @@ const newSection = (letter: string, pick: Pick): Section => ({
  * Runs that may exist or be refused: tasks only for those that were inserted. That all were is the rule here too and is
  * checked by a count; only otherwise is each id looked for (a join would be a nested loop over both, each time).
  */
-const startSection = (letter: string, pick: Pick, onConflict: string): Section => ({
+const createRunSection = (letter: string, selectRuns: SelectRuns, onConflict: string): Section => ({
   letter,
-  values: (work) => valuesOf(work.allNew ? [] : pick(work)),
+  values: (work) => valuesOf(work.areAllRunsNew ? [] : selectRuns(work)),
   parts: (context) => {
-    const { runs, tasks, count } = insertsOf(context);
-    const born = `s${letter}`;
-    const isBorn = `(SELECT count(*) FROM ${born}) = ${count}::int OR u.id = ANY (ARRAY(SELECT id FROM ${born}))`;
+    const { runs, tasks, count } = buildInserts(context);
+    const insertedCte = `s${letter}`;
+    const isInserted = `(SELECT count(*) FROM ${insertedCte}) = ${count}::int OR u.id = ANY (ARRAY(SELECT id FROM ${insertedCte}))`;
     return {
-      writes: [`${born} AS (${runs} ${onConflict} RETURNING id)`, `t${letter} AS (${tasks} WHERE ${isBorn})`],
-      columns: [`(SELECT count(*) FROM ${born})::int AS ${born}`],
+      writes: [
+        `${insertedCte} AS (${runs} ${onConflict} RETURNING id)`,
+        `t${letter} AS (${tasks} WHERE ${isInserted})`,
+      ],
+      columns: [`(SELECT count(*) FROM ${insertedCte})::int AS ${insertedCte}`],
     };
   },
 });
 
-function insertsOf({ tables, bind, workerId, epoch }: Context) {
+function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   const arrays = columns.map(([, type]) => `${bind()}::${type}[]`);
-  const own = `${bind()}::bool[]`;
+  const isOwned = `${bind()}::bool[]`;
   const dueAt = `${bind()}::int8[]`;
   const dueIn = `${bind()}::int8[]`;
   const count = bind();
@@ -56,24 +59,24 @@ function insertsOf({ tables, bind, workerId, epoch }: Context) {
     runs: `INSERT INTO ${tables.runs} (${names}, status, created_at)
       SELECT u.*, 'pending', g.at FROM g, unnest(${arrays.join(", ")}) u(${names})`,
     tasks: `INSERT INTO ${tables.tasks}
-        (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, mail, fresh)
+        (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
       SELECT u.id, u.workflow, u.version, u.priority,
         CASE WHEN u.own THEN ${owned} WHEN u.due_at <= u.at THEN ${ready} ELSE ${parked} END,
         u.due_at, CASE WHEN u.own THEN ${workerId} END, CASE WHEN u.own THEN ${epoch} END, u.own::int, 0, NOT u.own
       FROM (SELECT u.*, g.at, coalesce(u.at_, g.at + u.in_) AS due_at FROM g,
-        unnest(${task.join(", ")}, ${own}, ${dueAt}, ${dueIn}) u(id, workflow, version, priority, own, at_, in_)
+        unnest(${task.join(", ")}, ${isOwned}, ${dueAt}, ${dueIn}) u(id, workflow, version, priority, own, at_, in_)
         WHERE ${count}::int > 0) u`,
   };
 }
 
-export const newStarts = newSection("n", ({ starts }) => starts);
-export const newChildren = newSection("b", ({ children }) => children);
+export const newStartsSection = createNewRunSection("n", ({ starts }) => starts);
+export const newChildrenSection = createNewRunSection("b", ({ children }) => children);
 
 /** A key that is taken keeps a start out, and the caller is told afterwards who has it. */
-export const starts = startSection("s", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
+export const startsSection = createRunSection("s", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
 
 /** A child that exists is our own. A child whose keys are taken is a mistake, and an error. */
-export const children = startSection("c", ({ children }) => children, "ON CONFLICT (id) DO NOTHING");
+export const childrenSection = createRunSection("c", ({ children }) => children, "ON CONFLICT (id) DO NOTHING");
 
 const columns: readonly (readonly [name: string, type: string, values: (runs: readonly NewRun[]) => string | null])[] =
   [

@@ -12,14 +12,15 @@
  * Two things to know when changing this. All parts of a statement see the same snapshot: what one part has written no
  * other part sees, except through RETURNING. And a SELECT part that nobody reads from is not run, locks and all.
  */
-import type { PgQuery } from "../connection/driver.js";
-import { meantFor } from "../connection/same-server.js";
-import type { Tables } from "../tables.js";
-import type { Work } from "../work.js";
 
-export interface Context {
+import type { CommitWork } from "../commit-work.js";
+import type { PgQuery } from "../connection/driver.js";
+import { serverConditionMarker } from "../connection/server-identity.js";
+import type { Tables } from "../tables.js";
+
+export interface SectionContext {
   readonly tables: Tables;
-  readonly fenced: boolean;
+  readonly isFenced: boolean;
   /** The next placeholder. A section calls it once for each of its values, in their order. */
   readonly bind: () => string;
   /** The placeholders of the fence. */
@@ -28,7 +29,7 @@ export interface Context {
 }
 
 /** What a section contributes to the statement. */
-export interface Parts {
+export interface SectionParts {
   /** Before the gate. */
   readonly locks?: readonly string[];
   /** Conditions of the gate. */
@@ -43,8 +44,8 @@ export interface Section {
   /** One letter in the statement's name. */
   readonly letter: string;
   /** The values to bind, or null when this section has nothing to do. */
-  values(work: Work): readonly unknown[] | null;
-  parts(context: Context): Parts;
+  values(work: CommitWork): readonly unknown[] | null;
+  parts(context: SectionContext): SectionParts;
 }
 
 /** Makes the statement for a piece of work, and remembers the texts. */
@@ -60,43 +61,44 @@ export class StatementBuilder {
     this.#now = now;
   }
 
-  /** @param clock what `now` binds */
-  build(work: Work, clock: readonly number[]): PgQuery & { readonly name: string } {
+  /** @param clockValues what `now` binds */
+  build(work: CommitWork, clockValues: readonly number[]): PgQuery & { readonly name: string } {
     const { fence } = work;
-    const values: unknown[] = fence === null ? [...clock] : [...clock, fence.workerId, fence.epoch];
-    const present: Section[] = [];
+    const values: unknown[] = fence === null ? [...clockValues] : [...clockValues, fence.workerId, fence.epoch];
+    const activeSections: Section[] = [];
     let name = fence === null ? "pawl_client_" : "pawl_worker_";
     for (const section of this.#sections) {
-      const own = section.values(work);
-      if (own === null) continue;
-      present.push(section);
+      const sectionValues = section.values(work);
+      if (sectionValues === null) continue;
+      activeSections.push(section);
       name += section.letter;
-      for (const value of own) values.push(value);
+      for (const value of sectionValues) values.push(value);
     }
     let text = this.#texts.get(name);
     if (text === undefined) {
-      text = this.#text(present, fence !== null);
+      text = this.#buildText(activeSections, fence !== null);
       this.#texts.set(name, text);
     }
     return { name, text, values };
   }
 
-  #text(sections: readonly Section[], fenced: boolean): string {
-    let bound = 0;
-    const bind = () => `$${++bound}`;
+  #buildText(sections: readonly Section[], isFenced: boolean): string {
+    let parameterCount = 0;
+    const bind = () => `$${++parameterCount}`;
     const now = this.#now(bind);
-    const [workerId, epoch] = fenced ? [`${bind()}::text`, `${bind()}::bigint`] : ["NULL::text", "NULL::bigint"];
-    const parts = sections.map((section) => section.parts({ tables: this.#tables, fenced, bind, workerId, epoch }));
-    const all = (pick: (parts: Parts) => readonly string[] | undefined) => parts.flatMap((part) => pick(part) ?? []);
-    const fence = fenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
-    const checks = all((part) => part.checks);
+    const [workerId, epoch] = isFenced ? [`${bind()}::text`, `${bind()}::bigint`] : ["NULL::text", "NULL::bigint"];
+    const parts = sections.map((section) => section.parts({ tables: this.#tables, isFenced, bind, workerId, epoch }));
+    const collect = (pick: (parts: SectionParts) => readonly string[] | undefined) =>
+      parts.flatMap((part) => pick(part) ?? []);
+    const fence = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
+    const checks = collect((part) => part.checks);
     const ctes = [
       `f AS MATERIALIZED (${fence})`,
-      ...all((part) => part.locks),
+      ...collect((part) => part.locks),
       `g AS MATERIALIZED (SELECT f.at FROM f${checks.length === 0 ? "" : ` WHERE ${checks.join(" AND ")}`})`,
-      ...all((part) => part.writes),
+      ...collect((part) => part.writes),
     ];
-    const columns = ["f.at", "g.at IS NOT NULL AS passed", ...all((part) => part.columns)];
+    const columns = ["f.at", "g.at IS NOT NULL AS passed", ...collect((part) => part.columns)];
     return `WITH ${ctes.join(",\n")}\nSELECT ${columns.join(", ")} FROM f LEFT JOIN g ON true`;
   }
 }
@@ -107,4 +109,4 @@ export class StatementBuilder {
  * the condition is checked again on what is there now.
  */
 export const fenceClause = (tables: Tables, now: string, workerId: string, epoch: string): string =>
-  `SELECT ${now} AS at FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live ${meantFor} FOR KEY SHARE`;
+  `SELECT ${now} AS at FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live ${serverConditionMarker} FOR KEY SHARE`;

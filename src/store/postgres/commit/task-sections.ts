@@ -1,21 +1,21 @@
 /** The sections of a commit that concern tasks: whose they are, parking, ending, and messages. */
 import { taskState } from "../../sql/records.js";
-import { dueUnchanged, type Move, move, startedNow, type Work } from "../work.js";
+import { type CommitWork, changeKind, dueUnchanged, startedNow, type TaskChange } from "../commit-work.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { Section } from "./statement.js";
 
 const { parked, ready, owned } = taskState;
 
 /** An inline step: only its event is written, and no task is locked. That the runs are the worker's is read. */
-export const keeps: Section = {
+export const keepsSection: Section = {
   letter: "k",
-  values: ({ keeps }) => (keeps.length === 0 ? null : [plainArray(keeps), keeps.length]),
+  values: ({ keptRunIds }) => (keptRunIds.length === 0 ? null : [plainArray(keptRunIds), keptRunIds.length]),
   parts: ({ tables, bind, workerId, epoch }) => {
     const mine = `t.run_id = ANY (${bind()}::uuid[]) AND t.owner = ${workerId} AND t.epoch = ${epoch}`;
     return {
-      locks: [`kp AS MATERIALIZED (SELECT t.run_id, t.mail FROM ${tables.tasks} t WHERE ${mine})`],
+      locks: [`kp AS MATERIALIZED (SELECT t.run_id, t.pending_messages FROM ${tables.tasks} t WHERE ${mine})`],
       checks: [`(SELECT count(*) FROM kp) = ${bind()}::int`],
-      columns: ["ARRAY(SELECT kp.run_id FROM kp WHERE kp.mail > 0) AS mailed"],
+      columns: ["ARRAY(SELECT kp.run_id FROM kp WHERE kp.pending_messages > 0) AS mailed"],
     };
   },
 };
@@ -25,16 +25,16 @@ export const keeps: Section = {
  * first. If one of them is not the worker's, or has mail after all, the division fails and with it the statement; it is
  * then sent again in the general form, which finds out why. (One record of the WAL less per run, and a loop.)
  */
-export const plainEnds: Section = {
+export const plainFinishesSection: Section = {
   letter: "z",
-  values: (work) => (endsPlainly(work) ? endValues(work.moves) : null),
+  values: (work) => (isOptimisticFinish(work) ? finishValues(work.taskChanges) : null),
   parts: ({ tables, bind, workerId, epoch }) => {
     const [ids, ...arrays] = ["uuid", "text", "text", "text", "int8", "text"].map((type) => `${bind()}::${type}[]`);
     const began = `CASE u.started_at WHEN ${startedNow} THEN g.at ELSE u.started_at END`;
     return {
       writes: [
         `zt AS (DELETE FROM ${tables.tasks} t WHERE t.run_id = ANY (${ids}) AND (SELECT g.at FROM g) IS NOT NULL
-          AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.mail = 0 RETURNING 1)`,
+          AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.pending_messages = 0 RETURNING 1)`,
         `zr AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = u.events,
             hero_key = NULL, started_at = coalesce(r.started_at, ${began}), finished_at = g.at
           FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at, events)
@@ -45,22 +45,22 @@ export const plainEnds: Section = {
   },
 };
 
-const endsPlainly = ({ optimistic, fence, moves, drained }: Work): boolean =>
-  optimistic &&
+const isOptimisticFinish = ({ isOptimistic, fence, taskChanges, drained }: CommitWork): boolean =>
+  isOptimistic &&
   fence !== null &&
-  moves.length > 0 &&
+  taskChanges.length > 0 &&
   drained.length === 0 &&
-  moves.every(({ kind }) => kind === move.finish);
+  taskChanges.every(({ kind }) => kind === changeKind.finish);
 
-function endValues(moves: readonly Move[]): readonly unknown[] {
+function finishValues(taskChanges: readonly TaskChange[]): readonly unknown[] {
   return [
-    plainArray(moves.map(({ runId }) => runId)),
-    textArray(moves.map(({ status }) => status)),
-    textArray(moves.map(({ text }) => text)),
-    textArray(moves.map(({ error }) => error)),
-    plainArray(moves.map(({ startedAt }) => startedAt)),
-    plainArray(moves.map(({ wakeAt }) => wakeAt)),
-    moves.length,
+    plainArray(taskChanges.map(({ runId }) => runId)),
+    textArray(taskChanges.map(({ status }) => status)),
+    textArray(taskChanges.map(({ waitingOrOutput }) => waitingOrOutput)),
+    textArray(taskChanges.map(({ error }) => error)),
+    plainArray(taskChanges.map(({ startedAt }) => startedAt)),
+    plainArray(taskChanges.map(({ wakeAt }) => wakeAt)),
+    taskChanges.length,
   ];
 }
 
@@ -69,47 +69,49 @@ function endValues(moves: readonly Move[]): readonly unknown[] {
  * makes it a loop over them): two batches that touch the same runs wait for each other, but never in a circle. What the
  * lock returns is the row's latest version, so `mail` is right although the snapshot may be older.
  */
-export const locks: Section = {
+export const locksSection: Section = {
   letter: "l",
-  values: (work) => (work.moves.length === 0 || endsPlainly(work) ? null : lockValues(work.moves)),
-  parts: ({ tables, fenced, bind, workerId, epoch }) => {
+  values: (work) => (work.taskChanges.length === 0 || isOptimisticFinish(work) ? null : lockValues(work.taskChanges)),
+  parts: ({ tables, isFenced, bind, workerId, epoch }) => {
     const types = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4", "text", "int4"];
     const arrays = types.map((type) => `${bind()}::${type}[]`);
     const columns = "id, kind, status, text, error, started_at, wake_at, wake_in, letters, route, priority";
     // `f.at` is in there to have the worker's row locked before any task.
-    const task = `SELECT t.state, t.mail, t.owner, t.epoch FROM ${tables.tasks} t
+    const task = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
       WHERE t.run_id = u.id AND f.at IS NOT NULL FOR UPDATE`;
     const lock = `lk AS MATERIALIZED (SELECT u.*, t.* FROM f, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
-    const mine = fenced ? `lk.owner = ${workerId} AND lk.epoch = ${epoch}` : `lk.state <> ${owned} AND lk.mail = 0`;
+    const mine = isFenced
+      ? `lk.owner = ${workerId} AND lk.epoch = ${epoch}`
+      : `lk.state <> ${owned} AND lk.pending_messages = 0`;
     // A run that has messages which this commit does not drain cannot end.
-    const isRead = `(lk.kind <> ${move.finish} OR lk.mail <= lk.letters)`;
-    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${move.mail} AND ${mine} AND ${isRead}`;
+    const isRead = `(lk.kind <> ${changeKind.finish} OR lk.pending_messages <= lk.letters)`;
+    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${changeKind.deliver} AND ${mine} AND ${isRead}`;
     // The count is needed for its reading of lk, too: without a reader there would be no lock.
     return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
   },
 };
 
-function lockValues(moves: readonly Move[]): readonly unknown[] {
+function lockValues(taskChanges: readonly TaskChange[]): readonly unknown[] {
   return [
-    plainArray(moves.map(({ runId }) => runId)),
-    plainArray(moves.map(({ kind }) => kind)),
-    textArray(moves.map(({ status }) => status)),
-    textArray(moves.map(({ text }) => text)),
-    textArray(moves.map(({ error }) => error)),
-    plainArray(moves.map(({ startedAt }) => startedAt)),
+    plainArray(taskChanges.map(({ runId }) => runId)),
+    plainArray(taskChanges.map(({ kind }) => kind)),
+    textArray(taskChanges.map(({ status }) => status)),
+    textArray(taskChanges.map(({ waitingOrOutput }) => waitingOrOutput)),
+    textArray(taskChanges.map(({ error }) => error)),
+    plainArray(taskChanges.map(({ startedAt }) => startedAt)),
     // Whole milliseconds, and never early.
-    plainArray(moves.map(({ wakeAt }) => wakeAt && Math.ceil(wakeAt))),
-    plainArray(moves.map(({ wakeIn }) => wakeIn && Math.ceil(wakeIn))),
-    plainArray(moves.map(({ letters }) => letters)),
+    plainArray(taskChanges.map(({ wakeAt }) => wakeAt && Math.ceil(wakeAt))),
+    plainArray(taskChanges.map(({ wakeInMs }) => wakeInMs && Math.ceil(wakeInMs))),
+    plainArray(taskChanges.map(({ messageCount }) => messageCount)),
     // Mostly null throughout, which is sent as one NULL each.
-    textArray(moves.map(({ route }) => route)),
-    plainArray(moves.map(({ priority }) => priority)),
-    moves.filter(({ kind }) => kind < move.mail).length,
+    textArray(taskChanges.map(({ route }) => route)),
+    plainArray(taskChanges.map(({ priority }) => priority)),
+    taskChanges.filter(({ kind }) => kind < changeKind.deliver).length,
   ];
 }
 
 /** Deletes what was drained. Counted per run by what was really there. */
-export const drained: Section = {
+export const drainedSection: Section = {
   letter: "d",
   values: ({ drained }) =>
     drained.length === 0
@@ -124,59 +126,65 @@ export const drained: Section = {
 };
 
 /** The locked rows behind the gate, with the instant of the commit and how much of their mail was drained. */
-const movedWith = (drained: string) =>
-  `mv AS MATERIALIZED (SELECT lk.*, g.at, ${drained} AS drained,
+const changedTasksCte = (drainedCount: string) =>
+  `mv AS MATERIALIZED (SELECT lk.*, g.at, ${drainedCount} AS drained,
     CASE lk.started_at WHEN ${startedNow} THEN g.at ELSE lk.started_at END AS began FROM g, lk)`;
 
-export const moved: Section = {
+export const changedTasksSection: Section = {
   letter: "",
-  values: (work) => (work.moves.length === 0 || work.drained.length > 0 || endsPlainly(work) ? null : []),
-  parts: () => ({ writes: [movedWith("0")] }),
+  values: (work) => (work.taskChanges.length === 0 || work.drained.length > 0 || isOptimisticFinish(work) ? null : []),
+  parts: () => ({ writes: [changedTasksCte("0")] }),
 };
 
-export const movedAndDrained: Section = {
+export const changedAndDrainedTasksSection: Section = {
   letter: "",
-  values: ({ moves, drained }) => (moves.length === 0 || drained.length === 0 ? null : []),
+  values: ({ taskChanges, drained }) => (taskChanges.length === 0 || drained.length === 0 ? null : []),
   parts: ({ tables }) => ({
     writes: [
-      movedWith("CASE WHEN lk.letters = 0 THEN 0 ELSE (SELECT count(*)::int FROM dr WHERE dr.run_id = lk.id) END"),
+      changedTasksCte(
+        "CASE WHEN lk.letters = 0 THEN 0 ELSE (SELECT count(*)::int FROM dr WHERE dr.run_id = lk.id) END",
+      ),
       // Those that stay with their owner; the others' rows are written, or deleted, by their own sections.
-      `dm AS (UPDATE ${tables.tasks} t SET mail = t.mail - mv.drained FROM mv
-        WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.drained > 0 AND (mv.kind = ${move.drain} OR mv.kind = ${move.park} AND mv.mail > mv.drained))`,
+      `dm AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages - mv.drained FROM mv
+        WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.drained > 0 AND (mv.kind = ${changeKind.drain} OR mv.kind = ${changeKind.park} AND mv.pending_messages > mv.drained))`,
     ],
-    columns: [`ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${move.drain} AND mv.mail > mv.drained) AS drained_mailed`],
+    columns: [
+      `ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${changeKind.drain} AND mv.pending_messages > mv.drained) AS drained_mailed`,
+    ],
   }),
 };
 
 /** Parks what has no undrained mail; the others stay as they are and are named in `kept`. */
-export const parks: Section = {
+export const parksSection: Section = {
   letter: "p",
-  values: ({ moves }) => (has(moves, move.park) ? [] : null),
+  values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.park) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
       `pt AS (UPDATE ${tables.tasks} t SET
           state = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.state WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END,
           due_at = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.due_at ELSE d.due_at END,
-          owner = NULL, epoch = NULL, deliveries = 0, mail = 0, fresh = false,
+          owner = NULL, epoch = NULL, deliveries = 0, pending_messages = 0, fresh = false,
           workflow = coalesce(d.route, t.workflow), priority = coalesce(d.priority, t.priority)
         FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d
-        WHERE t.run_id = d.id AND ${isMoved("t.run_id")} AND d.kind = ${move.park} AND d.mail = d.drained)`,
+        WHERE t.run_id = d.id AND ${isChangedTask("t.run_id")} AND d.kind = ${changeKind.park} AND d.pending_messages = d.drained)`,
       `pr AS (UPDATE ${tables.runs} r SET status = mv.status, waiting = mv.text, started_at = coalesce(r.started_at, mv.began)
-        FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.park} AND mv.mail = mv.drained)`,
+        FROM mv WHERE r.id = mv.id AND ${isChangedTask("r.id")} AND mv.kind = ${changeKind.park} AND mv.pending_messages = mv.drained)`,
     ],
-    columns: [`ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${move.park} AND mv.mail > mv.drained) AS kept`],
+    columns: [
+      `ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${changeKind.park} AND mv.pending_messages > mv.drained) AS kept`,
+    ],
   }),
 };
 
-export const finishes: Section = {
+export const finishesSection: Section = {
   letter: "f",
-  values: (work) => (has(work.moves, move.finish) && !endsPlainly(work) ? [] : null),
+  values: (work) => (hasKind(work.taskChanges, changeKind.finish) && !isOptimisticFinish(work) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
       `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = mv.wake_at::text,
           hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
-        FROM mv WHERE r.id = mv.id AND ${isMoved("r.id")} AND mv.kind = ${move.finish})`,
-      `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isMoved("t.run_id", `mv.kind = ${move.finish}`)})`,
+        FROM mv WHERE r.id = mv.id AND ${isChangedTask("r.id")} AND mv.kind = ${changeKind.finish})`,
+      `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isChangedTask("t.run_id", `mv.kind = ${changeKind.finish}`)})`,
     ],
   }),
 };
@@ -185,22 +193,22 @@ export const finishes: Section = {
  * The addressees are locked (above) before any message gets its id, so ids grow in the order of commit within a run.
  * The ids are given above the sort, in the order of the messages.
  */
-export const mail: Section = {
+export const messagesSection: Section = {
   letter: "m",
-  values: ({ mail }) =>
-    mail.length === 0
+  values: ({ messages }) =>
+    messages.length === 0
       ? null
       : [
-          plainArray(mail.map(({ to }) => to)),
-          textArray(mail.map(({ kind }) => kind)),
-          textArray(mail.map(({ data }) => data)),
+          plainArray(messages.map(({ to }) => to)),
+          textArray(messages.map(({ kind }) => kind)),
+          textArray(messages.map(({ data }) => data)),
         ],
   parts: ({ tables, bind }) => ({
     writes: [
-      `mt AS (UPDATE ${tables.tasks} t SET mail = t.mail + mv.letters,
+      `mt AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages + mv.letters,
           state = CASE t.state WHEN ${parked} THEN ${ready} ELSE t.state END,
           due_at = CASE t.state WHEN ${parked} THEN mv.at ELSE t.due_at END
-        FROM mv WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.kind = ${move.mail} RETURNING t.run_id)`,
+        FROM mv WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.kind = ${changeKind.deliver} RETURNING t.run_id)`,
       `mi AS (INSERT INTO ${tables.inbox} (run_id, kind, data, at) SELECT u.run_id, u.kind, u.data, g.at
         FROM g, unnest(${bind()}::uuid[], ${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY u(run_id, kind, data, n)
         WHERE u.run_id = ANY (ARRAY(SELECT mt.run_id FROM mt)) ORDER BY u.n)`,
@@ -209,13 +217,13 @@ export const mail: Section = {
   }),
 };
 
-export const releases: Section = {
+export const releasesSection: Section = {
   letter: "r",
-  values: ({ moves }) => (has(moves, move.release) ? [] : null),
+  values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.release) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
       `rt AS (UPDATE ${tables.tasks} t SET state = ${ready}, due_at = mv.at
-        FROM mv WHERE t.run_id = mv.id AND ${isMoved("t.run_id")} AND mv.kind = ${move.release} AND t.state = ${parked})`,
+        FROM mv WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.kind = ${changeKind.release} AND t.state = ${parked})`,
     ],
   }),
 };
@@ -224,6 +232,8 @@ export const releases: Section = {
  * Said of every table that is joined with the moved rows, although the join implies it: this way it is searched by its
  * key whatever the plan begins with. See `sessionSettings`.
  */
-const isMoved = (key: string, condition = "true") => `${key} = ANY (ARRAY(SELECT mv.id FROM mv WHERE ${condition}))`;
+const isChangedTask = (key: string, condition = "true") =>
+  `${key} = ANY (ARRAY(SELECT mv.id FROM mv WHERE ${condition}))`;
 
-const has = (moves: Work["moves"], kind: number) => moves.some((one) => one.kind === kind);
+const hasKind = (taskChanges: CommitWork["taskChanges"], kind: number) =>
+  taskChanges.some((change) => change.kind === kind);

@@ -1,5 +1,5 @@
 /** The part of `pg` that is used, by its shape, and how it is found. */
-import { driverError } from "../../shared/missing-driver.js";
+import { createDriverError } from "../../shared/missing-driver.js";
 import type { SqlRow } from "../../sql/dialect.js";
 
 /** A query as `pg` takes it. With a name it is prepared once per connection and planned once. */
@@ -10,7 +10,7 @@ export interface PgQuery {
 }
 
 /** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
-export type Run = (query: PgQuery) => Promise<readonly SqlRow[]>;
+export type ExecuteQuery = (query: PgQuery) => Promise<readonly SqlRow[]>;
 
 export interface PgResult {
   readonly rows: readonly SqlRow[];
@@ -28,7 +28,7 @@ export interface PgClient {
 }
 
 /** A connection of its own, outside of any pool. */
-export interface PgLoneClient extends PgClient {
+export interface PgStandaloneClient extends PgClient {
   connect(): Promise<unknown>;
   end(): Promise<void>;
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -55,7 +55,7 @@ export interface PgPool {
 
 export interface PgModule {
   readonly Pool: new (config: Record<string, unknown>) => PgPool;
-  readonly Client: new (config: Record<string, unknown>) => PgLoneClient;
+  readonly Client: new (config: Record<string, unknown>) => PgStandaloneClient;
 }
 
 /** `pg` is an optional peer dependency: asked for only when a PostgreSQL store is opened. */
@@ -64,6 +64,10 @@ export async function loadPg(): Promise<PgModule> {
     const module: unknown = await import("pg");
     return (module as { default: PgModule }).default;
   } catch (cause) {
-    throw driverError("pg", "PostgreSQL needs the driver `pg`, which is not installed; run: npm install pg", cause);
+    throw createDriverError(
+      "pg",
+      "PostgreSQL needs the driver `pg`, which is not installed; run: npm install pg",
+      cause,
+    );
   }
 }

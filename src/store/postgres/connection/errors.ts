@@ -1,6 +1,6 @@
 /** What the server's and the driver's errors mean for us. */
 import { PawlError, StoreError } from "../../../core/errors/errors.js";
-import { causeInWords } from "../../shared/reachability.js";
+import { describeError } from "../../shared/reachability.js";
 
 interface DriverError extends Error {
   /** Five characters from the server (SQLSTATE), or a name from the operating system. */
@@ -14,7 +14,7 @@ const codeOf = (error: unknown): string => (error as DriverError | null)?.code ?
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Deadlock, serialization failure: the server has rolled the transaction back. */
-export const isCollision = (error: unknown): boolean => ["40P01", "40001"].includes(codeOf(error));
+export const isRetryableConflict = (error: unknown): boolean => ["40P01", "40001"].includes(codeOf(error));
 
 /**
  * A prepared statement that the connection does not have (any more), or whose tables were altered since: nothing ran, and
@@ -24,14 +24,15 @@ export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === "26000" || (codeOf(error) === "0A000" && messageOf(error).includes("cached plan"));
 
 /** `pg` says this before it has sent anything. */
-const neverSent = /not queryable|client was closed|pool after calling end/i;
-export const isNeverSent = (error: unknown): boolean => codeOf(error) === "" && neverSent.test(messageOf(error));
+const neverSentMessages = /not queryable|client was closed|pool after calling end/i;
+export const wasNeverSent = (error: unknown): boolean =>
+  codeOf(error) === "" && neverSentMessages.test(messageOf(error));
 
 /** A statement of this transaction has failed before; it can only be rolled back. */
-export const isAborted = (error: unknown): boolean => codeOf(error) === "25P02";
+export const isTransactionAborted = (error: unknown): boolean => codeOf(error) === "25P02";
 
 /** The server itself says that it ends this session: there is none left. */
-export const isGone = (error: unknown): boolean => /^(57P0[1235]|25P03)$/.test(codeOf(error));
+export const isSessionTerminated = (error: unknown): boolean => /^(57P0[1235]|25P03)$/.test(codeOf(error));
 
 const lostStates = /^(08...|57P0[1235]|58...|25P03)$/;
 const lostCodes = /^E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
@@ -51,15 +52,15 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 /** Out of connections, memory or disk; starting up; read-only after a fail-over: it may work in a moment. */
-const passing = /^(53...|57P03|55P03|57014|25006)$/;
-const isPassing = (error: unknown) => passing.test(codeOf(error));
+const temporaryStates = /^(53...|57P03|55P03|57014|25006)$/;
+const isTemporary = (error: unknown) => temporaryStates.test(codeOf(error));
 
 /** The error as callers see it. */
 export function toStoreError(error: unknown): Error {
   if (error instanceof PawlError || error instanceof TypeError) return error;
   const unreachable = isConnectionLost(error);
-  const transient = unreachable || isCollision(error) || isStalePlan(error) || isPassing(error);
-  return new StoreError(`PostgreSQL: ${messageOf(error) || causeInWords(error)}`, {
+  const transient = unreachable || isRetryableConflict(error) || isStalePlan(error) || isTemporary(error);
+  return new StoreError(`PostgreSQL: ${messageOf(error) || describeError(error)}`, {
     transient,
     unreachable,
     cause: error,
@@ -68,12 +69,12 @@ export function toStoreError(error: unknown): Error {
 
 /** Why there is no connection. What passes by itself, such as too many of them, keeps the server out of reach. */
 export function toConnectError(error: unknown): Error {
-  if (!isPassing(error)) return toStoreError(error);
+  if (!isTemporary(error)) return toStoreError(error);
   return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient: true, unreachable: true, cause: error });
 }
 
 /** What an optimistic commit fails with when something was not as usual: an id that is taken, a count that is wrong. */
-export function isTooOptimistic(error: unknown): boolean {
+export function isFailedOptimisticCommit(error: unknown): boolean {
   const { code, table } = ((error as { cause?: unknown }).cause ?? error) as DriverError;
   return code === "22012" || (code === "23505" && (table === "pawl_runs" || table === "pawl_tasks"));
 }
@@ -87,5 +88,5 @@ export function runOfDuplicateEvent(error: unknown): string | null {
 }
 
 /** Answers that the caller asked about (a taken event number) stay as they are. */
-export const asThrown = (error: unknown): unknown =>
+export const toStoreErrorUnlessDuplicate = (error: unknown): unknown =>
   (error as { code?: string } | null)?.code === "23505" ? error : toStoreError(error);

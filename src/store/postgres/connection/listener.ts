@@ -5,14 +5,14 @@
 
 import type { Runtime, Timer } from "../../../runtime/runtime.js";
 import type { Hint } from "../../contract/store.js";
-import type { Reach } from "../../shared/reachability.js";
+import type { ServerReachability } from "../../shared/reachability.js";
 import type { StatementDeadline } from "../../shared/statement-deadline.js";
 import { quoteName } from "../tables.js";
-import type { PgLoneClient, PgModule } from "./driver.js";
+import type { PgModule, PgStandaloneClient } from "./driver.js";
 import { isConnectionLost } from "./errors.js";
 import { decodeHints } from "./notifier.js";
 
-const longestPauseMs = 5_000;
+const maxReconnectDelayMs = 5_000;
 
 export interface ListenerOptions {
   readonly runtime: Runtime;
@@ -20,21 +20,21 @@ export interface ListenerOptions {
   readonly connection: Record<string, unknown>;
   readonly channel: string;
   /** Notifications of this sender are our own. */
-  readonly self: string;
+  readonly ownSenderId: string;
   readonly emit: (hints: readonly Hint[]) => void;
-  readonly reach: Reach;
+  readonly reachability: ServerReachability;
   readonly deadline: StatementDeadline;
-  readonly onTrouble: (what: string, error: unknown) => void;
+  readonly onWarning: (what: string, error: unknown) => void;
 }
 
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #runtime: Runtime;
-  #client: PgLoneClient | null = null;
+  #client: PgStandaloneClient | null = null;
   #timer: Timer | undefined;
   #failures = 0;
-  #heardAt = 0;
-  #closed = false;
+  #lastActivityAt = 0;
+  #isClosed = false;
   #opening: Promise<void>;
 
   constructor(options: ListenerOptions) {
@@ -44,90 +44,92 @@ export class Listener {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#runtime.clearTimeout(this.#timer);
     await this.#opening;
     const client = this.#client;
     this.#client = null;
-    if (client !== null) await endQuickly(client, this.#runtime);
+    if (client !== null) await endWithTimeout(client, this.#runtime);
   }
 
   async #open(): Promise<void> {
-    const { pg, connection, channel, emit, reach } = this.#options;
-    const { losses } = reach;
+    const { pg, connection, channel, emit, reachability } = this.#options;
+    const { failureCount } = reachability;
     const client = new pg.Client(connection);
-    client.on("error", (error) => this.#lost(client, error));
-    client.on("end", () => this.#lost(client, new Error("The listening connection was closed.")));
+    client.on("error", (error) => this.#handleConnectionLoss(client, error));
+    client.on("end", () => this.#handleConnectionLoss(client, new Error("The listening connection was closed.")));
     client.on("notification", ({ payload }) => {
-      this.#heardAt = this.#runtime.monotonic();
-      emit(decodeHints(payload ?? "", this.#options.self));
+      this.#lastActivityAt = this.#runtime.monotonic();
+      emit(decodeHints(payload ?? "", this.#options.ownSenderId));
     });
     this.#client = client;
     try {
       await client.connect();
-      await this.#ask(client, "SET statement_timeout = 0; SET idle_session_timeout = 0").catch(() => {
+      await this.#sendQuery(client, "SET statement_timeout = 0; SET idle_session_timeout = 0").catch(() => {
         // Before version 14 there is no idle_session_timeout.
       });
-      await this.#ask(client, `LISTEN ${quoteName(channel)}`);
-      if (this.#closed || this.#client !== client) return;
+      await this.#sendQuery(client, `LISTEN ${quoteName(channel)}`);
+      if (this.#isClosed || this.#client !== client) return;
       this.#failures = 0;
-      reach.answered(losses);
+      reachability.recordAnswer(failureCount);
       emit([{ kind: "anything" }]);
-      this.#pingLater(client);
+      this.#schedulePing(client);
     } catch (error) {
-      this.#lost(client, error);
+      this.#handleConnectionLoss(client, error);
     }
   }
 
   /** Asked only when nothing was heard for as long as a statement may take: the connection may swallow everything. */
-  #pingLater(client: PgLoneClient): void {
-    const quietMs = this.#runtime.monotonic() - this.#heardAt;
-    const restMs = Math.max(0, this.#options.deadline.ms - quietMs);
-    this.#timer = this.#runtime.setTimeout(() => void this.#ping(client), restMs);
+  #schedulePing(client: PgStandaloneClient): void {
+    const idleMs = this.#runtime.monotonic() - this.#lastActivityAt;
+    const remainingMs = Math.max(0, this.#options.deadline.ms - idleMs);
+    this.#timer = this.#runtime.setTimeout(() => void this.#ping(client), remainingMs);
     this.#timer.unref();
   }
 
-  async #ping(client: PgLoneClient): Promise<void> {
+  async #ping(client: PgStandaloneClient): Promise<void> {
     try {
-      if (this.#runtime.monotonic() - this.#heardAt >= this.#options.deadline.ms) await this.#ask(client, "SELECT 1");
-      if (this.#client === client && !this.#closed) this.#pingLater(client);
+      if (this.#runtime.monotonic() - this.#lastActivityAt >= this.#options.deadline.ms)
+        await this.#sendQuery(client, "SELECT 1");
+      if (this.#client === client && !this.#isClosed) this.#schedulePing(client);
     } catch (error) {
-      this.#lost(client, error);
+      this.#handleConnectionLoss(client, error);
     }
   }
 
-  async #ask(client: PgLoneClient, text: string): Promise<void> {
+  async #sendQuery(client: PgStandaloneClient, text: string): Promise<void> {
     await this.#options.deadline.within(client.query({ text }), {
-      isAtWork: async () => false,
-      cut: (error) => this.#lost(client, error),
+      isExecuting: async () => false,
+      dropConnection: (error) => this.#handleConnectionLoss(client, error),
     });
-    this.#heardAt = this.#runtime.monotonic();
+    this.#lastActivityAt = this.#runtime.monotonic();
   }
 
   /** Called once per connection that was lost, however many signs of it there are. */
-  #lost(client: PgLoneClient, error: unknown): void {
+  #handleConnectionLoss(client: PgStandaloneClient, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = null;
     this.#runtime.clearTimeout(this.#timer);
     client.connection?.stream?.destroy();
-    if (this.#closed) return;
-    if (isConnectionLost(error) || !isAnswer(error)) this.#options.reach.lost(error);
-    else this.#options.onTrouble("The listening connection was lost; it will be opened again.", error);
-    const pauseMs = Math.min(50 * 2 ** this.#failures, longestPauseMs) * (0.5 + this.#runtime.random());
+    if (this.#isClosed) return;
+    if (isConnectionLost(error) || !isServerError(error)) this.#options.reachability.recordFailure(error);
+    else this.#options.onWarning("The listening connection was lost; it will be opened again.", error);
+    const reconnectDelayMs = Math.min(50 * 2 ** this.#failures, maxReconnectDelayMs) * (0.5 + this.#runtime.random());
     this.#failures += 1;
     this.#timer = this.#runtime.setTimeout(() => {
       this.#opening = this.#open();
-    }, pauseMs);
+    }, reconnectDelayMs);
     this.#timer.unref();
   }
 }
 
 /** A server that does not answer must not keep `close` waiting. */
-async function endQuickly(client: PgLoneClient, runtime: Runtime): Promise<void> {
-  const impatience = runtime.setTimeout(() => client.connection?.stream?.destroy(), 2_000);
+async function endWithTimeout(client: PgStandaloneClient, runtime: Runtime): Promise<void> {
+  const closeTimer = runtime.setTimeout(() => client.connection?.stream?.destroy(), 2_000);
   await client.end().catch(() => {});
-  runtime.clearTimeout(impatience);
+  runtime.clearTimeout(closeTimer);
 }
 
 /** Whether it is the server that says so, and not its silence. */
-const isAnswer = (error: unknown): boolean => typeof (error as { severity?: unknown } | null)?.severity === "string";
+const isServerError = (error: unknown): boolean =>
+  typeof (error as { severity?: unknown } | null)?.severity === "string";

@@ -26,7 +26,7 @@ export const transactionSettings = ["statement_timeout = 0", "idle_in_transactio
 export const isSessionOf = ({ processID }: PgClient): string => `pg_backend_pid() = ${processID ?? 0}`;
 
 /** The settings, made if the condition holds: one statement without effect otherwise. */
-export function setIf(settings: readonly string[], condition: string): string {
+export function setConfigIf(settings: readonly string[], condition: string): string {
   const calls = settings.map((setting) => {
     const [name, value] = setting.split(" = ") as [string, string];
     return `set_config('${name}', '${value.replaceAll("'", "")}', false)`;

@@ -15,16 +15,16 @@ export function connectionConfig(url: string): Record<string, unknown> {
 
 /** All that are open, or about to be. */
 export class Sockets {
-  readonly #open = new Set<Socket>();
+  readonly #openSockets = new Set<Socket>();
 
   open(): Socket {
     const socket = new Socket();
-    this.#open.add(socket);
-    socket.once("close", () => this.#open.delete(socket));
+    this.#openSockets.add(socket);
+    socket.once("close", () => this.#openSockets.delete(socket));
     return socket;
   }
 
   destroyAll(): void {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#openSockets) socket.destroy();
   }
 }

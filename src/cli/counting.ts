@@ -1,5 +1,0 @@
-/** Numbers for people. */
-
-/** "1 run", "1,200 runs". */
-export const count = (number: number, noun: string): string =>
-  `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,68 @@
+/** Watches files by their folders, as editors replace a file rather than write it. Only a changed content counts. */
+
+import { createHash } from "node:crypto";
+import { type FSWatcher, readFileSync, watch } from "node:fs";
+import { dirname } from "node:path";
+import type { Timer } from "../../runtime/runtime.js";
+import { systemRuntime } from "../../runtime/system.js";
+
+/** A file that is being saved may be empty for a moment, and several are saved together. */
+const debounceMs = 100;
+
+export class FileWatcher {
+  readonly #onChange: (files: readonly string[]) => void;
+  readonly #contentHashes = new Map<string, string | null>();
+  readonly #folders = new Map<string, FSWatcher>();
+  #timer: Timer | null = null;
+
+  constructor(onChange: (files: readonly string[]) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** From now on changes of this file are told. */
+  add(file: string): void {
+    if (this.#contentHashes.has(file)) return;
+    this.#contentHashes.set(file, contentHashOf(file));
+    const folder = dirname(file);
+    if (this.#folders.has(folder)) return;
+    try {
+      const watcher = watch(folder, () => this.#scheduleCompare());
+      watcher.on("error", () => watcher.close());
+      this.#folders.set(folder, watcher);
+    } catch {
+      // The folder is gone. What was in it is missed when it is loaded again.
+    }
+  }
+
+  close(): void {
+    systemRuntime.clearTimeout(this.#timer);
+    for (const watcher of this.#folders.values()) watcher.close();
+    this.#folders.clear();
+  }
+
+  #scheduleCompare(): void {
+    this.#timer ??= systemRuntime.setTimeout(() => {
+      this.#timer = null;
+      this.#compare();
+    }, debounceMs);
+  }
+
+  #compare(): void {
+    const changed: string[] = [];
+    for (const [file, previousHash] of this.#contentHashes) {
+      const currentHash = contentHashOf(file);
+      if (currentHash === previousHash) continue;
+      this.#contentHashes.set(file, currentHash);
+      changed.push(file);
+    }
+    if (changed.length > 0) this.#onChange(changed);
+  }
+}
+
+function contentHashOf(file: string): string | null {
+  try {
+    return createHash("sha256").update(readFileSync(file)).digest("hex");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * `pawl dev`: the worker runs in a process of its own, which is replaced when a file of its code changes. Modules cannot be
+ * unloaded, so that new code needs a new process. The old one goes on until the new code is loaded; code that cannot be
+ * loaded replaces nothing.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { AlreadyReportedError } from "../cli-error.js";
+import type { Output } from "../output.js";
+import { FileWatcher } from "./file-watcher.js";
+import { type SupervisorMessage, type WorkerMessage, workerEnvVariable } from "./messages.js";
+
+const program = fileURLToPath(new URL("../main.js", import.meta.url));
+
+/** @param argv what was typed behind `pawl` */
+export async function superviseWorker(out: Output, argv: readonly string[]): Promise<void> {
+  const supervisor = new Supervisor(out, argv);
+  try {
+    await supervisor.run();
+  } finally {
+    supervisor.close();
+  }
+}
+
+class Supervisor {
+  readonly #out: Output;
+  readonly #argv: readonly string[];
+  readonly #watch: FileWatcher;
+  readonly #changedFiles = new Set<string>();
+  #stopSignal: NodeJS.Signals | null = null;
+  /** The worker that serves, and one that takes its place. */
+  #currentWorker: DevWorker | null = null;
+  #nextWorker: DevWorker | null = null;
+  #wake: () => void = () => {};
+
+  constructor(out: Output, typed: readonly string[]) {
+    this.#out = out;
+    this.#argv = typed;
+    this.#watch = new FileWatcher((files) => {
+      for (const file of files) this.#changedFiles.add(file);
+      this.#wake();
+    });
+  }
+
+  async run(): Promise<void> {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => this.#requestStop(signal));
+    this.#currentWorker = this.#spawn();
+    if (!(await this.#currentWorker.loadResult))
+      throw new AlreadyReportedError((await this.#currentWorker.exited) ?? 1);
+    this.#currentWorker.start();
+    for (;;) {
+      await this.#waitForChange();
+      if (this.#stopSignal !== null) break;
+      if (this.#currentWorker?.hasExited) this.#handleWorkerExit(this.#currentWorker);
+      if (this.#changedFiles.size > 0) await this.#replace();
+    }
+    const code = (await this.#currentWorker?.exited) ?? 0;
+    if (code !== 0) throw new AlreadyReportedError(code);
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#currentWorker?.kill();
+    this.#nextWorker?.kill();
+  }
+
+  #spawn(): DevWorker {
+    return new DevWorker(this.#argv, {
+      onFile: (file) => this.#watch.add(file),
+      onExit: () => this.#wake(),
+    });
+  }
+
+  /** A file has changed, a worker has ended, or all of it is to end. */
+  async #waitForChange(): Promise<void> {
+    while (this.#stopSignal === null && this.#changedFiles.size === 0 && this.#currentWorker?.hasExited !== true)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+  }
+
+  /** It has told why. One that never served would not serve the next time either. */
+  #handleWorkerExit(worker: DevWorker): void {
+    if (!worker.hasBeenReady) throw new AlreadyReportedError(worker.exitCode ?? 1);
+    this.#currentWorker = null;
+    this.#out.note("The worker has ended; it begins again when a file changes.");
+  }
+
+  async #replace(): Promise<void> {
+    const files = [...this.#changedFiles].map((file) => relative(process.cwd(), file) || file);
+    this.#changedFiles.clear();
+    this.#out.event({ event: "files.changed", files }, () => `Changed: ${files.join(", ")}`);
+    const next = this.#spawn();
+    this.#nextWorker = next;
+    const isLoaded = await next.loadResult;
+    this.#nextWorker = null;
+    if (!isLoaded) {
+      if (this.#currentWorker !== null && this.#stopSignal === null)
+        this.#out.note("The worker goes on with the code that it has, until a file changes.");
+      return;
+    }
+    const previous = this.#currentWorker;
+    this.#currentWorker = next;
+    previous?.stop("SIGTERM");
+    await previous?.exited;
+    if (this.#stopSignal === null) next.start();
+    else next.kill();
+  }
+
+  #requestStop(signal: NodeJS.Signals): void {
+    this.#stopSignal = signal;
+    this.#nextWorker?.kill();
+    this.#currentWorker?.stop(signal);
+    this.#wake();
+  }
+}
+
+interface DevWorkerEvents {
+  onFile(path: string): void;
+  onExit(): void;
+}
+
+class DevWorker {
+  /** False: it ended before its code was loaded. */
+  readonly loadResult: Promise<boolean>;
+  readonly exited: Promise<number | null>;
+  hasBeenReady = false;
+  hasExited = false;
+  exitCode: number | null = null;
+  readonly #child: ChildProcess;
+  #hasStarted = false;
+
+  constructor(typed: readonly string[], { onFile, onExit }: DevWorkerEvents) {
+    this.#child = fork(program, [...typed], {
+      env: { ...process.env, [workerEnvVariable]: "1" },
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    let loaded: (isLoaded: boolean) => void = () => {};
+    this.loadResult = new Promise((resolve) => {
+      loaded = resolve;
+    });
+    this.#child.on("message", (message: WorkerMessage) => {
+      if (message.kind === "file") onFile(message.path);
+      else if (message.kind === "loaded") loaded(true);
+      else this.hasBeenReady = true;
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once("exit", (code) => {
+        this.hasExited = true;
+        this.exitCode = code;
+        loaded(false);
+        resolve(code);
+        onExit();
+      });
+    });
+  }
+
+  start(): void {
+    this.#hasStarted = true;
+    this.#send({ kind: "begin" });
+  }
+
+  /** What it has in hand may finish. */
+  stop(signal: NodeJS.Signals): void {
+    if (this.#hasStarted) this.#send({ kind: "stop", signal });
+    else this.kill();
+  }
+
+  kill(): void {
+    if (!this.hasExited) this.#child.kill("SIGKILL");
+  }
+
+  #send(message: SupervisorMessage): void {
+    if (this.#child.connected) this.#child.send(message, () => {});
+  }
+}

@@ -1,0 +1,76 @@
+/** The migrations as files, numbered after those that the application has. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type DatabaseKind, migrationFiles } from "../migration-sql.js";
+import { snakeCase, typeNameOf } from "./names.js";
+import { type HeroTable, identifierQuoters } from "./workflow-template.js";
+
+export interface PlannedFile {
+  /** Relative to the application's folder. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const folder = "migrations";
+const defaultDigits = 4;
+
+/** Whether the application has migrations already: then it has a tool that applies them. Those of Pawl alone are from an earlier `init`. */
+export const hasOwnMigrations = (root: string): boolean =>
+  existingFiles(root).some((file) => !/^\d+[_-]pawl_.*\.sql$/.test(file));
+
+const existingFiles = (root: string) => (existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : []);
+
+export function planMigrations(
+  root: string,
+  kind: DatabaseKind,
+  schema: string | undefined,
+  hero: HeroTable | null,
+): PlannedFile[] {
+  const files = migrationFiles(kind, schema).map(({ name, sql }) => ({ name: `pawl_${name}`, text: sql }));
+  const all = hero === null ? files : [...files, heroRuns(hero, schema)];
+  const presentFiles = existingFiles(root);
+  let currentNumber = lastNumber(presentFiles);
+  return all.map(({ name, text }) => {
+    const presentFile = presentFiles.find((file) => file.replace(/^\d+[_-]/, "") === `${name}.sql`);
+    if (presentFile !== undefined) return { path: `${folder}/${presentFile}`, text };
+    currentNumber = next(currentNumber);
+    return { path: `${folder}/${currentNumber}_${name}.sql`, text };
+  });
+}
+
+/** As many digits as the application's own have: counters and dates alike. */
+function lastNumber(files: readonly string[]): string {
+  const numbers = files.flatMap((file) => /^(\d+)[_-].*\.sql$/.exec(file)?.[1] ?? []);
+  return numbers.reduce((best, one) => (BigInt(one) > BigInt(best) ? one : best), "0".repeat(defaultDigits));
+}
+
+const next = (number: string) => String(BigInt(number) + 1n).padStart(number.length, "0");
+
+/** Runs beside the rows that they are about, by keys of the rows' own type; from a row, the index on heroes is used. */
+function heroRuns(hero: HeroTable, schema: string | undefined) {
+  const type = typeNameOf(hero.table);
+  const quote = identifierQuoters[hero.database];
+  const qualifiedName = (table: string) =>
+    [schema, table]
+      .filter((part) => part !== undefined)
+      .map(quote)
+      .join(".");
+  const name = `pawl_${snakeCase(type)}_runs`;
+  const key = `h.${quote(hero.column)}`;
+  const keyAsText: Readonly<Record<DatabaseKind, string>> = {
+    postgres: `${key}::text`,
+    sqlite: `CAST(${key} AS TEXT)`,
+    mysql: `CAST(CAST(${key} AS CHAR) AS BINARY)`,
+  };
+  // Binary there, so that every byte counts; to people, and to the clients that they use, these are texts.
+  const textColumn = (column: string) =>
+    hero.database === "mysql" ? `CONVERT(r.${column} USING utf8mb4)` : `r.${column}`;
+  const text = `-- The runs about each row of ${hero.table.replace(/\s+/g, " ")}, for queries of your own. Pawl does not need it.
+CREATE VIEW ${qualifiedName(name)} AS
+SELECT ${key} AS ${quote(`${snakeCase(type)}_id`)}, ${textColumn("id")} AS run_id, ${textColumn("workflow")} AS workflow,
+  ${textColumn("status")} AS status, r.created_at, r.finished_at
+FROM ${qualifiedName(hero.table)} h
+JOIN ${qualifiedName("pawl_runs")} r ON r.hero_type = '${type}' AND r.hero_id = ${keyAsText[hero.database]};
+`;
+  return { name, text };
+}

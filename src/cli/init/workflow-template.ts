@@ -1,0 +1,124 @@
+/** The first workflow of an application: about a row of one of its tables, or, where there is none, about nobody. */
+import type { DatabaseKind } from "../migration-sql.js";
+import { printable } from "../table.js";
+import type { KeyType, TypedKey } from "./key-types.js";
+import { typeNameOf } from "./names.js";
+
+export interface HeroTable extends TypedKey {
+  readonly database: DatabaseKind;
+  /** PostgreSQL: only if it is not the usual one. */
+  readonly schema: string | undefined;
+}
+
+export interface FirstWorkflow {
+  readonly text: string;
+  /** How a run of it is started. */
+  readonly startCommand: string;
+}
+
+export function renderFirstWorkflow(table: HeroTable | null, isTypeScript: boolean): FirstWorkflow {
+  return table === null ? renderHelloWorkflow(isTypeScript) : renderRowWorkflow(table, isTypeScript);
+}
+
+function renderHelloWorkflow(isTypeScript: boolean): FirstWorkflow {
+  const startCommand = `npx pawl start hello '{"name": "Ada"}' --wait`;
+  return {
+    startCommand,
+    text: `/**
+ * A first workflow. It is yours: change it.
+ *
+ *   npx pawl worker    serves it
+ *   ${startCommand}
+ */
+import { workflow } from "pawl";
+
+export const hello = workflow("hello", async (ctx, { name }${isTypeScript ? ": { name: string }" : ""}) => {
+  const greeting = await ctx.step("greet", () => \`Hello, \${name}\`);
+  await ctx.sleep("rest", "1 second"); // or "2 days": it costs one row, and no memory
+  return greeting;
+});
+`,
+  };
+}
+
+/** Ids of heroes are text; rows have something else. */
+const conversions: Readonly<
+  Record<KeyType, { readonly type: string; readonly convert: string; readonly example: string }>
+> = {
+  bigint: { type: "bigint", convert: "({ id: BigInt(id) })", example: "42" },
+  integer: { type: "number", convert: "({ id: Number(id) })", example: "42" },
+  uuid: { type: "string", convert: "({ id })", example: "0198c2f4-6d3e-7b1a-9c55-3f2a1b0c9d8e" },
+  text: { type: "string", convert: "({ id })", example: "some-id" },
+};
+
+function renderRowWorkflow(table: HeroTable, isTypeScript: boolean): FirstWorkflow {
+  const hero = typeNameOf(table.table);
+  const tableText = escapeForComment(table.table);
+  const name = `${hero}FollowUp`;
+  const { type, convert, example } = conversions[table.key];
+  const startCommand = `npx pawl start ${name} --hero ${hero}:${example}`;
+  const types = isTypeScript
+    ? `
+/** Whom a run is about. Ids are text for Pawl; in ${tableText} they are ${escapeForComment(table.type)}. Add what your steps need. */
+interface ${hero} {
+  readonly id: ${type};
+}
+`
+    : "";
+  return {
+    startCommand,
+    text: `/**
+ * A first workflow, about one row of ${tableText}. It is yours: change it.
+ *
+ *   npx pawl worker    serves it
+ *   ${startCommand}
+ */
+import { Workflow } from "pawl";
+${types}
+export class ${name} extends Workflow${isTypeScript ? `<${hero}>` : ""} {
+  static ${isTypeScript ? "readonly " : ""}heroType = "${hero}";
+  /** Called afresh for each step: read the row here, with whatever your application reads rows with. */
+  static loadHero = (id${isTypeScript ? `: string): ${hero}` : ")"} => ${convert};
+
+  static {
+    this.step("look", async (w) => {
+      // A step inside the step, in a transaction: what you write through tx commits together with its record.
+      const isThere = await w.transaction("find_row", async (tx) => {
+        ${query(table)}
+        return rows.length > 0;
+      });
+      if (!isThere) w.cancel("the row is gone");
+    });
+
+    // Or "2 days": it costs one row, and no memory.
+    this.step("follow_up", { wait: "1 second" }, async (w) => {
+      w.log.info(\`${hero} \${w.hero.id} is followed up\`);
+    });
+  }
+}
+`,
+  };
+}
+
+/** Tables may have any name. */
+const escapeForComment = (name: string) => printable(name).replaceAll("*/", "* /");
+
+/** As each driver takes it and answers. */
+function query({ database, schema, table, column }: HeroTable): string {
+  const quote = identifierQuoters[database];
+  const from = [schema, table]
+    .filter((part) => part !== undefined)
+    .map(quote)
+    .join(".");
+  const where = `${quote(column)} = ${database === "postgres" ? "$1" : "?"}`;
+  const answer = { postgres: "{ rows }", mysql: "[rows]", sqlite: "rows" }[database];
+  const text = `SELECT 1 FROM ${from} WHERE ${where}`;
+  const sql = /['\\]/.test(text) ? JSON.stringify(text) : `'${text}'`;
+  return `const ${answer} = await tx.query(${sql}, [w.hero.id]);`;
+}
+
+export const identifierQuoters: Readonly<Record<DatabaseKind, (name: string) => string>> = {
+  postgres: (name) => `"${name.replaceAll('"', '""')}"`,
+  sqlite: (name) => `"${name.replaceAll('"', '""')}"`,
+  mysql: (name) => `\`${name.replaceAll("`", "``")}\``,
+};

@@ -1,0 +1,194 @@
+/** One run for people: what it is, what its steps did when, what it waits for, what went wrong last. */
+import type { ExecutionInfo } from "../client/inspect/executions.js";
+import type { Explanation } from "../client/inspect/explain.js";
+import type { NodeInfo } from "../client/inspect/nodes.js";
+import type { ProgressInfo } from "../client/inspect/progress.js";
+import type { RunInfo } from "../client/inspect/run-info.js";
+import type { FrozenDag } from "../core/graph/frozen-dag.js";
+import { formatCount } from "./format-count.js";
+import { jsonOf } from "./json.js";
+import type { Output } from "./output.js";
+import { colourOf } from "./paint.js";
+import { type Cell, printable, table, truncate } from "./table.js";
+import { bar, scaleOf } from "./timeline.js";
+import { absoluteAndRelativeTime, durationText, relativeTime, shortenTimestamps } from "./times.js";
+
+type Execution = Pick<
+  ExecutionInfo,
+  "step" | "attempt" | "state" | "outcome" | "scheduledFor" | "startedAt" | "finishedAt" | "error"
+>;
+
+type Run = Pick<
+  RunInfo,
+  | "id"
+  | "workflow"
+  | "version"
+  | "status"
+  | "queue"
+  | "priority"
+  | "hero"
+  | "parentId"
+  | "tags"
+  | "idempotencyKey"
+  | "createdAt"
+  | "startedAt"
+  | "finishedAt"
+  | "input"
+  | "output"
+  | "error"
+>;
+
+export interface RunView {
+  readonly info: Run;
+  readonly executions: readonly Execution[];
+  /** What the workflow declares: of what has not begun there is no execution yet. */
+  readonly nodes: readonly Pick<NodeInfo, "name" | "state">[];
+  readonly progress: readonly ProgressInfo[];
+  readonly explanation: Explanation;
+}
+
+/** How many executions are drawn; of a loop there may be thousands. */
+const maxDrawnRows = 40;
+
+export function drawRun(picture: RunView, out: Output, showAll: boolean): string[] {
+  return [
+    ...drawHeader(picture.info, out),
+    ...drawSteps(picture, out, showAll),
+    ...drawProgress(picture.progress, out),
+    ...drawState(picture, out),
+  ];
+}
+
+function drawHeader(info: Run, { paint, now }: Output): string[] {
+  const { workflow, version, status, createdAt, startedAt, finishedAt } = info;
+  const took = startedAt === null || finishedAt === null ? null : finishedAt.getTime() - startedAt.getTime();
+  const isOwnQueue = info.queue === workflow;
+  const facts: [string, string | null][] = [
+    ["run", info.id],
+    ["hero", info.hero === null ? null : `${info.hero.type} ${info.hero.id}`],
+    ["parent", info.parentId],
+    ["queue", isOwnQueue ? null : info.queue],
+    ["priority", info.priority === 0 ? null : String(info.priority)],
+    ["tags", info.tags.length === 0 ? null : info.tags.join(", ")],
+    ["key", info.idempotencyKey],
+    ["created", absoluteAndRelativeTime(createdAt, now())],
+    [
+      "ended",
+      finishedAt === null
+        ? null
+        : `${absoluteAndRelativeTime(finishedAt, now())}${took === null ? "" : `, took ${durationText(took)}`}`,
+    ],
+    ["input", inputOf(info)],
+    ["output", status === "completed" ? shortJson(info.output) : null],
+  ];
+  const title = `${workflow}${version === "" ? "" : ` ${version}`}`;
+  return [
+    `${paint("bold", printable(title))}  ${paint(colourOf(status), status)}`,
+    ...facts.flatMap(([name, text]) =>
+      text === null ? [] : [`  ${paint("dim", name.padEnd(8))}  ${printable(text)}`],
+    ),
+  ];
+}
+
+/** That of a run that was built at run time is its graph: all of it, which nobody reads here. */
+function inputOf({ id, input }: Run): string | null {
+  const { version, signature, frozen_at, nodes } = (input ?? {}) as Partial<FrozenDag>;
+  const isGraph = version === 1 && signature !== undefined && frozen_at !== undefined && typeof nodes === "object";
+  if (!isGraph || nodes === null) return shortJson(input);
+  return `a graph of ${formatCount(Object.keys(nodes).length, "node")}; all of it: pawl dag export ${id}`;
+}
+
+const maxValueLength = 200;
+const shortJson = (value: unknown) => (value === undefined ? null : truncate(jsonOf(value), maxValueLength));
+
+function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean): string[] {
+  const notStarted = nodes.filter(({ state }) => state === "pending");
+  if (executions.length + notStarted.length === 0) return [];
+  const { paint, now, columns } = out;
+  const shown = showAll ? executions : executions.slice(-maxDrawnRows);
+  const hidden = executions.length - shown.length;
+  const scale = scaleOf(shown, columns >= 100 ? 30 : 16, now());
+  const rows = shown.map((execution): Cell[] => [
+    `  ${execution.step}`,
+    execution.attempt === 1 ? "" : `#${execution.attempt}`,
+    { text: stateLabel(execution), colour: colourOf(execution.state) },
+    timeOf(execution, now()),
+    { text: bar(execution, scale, now()), colour: colourOf(execution.state) },
+    execution.error === null ? "" : { text: execution.error.message, colour: "red" },
+  ]);
+  const shownNotStarted = showAll ? notStarted : notStarted.slice(0, maxDrawnRows);
+  for (const { name } of shownNotStarted)
+    rows.push([`  ${name}`, "", { text: "not begun", colour: colourOf("pending") }, "", "", ""]);
+  const hiddenNotStarted = notStarted.length - shownNotStarted.length;
+  const titles = [
+    { title: "" },
+    { title: "" },
+    { title: "" },
+    { title: "", align: "right" },
+    { title: "", whole: true },
+    { title: "", spareFrom: 10 },
+  ] as const;
+  return [
+    "",
+    paint("bold", "steps"),
+    ...(hidden === 0 ? [] : [paint("dim", `  … ${hidden} earlier; --all shows them`)]),
+    ...table(titles, rows, { columns, paint, cutWhole: out.isTerminal }),
+    ...(hiddenNotStarted === 0
+      ? []
+      : [paint("dim", `  … ${hiddenNotStarted} more that have not begun; --all shows them`)]),
+  ];
+}
+
+/** Where the outcome says more than the state. */
+const outcomeLabels: Readonly<Record<string, string>> = {
+  abandoned: "abandoned",
+  continued: "continued",
+  reattempted: "reattempted",
+  timed_out: "timed out",
+  workflow_paused: "paused",
+};
+
+const stateLabel = ({ state, outcome }: Execution) => outcomeLabels[outcome ?? ""] ?? state;
+
+function timeOf({ state, startedAt, finishedAt, scheduledFor }: Execution, now: number): string {
+  if (state === "scheduled") return scheduledFor === null ? "" : relativeTime(scheduledFor, now);
+  if (startedAt === null) return "";
+  return durationText((finishedAt?.getTime() ?? now) - startedAt.getTime());
+}
+
+function drawProgress(rows: readonly ProgressInfo[], { paint }: Output): string[] {
+  if (rows.length === 0) return [];
+  const lines = rows.map(({ node, done, total, message, rate, etaMs }) => {
+    const parts = [
+      total === null ? `${done}` : `${done} of ${total}`,
+      rate === null ? null : `${Math.round(rate)}/s`,
+      etaMs === null || etaMs === 0 ? null : `${durationText(etaMs)} left`,
+      message,
+    ];
+    return `  ${printable([node || "run", parts.filter((part) => part !== null).join(", ")].join("  "))}`;
+  });
+  return ["", paint("bold", "progress"), ...lines];
+}
+
+/** Why it is where it is; for a run that has ended well, there is nothing to say. */
+function drawState({ info, executions, explanation }: RunView, { paint, now }: Output): string[] {
+  if (info.status === "completed") return [];
+  const error = info.error ?? findUnresolvedError(executions);
+  const lines = explanation.because === "ended" ? [] : ["", shortenTimestamps(printable(explanation.text), now())];
+  if (error === null) return lines;
+  const [label, errorText] =
+    info.status === "canceled" && info.error !== null ? ["canceled", error.message] : ["last error", errorLine(error)];
+  return [...lines, "", `${paint("red", label)}  ${printable(errorText)}`];
+}
+
+/** The last one that was not made good by a later attempt. */
+function findUnresolvedError(executions: readonly Execution[]): Error | null {
+  const recoveredSteps = new Set<string>();
+  for (const { step, state, error } of executions.toReversed()) {
+    if (state === "completed" || state === "skipped") recoveredSteps.add(step);
+    if (error !== null && !recoveredSteps.has(step)) return error;
+  }
+  return null;
+}
+
+const errorLine = ({ name, message }: Error) => `${name}: ${message}`;

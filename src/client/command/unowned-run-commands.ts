@@ -1,0 +1,159 @@
+/**
+ * Commands on a run that no worker owns: decided here, from its log, and written by the client.
+ *
+ * The log is read first. The commit is refused unless the log still ends where it did, so the rows that are read after it
+ * belong to the same state of the run: every commit that changes what they say about a run that has begun also appends.
+ * When a run that has not begun is to begin changes without an event (its parent releases it), and so a client never
+ * writes that.
+ */
+
+import type { Failure } from "../../core/encoding/error-record.js";
+import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
+import { withAncestryHashes as addAncestryHashes } from "../../core/graph/ancestry-hash.js";
+import { cancelChildren, cancelUnawaitedChildren, hasOpenChildren } from "../../core/run/cancel-children.js";
+import type { ReceivedCommand } from "../../core/run/command.js";
+import { openCompensations } from "../../core/run/compensation.js";
+import { decide } from "../../core/run/decide.js";
+import { dataOf, type NewEvent, newEvent } from "../../core/run/event.js";
+import { finishRun } from "../../core/run/finish.js";
+import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
+import type { Message } from "../../core/run/message.js";
+import { parkByClient, parkNotStarted } from "../../core/run/park.js";
+import type { RunState } from "../../core/run/state.js";
+import type { Command } from "../../core/run/stored-schema.js";
+import { isTerminalEvent } from "../../core/run/terminal-event.js";
+import { createTransition, emptyList } from "../../core/run/transition.js";
+import type { Logger } from "../../define/context.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import type { CursorWrite, NextTaskState, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import { logPause, publishCommit } from "../../telemetry/publish.js";
+import { readParents } from "../inspect/run-graph.js";
+
+export interface CommandServices {
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly log: Logger;
+}
+
+/** Only a worker may write to the log of such a run: it owns the run, or has to take the messages in its inbox first. */
+export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.pendingMessages > 0;
+
+/** "lost race": the run was claimed, or written to, between the reads and the commit. Nothing was written. */
+export type CommandOutcome = "done" | "lost race" | "lost race before it began";
+
+export async function applyCommands(
+  { store, log }: CommandServices,
+  runId: string,
+  commands: readonly Command[],
+): Promise<CommandOutcome> {
+  const [command] = commands as [Command];
+  const { state, isDamaged } = await readState(store, runId, command);
+  const isForced = command.type === "cancel" && (command.force === true || isDamaged);
+  const [run, [task], now] = await Promise.all([store.run(runId), store.tasks([runId]), store.now()]);
+  const lostRace: CommandOutcome = state.startedAt === null ? "lost race before it began" : "lost race";
+  if (run === null || task === undefined || isBusy(task)) return lostRace;
+  const { seq: lastSeq, paused: pausedBefore } = state;
+  const needsCompensation = openCompensations(state).length > 0;
+  const received = commands.map((one): ReceivedCommand => ({ command: one, at: now, strict: true, isUnowned: true }));
+  // A run that is overdue and has something to undo does not end here: a worker has to undo it first.
+  const decidedEvents = decide(state, received, now).filter((one) => !needsCompensation || one.type !== "run.failed");
+  const events = await withAncestryHashes(store, run, state, decidedEvents);
+  if (command.type === "start" && task.dueAt !== null)
+    throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });
+  if (events.length === 0 && command.type !== "start") return "done";
+  const cancelMessages = isForced ? cancelChildren(run.id, state) : cancelUnawaitedChildren(run.id, state, events);
+  const isCanceled = events.some((one) => one.type === "run.cancel_requested");
+  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command));
+  for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
+  const { next, messages } = nextAndMessages(run, state, events, {
+    isStarted: command.type === "start",
+    cancelMessages,
+  });
+  const eventsToWrite = events.filter((one) => !isTerminalEvent(one));
+  const cursors = state.stepStructure !== null ? cursorResets(eventsToWrite) : emptyList;
+  const transition = createTransition(run.id, lastSeq, { events: eventsToWrite, next, messages, cursors });
+  try {
+    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
+    if (result.kind !== "committed") return lostRace;
+    publishCommit(log, run, { ...transition, at: result.at });
+    if (state.paused !== null && state.paused !== pausedBefore) logPause(log, run, state.paused);
+    return "done";
+  } catch (error) {
+    if (await wasWritten(store, run.id, lastSeq, eventsToWrite)) return "done";
+    throw error;
+  }
+}
+
+/**
+ * An operator can end a run even when its log is damaged: nothing is undone then, because what there is to undo is not known for
+ * sure. Its children are told as far as the log still names them.
+ */
+async function readState(
+  store: Store,
+  runId: string,
+  command: Command,
+): Promise<{ readonly state: RunState; readonly isDamaged: boolean }> {
+  const log = (await store.logs([runId])).get(runId) ?? [];
+  try {
+    return { state: fold(log), isDamaged: false };
+  } catch (error) {
+    if (command.type !== "cancel")
+      throw error instanceof DamagedDataError ? error.ofRun(runId, damagedLogAdvice) : error;
+    const [row] = await store.maintenance.audit.runsById([runId]);
+    return { state: foldBeforeDamage(log, row?.lastEventSeq ?? 0), isDamaged: true };
+  }
+}
+
+const damagedLogAdvice = "Restore what is missing and resume(), or end the run with cancel().";
+
+/** An output that an operator gave is a link of the ancestry like any other. */
+async function withAncestryHashes(
+  store: Store,
+  run: RunRecord,
+  state: RunState,
+  events: NewEvent[],
+): Promise<NewEvent[]> {
+  if (state.stepStructure === null || !events.some(({ type }) => type === "step.completed")) return events;
+  return addAncestryHashes(events, state, await readParents(store, run, state));
+}
+
+/** When the run comes back to a step that was passed over, the step begins at its beginning. */
+function cursorResets(events: readonly NewEvent[]): CursorWrite[] {
+  return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
+}
+
+function canceledEvent(command: Command): NewEvent {
+  const reason = command.type === "cancel" ? command.reason : null;
+  return newEvent("run.canceled", {}, reason === null ? {} : { reason });
+}
+
+/** The answer was lost, not the commit: the log has the very events that were to be written. */
+async function wasWritten(store: Store, runId: string, lastSeq: number, events: readonly NewEvent[]): Promise<boolean> {
+  const written = await store.log(runId, { after: lastSeq, limit: events.length });
+  return (
+    written.length === events.length &&
+    events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data)
+  );
+}
+
+function nextAndMessages(
+  run: RunRecord,
+  state: RunState,
+  events: readonly NewEvent[],
+  { isStarted, cancelMessages }: { readonly isStarted: boolean; readonly cancelMessages: readonly Message[] },
+): { readonly next: NextTaskState; readonly messages: readonly Message[] } {
+  if (state.ending !== null) {
+    const { status } = state.ending;
+    const end = { status, output: null, error: failureOf(status, events) };
+    return finishRun(run, end, state.startedAt, cancelMessages);
+  }
+  const next = state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting);
+  return { next, messages: cancelMessages };
+}
+
+function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
+  const last = events.at(-1) as NewEvent;
+  if (status === "failed") return dataOf(last, "run.failed").error;
+  const { reason } = dataOf(last, "run.canceled");
+  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
+}

@@ -1,0 +1,46 @@
+/** Runs by what the rest of the program knows them by: the key that they were started with, or their hero. */
+import { InvalidInputError, InvalidStateError, RunNotFoundError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { checkName } from "../../core/naming/names.js";
+import type { HeroRef } from "../../define/hero.js";
+import type { RunRecord, Store } from "../../store/contract/store.js";
+
+/** One of the two. */
+export type FindBy = { readonly idempotencyKey: string } | { readonly hero: HeroRef };
+
+const findOptions = new Set(["idempotencyKey", "hero"]);
+
+/** An active run comes before those that have ended, and a newer one before an older one. */
+export async function findRuns(
+  store: Store,
+  workflow: string,
+  by: FindBy,
+  limit: number,
+): Promise<readonly RunRecord[]> {
+  const filter = { workflow: checkName("workflow", workflow), ...filterOf(by) };
+  if (filter.startKey !== undefined) return store.runs({ ...filter, limit: 1 });
+  const active = await store.runs({ ...filter, active: true, limit });
+  return active.length > 0 ? active : store.runs({ ...filter, limit: 1 });
+}
+
+/** @throws RunNotFoundError when there is none, InvalidStateError when several are active */
+export async function findSingleRun(store: Store, workflow: string, by: FindBy): Promise<RunRecord> {
+  const [run, secondRun] = await findRuns(store, workflow, by, 2);
+  if (run === undefined) throw new RunNotFoundError("", `A run of workflow "${workflow}" ${describeFindBy(by)}`);
+  if (secondRun === undefined) return run;
+  throw new InvalidStateError(
+    `Several runs of workflow "${workflow}" ${describeFindBy(by)} are active, such as ${run.id} and ${secondRun.id}; name one of them: run(id).`,
+  );
+}
+
+function filterOf(by: FindBy): { readonly startKey?: string; readonly heroType?: string; readonly heroId?: string } {
+  checkOptions("find()", by, findOptions);
+  const { idempotencyKey, hero } = by as { readonly idempotencyKey?: string; readonly hero?: HeroRef };
+  if ((idempotencyKey === undefined) === (hero === undefined))
+    throw new InvalidInputError("A run is found by its `idempotencyKey` or by its `hero`: give one of them.");
+  if (hero === undefined) return { startKey: checkName("idempotency key", idempotencyKey) };
+  return { heroType: checkName("hero type", hero?.type), heroId: checkName("hero id", hero?.id) };
+}
+
+const describeFindBy = (by: FindBy) =>
+  "hero" in by ? `about ${by.hero.type} ${by.hero.id}` : `with the idempotency key "${by.idempotencyKey}"`;

@@ -1,0 +1,28 @@
+/** Where a run of a class is, also when its log has nothing of the step yet that it comes to next. */
+import { dataOf } from "../../core/run/event.js";
+import { type NextStep, nextStep } from "../../core/run/waiting.js";
+import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
+import { isReadable, registrationOf } from "../start/registration.js";
+import { foldLog } from "./damaged-data.js";
+
+/** null: the workflow is no chain of steps, its code is not known, or the log has the step that the run is at. */
+export async function readNextStep(
+  store: Store,
+  run: RunRecord,
+  log: readonly StoredEvent[],
+): Promise<NextStep | null> {
+  if (run.finishedAt !== null || isFunctionRun(log)) return null;
+  const record = await store.workflow(run.workflow);
+  if (record === null || !isReadable(record)) return null;
+  const { nodes, isChain } = registrationOf(record);
+  if (nodes === null || !isChain) return null;
+  const state = foldLog(run.id, log);
+  const [task] = state.startedAt === null ? await store.tasks([run.id]) : [];
+  return nextStep(state, nodes, task?.dueAt ?? null);
+}
+
+/** It has begun, and its steps are not declared. */
+function isFunctionRun(log: readonly StoredEvent[]): boolean {
+  const started = log.find(({ type }) => type === "run.started");
+  return started !== undefined && dataOf(started, "run.started").steps === undefined;
+}

@@ -1,0 +1,68 @@
+/**
+ * What a thrown error says about when to go on. Such words often come from elsewhere, a `Retry-After` header for one, and
+ * may be nonsense: then they count as not said, because user code must not be able to end its worker by throwing.
+ */
+import { type Duration, parseDuration } from "../naming/duration.js";
+import { checkName } from "../naming/names.js";
+import { PauseError, TransientError } from "./errors.js";
+
+/** After how many milliseconds the error asks for another attempt; undefined when it does not say, or says nonsense. */
+export function retryAfterOf(error: unknown): number | undefined {
+  if (!(error instanceof TransientError)) return undefined;
+  return readOption(error, "retryAfter", readDuration).value;
+}
+
+export interface ThrownPauseOptions {
+  readonly resumeOn?: string;
+  readonly recheckMs?: number;
+}
+
+/** What ends the pause beside a person. */
+export function pauseOptionsOf(error: PauseError): ThrownPauseOptions {
+  const { value: resumeOn } = readOption(error, "resumeOn", readSignalName);
+  const { value: recheckMs } = readOption(error, "recheckAfter", readDuration);
+  return {
+    ...(resumeOn === undefined ? {} : { resumeOn }),
+    ...(recheckMs === undefined ? {} : { recheckMs }),
+  };
+}
+
+/** The nonsense in such an error, as sentences for a warning; null when there is none. */
+export function describeInvalidOptions(error: unknown): string | null {
+  const problems: string[] = [];
+  if (error instanceof TransientError)
+    problems.push(...describeProblem(error, "retryAfter", readDuration, policyDelayUsed));
+  if (error instanceof PauseError) {
+    problems.push(...describeProblem(error, "recheckAfter", readDuration, "The run is not rechecked by itself."));
+    problems.push(...describeProblem(error, "resumeOn", readSignalName, "No signal resumes the run."));
+  }
+  return problems.length === 0 ? null : problems.join(" ");
+}
+
+const policyDelayUsed = "The delay of the retry policy is used instead.";
+
+const readDuration = (value: unknown, name: string) => parseDuration(value as Duration, name);
+const readSignalName = (value: unknown) => checkName("signal", value);
+
+type OptionReader<Value> = (value: unknown, name: string) => Value;
+
+/** The member may be a getter that throws, and so may those of its value. */
+function readOption<Value>(
+  error: object,
+  name: string,
+  read: OptionReader<Value>,
+): { readonly value?: Value; readonly problem?: string } {
+  try {
+    const value: unknown = Reflect.get(error, name);
+    return value === undefined ? {} : { value: read(value, name) };
+  } catch (problem) {
+    return { problem: problem instanceof Error ? problem.message : `The ${name} cannot be read.` };
+  }
+}
+
+function describeProblem(error: object, name: string, read: OptionReader<unknown>, consequence: string): string[] {
+  const { problem } = readOption(error, name, read);
+  return problem === undefined
+    ? []
+    : [`A thrown ${error.constructor.name} has a bad ${name}: ${problem} ${consequence}`];
+}

@@ -1,0 +1,42 @@
+/** Finds the known word that a mistyped one is closest to. */
+
+/** The known word that is nearest, if any is near. */
+export function nearestWord(word: string, candidates: readonly string[]): string | null {
+  const maxDistance = Math.max(2, Math.floor(word.length / 3));
+  let best: { readonly word: string; readonly distance: number } | null = null;
+  for (const candidate of candidates) {
+    const distance = candidate.startsWith(word) && word.length > 1 ? 1 : editDistance(word, candidate);
+    if (distance <= maxDistance && distance < candidate.length && (best === null || distance < best.distance))
+      best = { word: candidate, distance };
+  }
+  return best?.word ?? null;
+}
+
+/** "; did you mean "status"?", or nothing. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const suggestion = nearestWord(word, candidates);
+  return suggestion === null ? "" : `; did you mean "${suggestion}"?`;
+}
+
+/** How many letters have to be put in, left out, replaced or swapped with their neighbour. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const same = a[row - 1] === b[column - 1];
+      let cost = Math.min(
+        (last[column] as number) + 1,
+        (current[column - 1] as number) + 1,
+        (last[column - 1] as number) + (same ? 0 : 1),
+      );
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        cost = Math.min(cost, (beforeLast[column - 2] as number) + 1);
+      current.push(cost);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] as number;
+}

@@ -1,0 +1,13 @@
+/** What is said about a name that a class or a graph does not know: which one may have been meant, and which there are. */
+import { didYouMean } from "../core/naming/nearest-word.js";
+
+const maxNamesShown = 20;
+
+/** The rest of a sentence, from the semicolon on: `; did you mean "charge"? Its steps are "charge", "ship".` */
+export function suggestNames(unknownName: string, nouns: string, names: readonly string[]): string {
+  if (names.length === 0) return `; it has no ${nouns}.`;
+  const suggestion = didYouMean(unknownName, names);
+  const shown = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
+  const more = names.length > maxNamesShown ? ` and ${names.length - maxNamesShown} more` : "";
+  return `${suggestion === "" ? "; its" : `${suggestion} Its`} ${nouns} are ${shown.join(", ")}${more}.`;
+}

@@ -1,0 +1,32 @@
+/** Messages to runs, in a batch. */
+
+import type { Message } from "../contract/store.js";
+import { incrementMessageCount, insertMessageInto, releaseTask } from "../sqlite/messages.js";
+import type { StatementPlan } from "./statement-plan.js";
+
+const insertMessageIfCounted = `${insertMessageInto} SELECT ?, ?, ?, ? WHERE changes() = 1`;
+
+const isDrained = "run_id = ?1 AND id IN (SELECT value FROM json_each(?2))";
+/** First: it counts what the second deletes. */
+const decrementMessageCount = `UPDATE pawl_tasks SET pending_messages = pending_messages - (SELECT count(*) FROM pawl_inbox WHERE ${isDrained})
+  WHERE run_id = ?1`;
+const deleteMessages = `DELETE FROM pawl_inbox WHERE ${isDrained}`;
+
+/** The number of the statement for each message that changes nothing if its addressee has no task. */
+export function planMessages(plan: StatementPlan<unknown>, messages: readonly Message[], at: number): number[] {
+  return messages.map(({ to, kind, data }) => {
+    const countIndex = plan.add(incrementMessageCount, at, to);
+    plan.add(insertMessageIfCounted, to, kind, data, at);
+    return countIndex;
+  });
+}
+
+export function planDrain(plan: StatementPlan<unknown>, runId: string, ids: readonly number[]): void {
+  const idsJson = JSON.stringify(ids);
+  plan.add(decrementMessageCount, runId, idsJson);
+  plan.add(deleteMessages, runId, idsJson);
+}
+
+export function planRelease(plan: StatementPlan<unknown>, runIds: readonly string[], at: number): void {
+  for (const runId of runIds) plan.add(releaseTask, at, runId);
+}

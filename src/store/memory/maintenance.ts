@@ -1,0 +1,208 @@
+/** Upkeep of the memory store, on the rows that it shares with it. */
+
+import type {
+  AgePosition,
+  ChildKey,
+  ChildRun,
+  Maintenance,
+  OwnedTaskCount,
+  PausedQueue,
+  RootRun,
+  RootRunsPage,
+  RouteBacklog,
+  RunSample,
+  WaitingParent,
+  WorkerRoutes,
+} from "../contract/maintenance.js";
+import type { WorkflowRecord } from "../contract/store.js";
+import type { HintEmitter } from "../shared/hint-emitter.js";
+import { MemoryAudit } from "./audit.js";
+import { type MemoryRows, startKeyOf } from "./rows.js";
+import type { MemoryTask } from "./task.js";
+
+export class MemoryMaintenance implements Maintenance {
+  readonly audit: MemoryAudit;
+  readonly #rows: MemoryRows;
+  readonly #clock: () => number;
+  readonly #hints: HintEmitter;
+  readonly #pausedQueues = new Map<string, PausedQueue>();
+
+  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter) {
+    this.#rows = rows;
+    this.#clock = clock;
+    this.#hints = hints;
+    this.audit = new MemoryAudit(rows);
+  }
+
+  async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
+    return [...this.#rows.runs.values()]
+      .filter(
+        (run) =>
+          run.parentId === null &&
+          run.createdAt < createdBefore &&
+          (workflow === null || run.workflow === workflow) &&
+          (after === null || oldestFirst(run, after) > 0),
+      )
+      .sort(oldestFirst)
+      .slice(0, limit)
+      .map(({ id, createdAt, finishedAt, status }) => ({ id, createdAt, finishedAt, hasFailed: status === "failed" }));
+  }
+
+  async childRuns(
+    parentIds: readonly string[],
+    { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
+  ): Promise<readonly ChildRun[]> {
+    const parents = new Set(parentIds);
+    const matching: ChildRun[] = [];
+    for (const { id, parentId, finishedAt, status } of this.#rows.runs.values()) {
+      if (parentId !== null && parents.has(parentId))
+        matching.push({ parentId, id, finishedAt, hasFailed: status === "failed" });
+    }
+    const remaining = after === null ? matching : matching.filter((child) => byParent(child, after) > 0);
+    return remaining.sort(byParent).slice(0, limit);
+  }
+
+  async deleteRuns(runIds: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (const id of runIds) {
+      const run = this.#rows.runs.get(id);
+      if (run === undefined || run.finishedAt === null) continue;
+      removed += 1;
+      this.#rows.events.delete(id);
+      this.#rows.inboxes.delete(id);
+      this.#rows.cursors.delete(id);
+      if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
+      this.#rows.runs.delete(id);
+    }
+    return removed;
+  }
+
+  async expiredWorkers({ lastHeartbeatBefore }: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]> {
+    const expired = [...this.#rows.workers.values()].filter(
+      ({ live, heartbeatAt }) => live && heartbeatAt < lastHeartbeatBefore,
+    );
+    return expired.map(({ id }) => id).sort();
+  }
+
+  async deleteDeadWorkers({
+    lastHeartbeatBefore,
+  }: {
+    readonly lastHeartbeatBefore: number;
+  }): Promise<readonly string[]> {
+    const owners = new Set([...this.#rows.tasks.values()].map(({ owner }) => owner));
+    const deleted = [...this.#rows.workers.values()].filter(
+      ({ id, live, heartbeatAt }) => !live && heartbeatAt < lastHeartbeatBefore && !owners.has(id),
+    );
+    for (const { id } of deleted) this.#rows.workers.delete(id);
+    return deleted.map(({ name }) => name);
+  }
+
+  async workerRoutes(): Promise<readonly WorkerRoutes[]> {
+    return [...this.#rows.workers.values()].map(({ routes, live, heartbeatAt, leaseMs }) => ({
+      routes,
+      live,
+      heartbeatAt: heartbeatAt,
+      leaseMs,
+    }));
+  }
+
+  async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
+    const requestedRoutes = new Set(routes);
+    const parentsByKey = new Map<string, WaitingParent>();
+    for (const task of this.#rows.tasks.values()) {
+      const { parentId } = task.run;
+      if (!requestedRoutes.has(task.route) || parentId === null || !this.#isDue(task)) continue;
+      if (this.#rows.runs.get(parentId)?.status === "paused" || this.#rows.tasks.get(parentId)?.pendingMessages !== 0)
+        continue;
+      parentsByKey.set(`${parentId} ${task.route}`, { parentId, route: task.route });
+    }
+    return [...parentsByKey.keys()]
+      .sort()
+      .slice(0, limit)
+      .map((key) => parentsByKey.get(key) as WaitingParent);
+  }
+
+  #isDue({ state, dueAt }: MemoryTask): boolean {
+    return state === "ready" || (state === "parked" && dueAt !== null && dueAt <= this.#clock());
+  }
+
+  async runSamples(
+    workflow: string,
+    { since, limit }: { readonly since: number; readonly limit: number },
+  ): Promise<readonly RunSample[]> {
+    return [...this.#rows.runs.values()]
+      .filter((run) => run.workflow === workflow && run.createdAt >= since)
+      .sort((a, b) => oldestFirst(b, a))
+      .slice(0, limit)
+      .map(({ id, status, createdAt, startedAt, finishedAt }) => ({
+        status: this.#rows.tasks.get(id)?.state === "owned" ? "running" : status,
+        createdAt,
+        startedAt,
+        finishedAt,
+      }));
+  }
+
+  async backlog(): Promise<readonly RouteBacklog[]> {
+    const now = this.#clock();
+    return this.#groupByRoute(
+      (task) => this.#isDue(task),
+      (key, tasks) => ({
+        ...key,
+        dueCount: tasks.length,
+        oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? now)),
+      }),
+    );
+  }
+
+  async ownedTaskCounts(): Promise<readonly OwnedTaskCount[]> {
+    return this.#groupByRoute(
+      ({ state }) => state === "owned",
+      (key, tasks) => ({ ...key, ownedCount: tasks.length }),
+    );
+  }
+
+  #groupByRoute<T>(
+    isIncluded: (task: MemoryTask) => boolean,
+    toResult: (key: { route: string; version: string }, tasks: readonly MemoryTask[]) => T,
+  ): T[] {
+    const groups = new Map<string, MemoryTask[]>();
+    for (const task of this.#rows.tasks.values()) {
+      if (!isIncluded(task)) continue;
+      const key = `${task.route}\u0000${task.run.version}`;
+      groups.set(key, [...(groups.get(key) ?? []), task]);
+    }
+    return [...groups.entries()]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, tasks]) => {
+        const [{ route, run }] = tasks as [MemoryTask];
+        return toResult({ route, version: run.version }, tasks);
+      });
+  }
+
+  async workflows(): Promise<readonly WorkflowRecord[]> {
+    return [...this.#rows.workflows.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async pausedQueues(): Promise<readonly PausedQueue[]> {
+    return [...this.#pausedQueues.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  get pausedQueueNames(): readonly string[] {
+    return [...this.#pausedQueues.keys()].sort();
+  }
+
+  async pauseQueue(name: string, reason: string | null): Promise<void> {
+    const pausedAt = this.#pausedQueues.get(name)?.pausedAt ?? this.#clock();
+    this.#pausedQueues.set(name, { name, pausedAt, reason });
+    this.#hints.emit([{ kind: "anything" }]);
+  }
+
+  async resumeQueue(name: string): Promise<void> {
+    this.#pausedQueues.delete(name);
+    this.#hints.emit([{ kind: "anything" }]);
+  }
+}
+
+const oldestFirst = (a: AgePosition, b: AgePosition) => a.createdAt - b.createdAt || compare(a.id, b.id);
+const byParent = (a: ChildKey, b: ChildKey) => compare(a.parentId, b.parentId) || compare(a.id, b.id);
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,112 @@
+/**
+ * The first half of a commit: locks what the batch will touch and reads what it must know, all in one packet. The order
+ * of locks is the same everywhere (the worker's row, then tasks by run id), so that batches cannot deadlock.
+ */
+
+import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
+import { taskState } from "../sql/records.js";
+import type { Result, Session } from "./session.js";
+import { forcePrimaryKey, placeholders, type Sql, sql } from "./sql.js";
+
+interface TaskSnapshot {
+  readonly state: number;
+  readonly owner: string | null;
+  readonly epoch: number;
+  readonly pendingMessages: number;
+  /** The number of its last event, 0 when there is none. */
+  readonly lastSeq: number;
+}
+
+export interface CommitSnapshot {
+  /** After the locks were had, so that the stamps of one run never go backwards. */
+  readonly at: number;
+  readonly holdsFence: boolean;
+  readonly tasks: ReadonlyMap<string, TaskSnapshot>;
+  /** Of the inbox rows that the batch drains, those that exist: id → run. */
+  readonly runIdByInboxId: ReadonlyMap<number, string>;
+}
+
+/** A shared lock: flushes of one worker do not wait for each other, the reaper (which writes the row) waits for them. */
+export const fenceStatement = ({ workerId, epoch }: Fence): Sql =>
+  sql("SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE", [workerId, epoch]);
+
+export async function readCommitSnapshot(session: Session, batch: Batch, now: string): Promise<CommitSnapshot> {
+  const { fence, transitions } = batch;
+  const statements: Sql[] = [];
+  const addStatement = (statement: Sql) => statements.push(statement) - 1;
+  const fenceIndex = fence === null ? -1 : addStatement(fenceStatement(fence));
+  const taskIndexes = selectTaskStatements(batch).map(addStatement);
+  const drainedIndexes = selectDrainedStatements(transitions).map(addStatement);
+  const nowIndex = addStatement(sql(`SELECT ${now} AS at`));
+  const results = await session.run(statements);
+  const rowsOf = (indexes: readonly number[]) => indexes.flatMap((index) => (results[index] as Result).rows);
+  return {
+    at: Number(rowsOf([nowIndex])[0]?.at),
+    holdsFence: fenceIndex === -1 || rowsOf([fenceIndex]).length > 0,
+    tasks: new Map(rowsOf(taskIndexes).map((row) => [row.run_id as string, taskSnapshotOf(row)])),
+    runIdByInboxId: new Map(rowsOf(drainedIndexes).map((row) => [Number(row.id), row.run_id as string])),
+  };
+}
+
+const selectLastSeq =
+  "SELECT e.seq + e.span - 1 FROM pawl_events e WHERE e.run_id = t.run_id ORDER BY e.seq DESC LIMIT 1";
+
+/**
+ * The tasks, and where their logs end: one step down a primary key each, in one statement (100 runs: 0.75 ms; in two
+ * 1.1 ms). A log's end is read without a lock, so it may be one that a commit we waited for has just moved; then our
+ * events meet a duplicate key, and the batch is a conflict all the same.
+ *
+ * A worker that only appends has its tasks anyway, as long as its fence holds: then not even the tasks are locked.
+ */
+function selectTaskStatements({ fence, transitions }: Batch): Sql[] {
+  const ids = new Set<string>();
+  let isAppendOnly = fence !== null;
+  for (const { runId, next, drainedInboxIds, messages, releasedChildIds } of transitions) {
+    ids.add(runId);
+    for (const { to } of messages) ids.add(to);
+    for (const id of releasedChildIds) ids.add(id);
+    if (next.kind !== "keep" || drainedInboxIds.length + messages.length + releasedChildIds.length > 0)
+      isAppendOnly = false;
+  }
+  const lock = isAppendOnly ? "" : "ORDER BY t.run_id FOR UPDATE";
+  const select = `SELECT t.run_id, t.state, t.owner, t.epoch, t.pending_messages, (${selectLastSeq}) AS tail`;
+  return inChunks([...ids].sort(), (part) =>
+    sql(`${select} FROM pawl_tasks t ${forcePrimaryKey} WHERE t.run_id IN (${placeholders(part)}) ${lock}`, part),
+  );
+}
+
+function selectDrainedStatements(transitions: readonly Transition[]): Sql[] {
+  const ids = transitions.flatMap(({ drainedInboxIds }) => drainedInboxIds);
+  return inChunks(ids, (part) => sql(`SELECT id, run_id FROM pawl_inbox WHERE id IN (${placeholders(part)})`, part));
+}
+
+function inChunks<T>(items: readonly T[], statement: (part: readonly T[]) => Sql): Sql[] {
+  const statements: Sql[] = [];
+  for (let from = 0; from < items.length; from += 1000) statements.push(statement(items.slice(from, from + 1000)));
+  return statements;
+}
+
+const taskSnapshotOf = (row: Readonly<Record<string, unknown>>): TaskSnapshot => ({
+  state: Number(row.state),
+  owner: row.owner as string | null,
+  epoch: Number(row.epoch),
+  pendingMessages: Number(row.pending_messages),
+  lastSeq: Number(row.tail ?? 0),
+});
+
+/** Why the batch cannot be written, or null. */
+export function refusalOf({ fence, transitions }: Batch, snapshot: CommitSnapshot): CommitResult | null {
+  if (!snapshot.holdsFence) return { kind: "fenced" };
+  for (const { runId, afterSeq, events, next, drainedInboxIds } of transitions) {
+    const task = snapshot.tasks.get(runId);
+    const isWritable =
+      task !== undefined &&
+      (fence === null
+        ? task.state !== taskState.owned && task.pendingMessages === 0
+        : task.owner === fence.workerId && task.epoch === fence.epoch);
+    if (!isWritable || (events.length > 0 && task.lastSeq !== afterSeq)) return { kind: "conflict", runId };
+    if (next.kind === "finish" && task.pendingMessages > drainedInboxIds.length)
+      return { kind: "conflict", runId, hasUnreadMessages: true };
+  }
+  return null;
+}

@@ -1,0 +1,58 @@
+/** What the server's and the driver's errors mean for us. */
+import { PawlError, StoreError } from "../../core/errors/errors.js";
+import { describeError } from "../shared/reachability.js";
+
+interface DriverError extends Error {
+  readonly code?: string;
+  readonly errno?: number;
+  readonly fatal?: boolean;
+}
+
+const duplicateKeyErrno = 1062;
+const notNullErrno = 1048;
+
+/** Deadlock; lock wait timeout; "record has changed since last read" (MariaDB 11.6+). All rolled back, or to be. */
+const collisionErrnos = new Set([1213, 1205, 1020]);
+
+/**
+ * Too many connections (1040, 1203, 1226), server is stopping (1053), query interrupted (1317), network (1158 to 1161),
+ * connection killed (1927, 3169), the server has gone or was lost (2006, 2013), idle for too long (4031), a primary that has
+ * become a replica (1290, 1792, 1836), and a node that has left its Galera cluster, before a statement (1047) or in COMMIT
+ * (1180): the same call may work in a moment.
+ */
+const transientErrnos = new Set([
+  1040, 1047, 1053, 1158, 1159, 1160, 1161, 1180, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,
+]);
+
+const lostConnectionCode =
+  /^(PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/;
+
+export const isDuplicateKey = (error: unknown): boolean => (error as DriverError).errno === duplicateKeyErrno;
+export const isNotNullViolation = (error: unknown): boolean => (error as DriverError).errno === notNullErrno;
+export const isCollision = (error: unknown): boolean => collisionErrnos.has((error as DriverError).errno ?? 0);
+
+/** The connection is of no use any more. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof PawlError) return false;
+  const { code, errno, fatal, message } = error as DriverError;
+  if (fatal === true || (code !== undefined && lostConnectionCode.test(code))) return true;
+  if (errno !== undefined && [1053, 1927, 2006, 2013, 3169, 4031].includes(errno)) return true;
+  // What mysql2 says without a code when a command is given to a connection that has died in the pool.
+  return errno === undefined && /closed state|connection (is )?closed|connection lost/i.test(message ?? "");
+}
+
+/** The server says that it has ended the session: nothing of it can come any more. */
+export const isSessionEnded = (error: unknown): boolean =>
+  [1053, 1927, 3169, 4031].includes((error as DriverError).errno ?? 0);
+
+/** A savepoint that is not there any more, because the transaction is not. */
+export const isMissingSavepoint = (error: unknown): boolean => (error as DriverError).errno === 1305;
+
+/** The error as callers see it. */
+export function toStoreError(error: unknown, context = "The database refused"): Error {
+  if (error instanceof PawlError || error instanceof TypeError) return error;
+  const { errno, message } = error as DriverError;
+  const unreachable = isConnectionLost(error);
+  const transient = unreachable || isCollision(error) || transientErrnos.has(errno ?? 0);
+  return new StoreError(`${context}: ${message || describeError(error)}`, { transient, unreachable, cause: error });
+}

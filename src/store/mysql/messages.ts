@@ -1,0 +1,52 @@
+/** Messages from outside a commit. */
+
+import type { Message } from "../contract/store.js";
+import { taskState } from "../sql/records.js";
+import type { Database } from "./database.js";
+import type { Session } from "./session.js";
+import { forcePrimaryKey, placeholders, sql } from "./sql.js";
+import { messageStatements } from "./write-statements.js";
+
+export async function sendMessages(db: Database, messages: readonly Message[], now: string): Promise<string[]> {
+  if (messages.length === 0) return [];
+  return db.transaction(async (transaction) => {
+    const { reachable, at } = await lockReceivers(transaction, messages, now);
+    await transaction.commit(
+      messageStatements(
+        messages.filter(({ to }) => reachable.has(to)),
+        at,
+      ),
+    );
+    return messages.flatMap(({ to }) => (reachable.has(to) ? [] : to));
+  });
+}
+
+/** The addressees' tasks are locked first: that orders messages to one run, and their ids with them. */
+export async function lockReceivers(session: Session, messages: readonly Message[], now: string) {
+  const ids = receiverIdsOf(messages);
+  const selectTasks = `SELECT run_id FROM pawl_tasks ${forcePrimaryKey} WHERE run_id IN (${placeholders(ids)})`;
+  const [tasks, clock] = await session.run([
+    sql(`${selectTasks} ORDER BY run_id FOR UPDATE`, ids),
+    sql(`SELECT ${now} AS at`),
+  ]);
+  const reachable = new Set(tasks?.rows.map((row) => row.run_id as string));
+  return { reachable, at: Number(clock?.rows[0]?.at) };
+}
+
+/** Addressees that are parked and have not begun. Their tasks are locked, so that this stays true. */
+export async function findNotStartedReceivers(
+  session: Session,
+  messages: readonly Message[],
+): Promise<ReadonlySet<string>> {
+  const ids = receiverIdsOf(messages);
+  const isNotStarted = `t.run_id IN (${placeholders(ids)}) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
+  const [result] = await session.run([
+    sql(
+      `SELECT t.run_id FROM pawl_tasks t JOIN pawl_runs r ON r.id = t.run_id WHERE ${isNotStarted} LOCK IN SHARE MODE`,
+      ids,
+    ),
+  ]);
+  return new Set(result?.rows.map((row) => row.run_id as string));
+}
+
+const receiverIdsOf = (messages: readonly Message[]) => [...new Set(messages.map(({ to }) => to))].sort();

@@ -1,0 +1,253 @@
+/** The second half of a commit: its statements, once what they depend on has been seen under lock. */
+
+import type { Batch, CursorWrite, Message, NextTaskState, Transition } from "../contract/store.js";
+import { packEvents } from "../shared/event-rows.js";
+import { taskState } from "../sql/records.js";
+import type { CommitSnapshot } from "./commit-snapshot.js";
+import {
+  forcePrimaryKey,
+  insertStatements,
+  placeholders,
+  type Sql,
+  sql,
+  statementsPerKeyPart,
+  updateEach,
+  type Value,
+} from "./sql.js";
+
+type TransitionTo<K extends NextTaskState["kind"]> = {
+  readonly runId: string;
+  readonly next: Extract<NextTaskState, { kind: K }>;
+};
+
+/** With the number of events that its log has then. */
+type FinishingRun = TransitionTo<"finish"> & { readonly eventCount: number };
+
+/** Everything but the births. `kept` are the runs whose park is refused by mail, `mailed` those that stay and have some. */
+export function writeStatements(
+  batch: Batch,
+  snapshot: CommitSnapshot,
+  newRunIds: ReadonlySet<string>,
+): { readonly statements: Sql[]; readonly kept: string[]; readonly runsWithMessages: string[] } {
+  const { at } = snapshot;
+  const { transitions } = batch;
+  const sorted = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
+  const kept: string[] = [];
+  const runsWithMessages: string[] = [];
+  const parks: TransitionTo<"park">[] = [];
+  const finishes: FinishingRun[] = [];
+  const drainedCounts = new Map<string, number>();
+  for (const runId of snapshot.runIdByInboxId.values()) drainedCounts.set(runId, (drainedCounts.get(runId) ?? 0) + 1);
+  const messagesLeft = (runId: string) =>
+    (snapshot.tasks.get(runId)?.pendingMessages ?? 0) - (drainedCounts.get(runId) ?? 0);
+  for (const { runId, next, afterSeq, events } of transitions) {
+    if (next.kind === "finish") finishes.push({ runId, next, eventCount: afterSeq + events.length });
+    else if (next.kind === "park" && messagesLeft(runId) > 0) kept.push(runId);
+    else if (next.kind === "park") parks.push({ runId, next });
+    else if (batch.fence !== null && messagesLeft(runId) > 0) runsWithMessages.push(runId);
+  }
+  const hasTask = (runId: string) => snapshot.tasks.has(runId) || newRunIds.has(runId);
+  const messages = transitions.flatMap((transition) => transition.messages).filter(({ to }) => hasTask(to));
+  const released = [...new Set(transitions.flatMap(({ releasedChildIds }) => releasedChildIds))].sort();
+  const statements = [
+    ...drainStatements(drainedCounts, snapshot),
+    ...parkTaskStatements(parks, at),
+    ...deleteTaskStatements(finishes),
+    ...messageStatements(messages, at),
+    ...releaseStatements(released, at),
+    ...eventStatements(sorted, at),
+    ...parkRunStatements(parks, at),
+    ...finishRunStatements(finishes, at),
+    ...cursorStatements(sorted, at),
+  ];
+  if (batch.fence === null) statements.push(...clearFreshStatements(transitions));
+  return { statements, kept, runsWithMessages };
+}
+
+export const eventsTable = "pawl_events (run_id, seq, span, type, node, attempt, outcome, data, at)";
+
+/** One row per run: what makes 1,000 steps that finish together cheap. */
+export function eventRow({ runId, afterSeq, events }: Transition): Value[] {
+  const { span, type, node, attempt, outcome, data } = packEvents(events);
+  return [runId, afterSeq + 1, span, type, node, attempt, outcome, data];
+}
+
+function eventStatements(transitions: readonly Transition[], at: number): Sql[] {
+  const rows = transitions.flatMap((each) => (each.events.length === 0 ? [] : [[...eventRow(each), at]]));
+  return insertStatements(eventsTable, rows);
+}
+
+function drainStatements(drainedCounts: ReadonlyMap<string, number>, snapshot: CommitSnapshot): Sql[] {
+  if (drainedCounts.size === 0) return [];
+  const ids = [...snapshot.runIdByInboxId.keys()].map(String);
+  const counts = [...drainedCounts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    ...updateEach(counts, {
+      table: "pawl_tasks",
+      key: "run_id",
+      keyOf: ([runId]) => runId,
+      set: { pending_messages: ["pending_messages - ?", ([, count]) => count] },
+    }),
+    ...statementsPerKeyPart(ids, (part) => deleteByKey("pawl_inbox", "id", part.map(Number))),
+  ];
+}
+
+function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number): Sql[] {
+  const dueOf = ({ next: { wakeAt, wakeInMs } }: TransitionTo<"park">) => {
+    const due = [wakeAt, wakeInMs === null ? null : at + wakeInMs].filter((instant) => instant !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  };
+  const rescheduled = parks.filter(({ next }) => !next.keepsDueTime);
+  const keepingDue = parks.filter(({ next }) => next.keepsDueTime).map(({ runId }) => runId);
+  const isReady = (park: TransitionTo<"park">) => (dueOf(park) ?? Number.POSITIVE_INFINITY) <= at;
+  const releaseAssignments = "owner = NULL, epoch = NULL, deliveries = 0, fresh = 0";
+  const statements = (part: readonly TransitionTo<"park">[], state: number, rank: string) =>
+    updateEach(part, {
+      table: "pawl_tasks",
+      key: "run_id",
+      keyOf: ({ runId }) => runId,
+      set: {
+        due_at: ["?", dueOf],
+        // Named only where some park has them: the others' statements stay as short as they are.
+        ...(part.some(({ next }) => next.route !== undefined) && {
+          workflow: ["COALESCE(?, workflow)", ({ next }) => next.route ?? null],
+        }),
+        ...(part.some(({ next }) => next.priority !== undefined) && {
+          priority: ["COALESCE(?, priority)", ({ next }) => next.priority ?? null],
+        }),
+      },
+      // A rank is made of the priority that was just set.
+      also: `${releaseAssignments}, state = ${state}, rank_no = ${rank}`,
+    });
+  return [
+    ...statementsPerKeyPart(keepingDue, clearFreshStatement),
+    ...statements(rescheduled.filter(isReady), taskState.ready, "-priority"),
+    ...statements(
+      rescheduled.filter((park) => !isReady(park)),
+      taskState.parked,
+      "0",
+    ),
+  ];
+}
+
+function deleteTaskStatements(finishes: readonly FinishingRun[]): Sql[] {
+  const ids = finishes.map(({ runId }) => runId);
+  return statementsPerKeyPart(ids, (part) => deleteByKey("pawl_tasks", "run_id", part));
+}
+
+/** DELETE takes no index hint (see `byKey`). In the order of the key, with a limit, it uses the key all the same. */
+const deleteByKey = (table: string, key: string, keys: readonly Value[]): Sql =>
+  sql(`DELETE FROM ${table} WHERE ${key} IN (${placeholders(keys)}) ORDER BY ${key} LIMIT ${keys.length}`, keys);
+
+function parkRunStatements(parks: readonly TransitionTo<"park">[], at: number): Sql[] {
+  return updateEach(parks, {
+    table: "pawl_runs",
+    key: "id",
+    keyOf: ({ runId }) => runId,
+    set: {
+      status: ["?", ({ next }) => next.status],
+      waiting: ["?", ({ next }) => next.waiting],
+      started_at: ["COALESCE(started_at, ?)", ({ next }) => (next.startedAt === "now" ? at : next.startedAt)],
+    },
+  });
+}
+
+function finishRunStatements(finishes: readonly FinishingRun[], at: number): Sql[] {
+  return updateEach(finishes, {
+    table: "pawl_runs",
+    key: "id",
+    keyOf: ({ runId }) => runId,
+    set: {
+      status: ["?", ({ next }) => next.status],
+      output: ["?", ({ next }) => next.output],
+      error: ["?", ({ next }) => next.error],
+      waiting: ["?", ({ eventCount }) => String(eventCount)],
+      started_at: ["COALESCE(started_at, ?)", ({ next }) => (next.startedAt === "now" ? at : next.startedAt)],
+    },
+    also: `hero_key = NULL, finished_at = ${at}`,
+  });
+}
+
+/** Raises the mail counts and wakes whoever is parked, then stores the messages: the tasks are locked already. */
+export function messageStatements(messages: readonly Message[], at: number): Sql[] {
+  if (messages.length === 0) return [];
+  const counts = new Map<string, number>();
+  for (const { to } of messages) counts.set(to, (counts.get(to) ?? 0) + 1);
+  return [
+    ...updateEach(
+      [...counts].sort(([a], [b]) => (a < b ? -1 : 1)),
+      {
+        table: "pawl_tasks",
+        key: "run_id",
+        keyOf: ([runId]) => runId,
+        set: { pending_messages: ["pending_messages + ?", ([, count]) => count] },
+        // `state` comes last: MySQL assigns from left to right, and the others ask what it was.
+        also: ["due_at", "rank_no", "state"].map((column) => `${column} = ${valueWhenParked(column, at)}`).join(", "),
+      },
+    ),
+    ...insertStatements(
+      "pawl_inbox (run_id, kind, data, at)",
+      messages.map(({ to, kind, data }) => [to, kind, data, at]),
+    ),
+  ];
+}
+
+function valueWhenParked(column: string, at: number): string {
+  const ready = { due_at: String(at), rank_no: "-priority", state: String(taskState.ready) }[column];
+  return `IF(state = ${taskState.parked}, ${ready}, ${column})`;
+}
+
+function releaseStatements(runIds: readonly string[], at: number): Sql[] {
+  const set = `due_at = ${at}, rank_no = -priority, state = ${taskState.ready}`;
+  return statementsPerKeyPart(runIds, (part) =>
+    sql(
+      `UPDATE pawl_tasks ${forcePrimaryKey} SET ${set} WHERE run_id IN (${placeholders(part)}) AND state = ${taskState.parked}`,
+      part,
+    ),
+  );
+}
+
+/** A client that appends to a log without moving the run; owners have cleared `fresh` when they claimed. */
+function clearFreshStatements(transitions: readonly Transition[]): Sql[] {
+  const ids = transitions.flatMap(({ runId, next }) => (next.kind === "keep" ? runId : []));
+  return statementsPerKeyPart(ids, clearFreshStatement);
+}
+
+const clearFreshStatement = (runIds: readonly string[]): Sql =>
+  sql(`UPDATE pawl_tasks ${forcePrimaryKey} SET fresh = 0 WHERE run_id IN (${placeholders(runIds)})`, runIds);
+
+/** The columns that are given overwrite, the others stay: one statement for each set of columns. */
+function cursorStatements(transitions: readonly Transition[], at: number): Sql[] {
+  const groups = new Map<string, Value[][]>();
+  for (const { runId, cursors } of transitions) {
+    for (const write of mergeByNode(cursors)) {
+      const writtenColumns = [
+        write.cursor !== undefined ? "`cursor`" : "",
+        write.progress !== undefined ? "progress" : "",
+      ];
+      const columns = writtenColumns.filter((column) => column !== "").join(",");
+      const rows = groups.get(columns) ?? [];
+      groups.set(columns, rows);
+      rows.push([runId, write.node, write.cursor ?? null, write.progress ?? null, at]);
+    }
+  }
+  return [...groups].flatMap(([columns, rows]) => {
+    const updated = [...columns.split(",").filter((column) => column !== ""), "at"];
+    const updates = updated.map((column) => `${column} = VALUES(${column})`).join(", ");
+    return insertStatements(
+      "pawl_cursors (run_id, node, `cursor`, progress, at)",
+      rows,
+      ` ON DUPLICATE KEY UPDATE ${updates}`,
+    );
+  });
+}
+
+function mergeByNode(cursors: readonly CursorWrite[]): readonly CursorWrite[] {
+  if (cursors.length < 2) return cursors;
+  const byNode = new Map<string, CursorWrite>();
+  for (const write of cursors) byNode.set(write.node, { ...byNode.get(write.node), ...withoutUndefined(write) });
+  return [...byNode.values()];
+}
+
+const withoutUndefined = (write: CursorWrite): CursorWrite =>
+  Object.fromEntries(Object.entries(write).filter(([, value]) => value !== undefined)) as unknown as CursorWrite;

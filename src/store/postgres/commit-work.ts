@@ -1,0 +1,235 @@
+/**
+ * A batch, sorted into what the sections of the commit's statement need: by table instead of by run, coalesced, and in
+ * the order in which rows are locked.
+ */
+
+import { createTransition } from "../../core/run/transition.js";
+import type { Batch, CursorWrite, Fence, Message, NewRun, Transition } from "../contract/store.js";
+import { type EventRow, packEvents } from "../shared/event-rows.js";
+import { isRunId } from "./ids.js";
+
+/** What happens to a task's row; from `mail` on it need not be the writer's own. */
+export const changeKind = { drain: 0, park: 1, finish: 2, deliver: 3, release: 4 } as const;
+
+export interface TaskChange {
+  readonly runId: string;
+  readonly kind: number;
+  readonly status: string | null;
+  /** A parked run's `waiting`, a finished run's output. */
+  readonly waitingOrOutput: string | null;
+  readonly error: string | null;
+  /** `startedNow`: the instant of the commit. */
+  readonly startedAt: number | null;
+  /** Of a run that ends: how many events its log has. */
+  readonly wakeAt: number | null;
+  readonly wakeInMs: number | null;
+  /** How many messages: to be drained, or to be delivered. */
+  readonly messageCount: number;
+  /** null leaves them as they are. */
+  readonly route: string | null;
+  readonly priority: number | null;
+}
+
+export const startedNow = -1;
+/** As `wakeInMs`: the task stays due as it is. */
+export const dueUnchanged = -1;
+
+export interface NewEventRow extends EventRow {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+export interface RunCursor extends CursorWrite {
+  readonly runId: string;
+}
+
+export interface CommitWork {
+  readonly fence: Fence | null;
+  /** Runs of which only the log is written: that they are the worker's is read, not locked. */
+  readonly keptRunIds: readonly string[];
+  /** Task rows that are changed, in the order of their locks. */
+  readonly taskChanges: readonly TaskChange[];
+  readonly events: readonly NewEventRow[];
+  readonly drained: readonly { readonly runId: string; readonly id: number }[];
+  readonly messages: readonly Message[];
+  readonly starts: readonly NewRun[];
+  readonly children: readonly NewRun[];
+  /** Whether the usual may be taken for granted; if it is not so, the statement fails and is sent again without this. */
+  readonly isOptimistic: boolean;
+  /** None of the runs to be born can exist or be refused, as far as is known. */
+  readonly areAllRunsNew: boolean;
+  readonly cursors: readonly RunCursor[];
+  /** Each log ends where the batch says, as far as this process has written it. */
+  readonly areLogEndsKnown: boolean;
+  /** Messages to children of this very batch, whose rows no other part of the same statement can see. */
+  readonly messagesToNewRuns: readonly Message[];
+}
+
+export function toCommitWork(
+  batch: Batch,
+  isOptimistic = false,
+  isLogEndKnown: IsLogEndKnown = () => false,
+): CommitWork {
+  const { transitions, fence } = batch;
+  // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
+  const newRunIds = new Set<string>();
+  const allMessages: Message[] = [];
+  const releasedIds = new Set<string>();
+  const ownChanges: TaskChange[] = [];
+  const keptRunIds: string[] = [];
+  const drained: { runId: string; id: number }[] = [];
+  for (const transition of transitions) {
+    const { runId, next } = transition;
+    for (const { id } of transition.newChildren) newRunIds.add(id);
+    for (const messages of transition.messages) if (isRunId(messages.to)) allMessages.push(messages);
+    for (const id of transition.releasedChildIds) if (isRunId(id)) releasedIds.add(id);
+    for (const id of transition.drainedInboxIds) drained.push({ runId, id });
+    // A client's commit takes the run's lock whatever it does: nobody else guards it.
+    if (next.kind === "keep" && transition.drainedInboxIds.length === 0 && fence !== null) keptRunIds.push(runId);
+    else ownChanges.push(toTaskChange(transition));
+  }
+  const messages = newRunIds.size === 0 ? allMessages : allMessages.filter(({ to }) => !newRunIds.has(to));
+  const children = newRunIds.size === 0 ? [] : childrenOf(transitions, releasedIds);
+  return {
+    fence,
+    keptRunIds,
+    taskChanges: withReceivers(ownChanges, messages, releasedIds, newRunIds).sort(byRunId),
+    events: eventsOf(transitions),
+    drained,
+    messages,
+    starts: sortByKey(batch.starts),
+    children: sortByKey(children),
+    isOptimistic,
+    areAllRunsNew: isOptimistic && batch.starts.every(hasNoKey) && children.every(hasNoKey),
+    cursors: cursorsOf(transitions),
+    areLogEndsKnown:
+      fence !== null && transitions.every((transition) => isTransitionEndKnown(transition, isLogEndKnown)),
+    messagesToNewRuns: newRunIds.size === 0 ? [] : allMessages.filter(({ to }) => newRunIds.has(to)),
+  };
+}
+
+export type IsLogEndKnown = (runId: string, end: number) => boolean;
+
+/** Of a log that begins, the key tells: number 1 is free, or the statement fails. */
+const isTransitionEndKnown = ({ runId, afterSeq, events }: Transition, isLogEndKnown: IsLogEndKnown) =>
+  events.length === 0 || afterSeq === 0 || isLogEndKnown(runId, afterSeq);
+
+function withReceivers(
+  ownChanges: TaskChange[],
+  messages: readonly Message[],
+  releasedIds: ReadonlySet<string>,
+  newRunIds: ReadonlySet<string>,
+): TaskChange[] {
+  if (messages.length === 0 && releasedIds.size === 0) return ownChanges;
+  const changes = new Map(ownChanges.map((one) => [one.runId, one]));
+  for (const runId of releasedIds)
+    if (!newRunIds.has(runId)) changes.set(runId, emptyTaskChange(runId, changeKind.release));
+  // Mail makes a parked run ready too, so it takes the place of a release.
+  for (const { to } of messages)
+    changes.set(to, {
+      ...emptyTaskChange(to, changeKind.deliver),
+      messageCount: (changes.get(to)?.messageCount ?? 0) + 1,
+    });
+  return [...changes.values()];
+}
+
+const childrenOf = (transitions: readonly Transition[], releasedIds: ReadonlySet<string>): NewRun[] =>
+  transitions.flatMap((transition) => transition.newChildren.map((run) => releaseIfHeld(run, releasedIds)));
+
+/** The work of messages alone. */
+export function messageWork(messages: readonly Message[]): CommitWork {
+  const work = toCommitWork({ fence: null, starts: [], transitions: [createTransition("", 0, { messages })] });
+  return { ...work, taskChanges: work.taskChanges.filter(({ kind }) => kind === changeKind.deliver) };
+}
+
+const releaseIfHeld = (run: NewRun, releasedIds: ReadonlySet<string>): NewRun =>
+  run.due.kind === "held" && releasedIds.has(run.id) ? { ...run, due: { kind: "now" } } : run;
+
+function toTaskChange({ runId, next, drainedInboxIds, afterSeq, events }: Transition): TaskChange {
+  const messageCount = drainedInboxIds.length;
+  if (next.kind === "keep") return { ...emptyTaskChange(runId, changeKind.drain), messageCount };
+  const startedAt = next.startedAt === "now" ? startedNow : next.startedAt;
+  const { status } = next;
+  if (next.kind === "finish") {
+    const end = { waitingOrOutput: next.output, error: next.error, startedAt, wakeAt: afterSeq + events.length };
+    return { ...emptyTaskChange(runId, changeKind.finish), status, ...end, messageCount };
+  }
+  const { wakeAt, route = null, priority = null } = next;
+  const wakeInMs = next.keepsDueTime ? dueUnchanged : next.wakeInMs;
+  const schedule = { wakeAt, wakeInMs, route, priority };
+  return {
+    ...emptyTaskChange(runId, changeKind.park),
+    status,
+    waitingOrOutput: next.waiting,
+    startedAt,
+    ...schedule,
+    messageCount,
+  };
+}
+
+const emptyTaskChange = (runId: string, kind: number): TaskChange => ({
+  runId,
+  kind,
+  status: null,
+  waitingOrOutput: null,
+  error: null,
+  startedAt: null,
+  wakeAt: null,
+  wakeInMs: null,
+  messageCount: 0,
+  route: null,
+  priority: null,
+});
+
+function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
+  const rows: NewEventRow[] = [];
+  for (const { runId, afterSeq, events } of transitions) {
+    if (events.length === 0) continue;
+    const { type, node, attempt, outcome, data, span } = packEvents(events);
+    rows.push({ runId, seq: afterSeq + 1, span, type, node, attempt, outcome, data });
+  }
+  return rows.sort(byRunId);
+}
+
+/** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
+function sortByKey(runs: readonly NewRun[]): readonly NewRun[] {
+  if (runs.every(hasNoKey)) return runs;
+  // Of two with the same key the first is to win: then the order is the caller's.
+  if (runs.length < 2 || hasDuplicates(runs.map(startKeyOf)) || hasDuplicates(runs.map(({ heroKey }) => heroKey)))
+    return runs;
+  return runs.toSorted(
+    (a, b) =>
+      compare(startKeyOf(a) ?? "", startKeyOf(b) ?? "") ||
+      compare(a.heroKey ?? "", b.heroKey ?? "") ||
+      compare(a.id, b.id),
+  );
+}
+
+const hasNoKey = ({ startKey, heroKey }: NewRun) => startKey === null && heroKey === null;
+
+const startKeyOf = ({ workflow, startKey }: NewRun) =>
+  startKey === null ? null : JSON.stringify([workflow, startKey]);
+
+function hasDuplicates(keys: readonly (string | null)[]): boolean {
+  const presentKeys = keys.filter((key) => key !== null);
+  return new Set(presentKeys).size < presentKeys.length;
+}
+
+/** One write per (run, node): a row cannot be updated twice in one statement. */
+function cursorsOf(transitions: readonly Transition[]): RunCursor[] {
+  const rows = new Map<string, RunCursor>();
+  for (const { runId, cursors } of transitions) {
+    for (const write of cursors) {
+      const key = `${runId}/${write.node}`;
+      rows.set(key, { ...rows.get(key), ...withoutUndefined(write), runId });
+    }
+  }
+  return [...rows.values()].sort((a, b) => compare(a.runId, b.runId) || compare(a.node, b.node));
+}
+
+function withoutUndefined({ node, cursor, progress }: CursorWrite): CursorWrite {
+  return { node, ...(cursor === undefined ? {} : { cursor }), ...(progress === undefined ? {} : { progress }) };
+}
+
+const byRunId = (a: { readonly runId: string }, b: { readonly runId: string }) => compare(a.runId, b.runId);
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,125 @@
+/**
+ * Whether a pooler stands between this process and the server that gives each transaction any of its sessions (PgBouncer in
+ * transaction mode, Supavisor, RDS Proxy). Then two statements that are sent on one connection may meet two sessions: a
+ * prepared statement is missing or another's, a `SET` stays behind in a session that other applications use, and what a
+ * `LISTEN` would hear goes to another client.
+ */
+import { InvalidInputError } from "../../../core/errors/errors.js";
+import type { PgResult, PgStandaloneClient } from "./driver.js";
+
+/** Looks whether connections share sessions of the server. */
+type ProbeSessionSharing = () => Promise<boolean>;
+
+export class PoolerDetector {
+  readonly #probe: ProbeSessionSharing;
+  readonly #onDetected: (sign: string) => void;
+  #isPooled: boolean;
+  #isCertain: boolean;
+  #detecting: Promise<void> | null = null;
+
+  /** @param onDetected called once, when it turns out that there is a pooler although nothing was said of one */
+  constructor(setting: boolean | "auto", probe: ProbeSessionSharing, onDetected: (sign: string) => void) {
+    this.#probe = probe;
+    this.#onDetected = onDetected;
+    this.#isPooled = setting === true;
+    this.#isCertain = setting !== "auto";
+  }
+
+  get isPooled(): boolean {
+    return this.#isPooled;
+  }
+
+  /** Whether it was told, or has turned out. Until then every new connection is looked at. */
+  get isCertain(): boolean {
+    return this.#isCertain;
+  }
+
+  /**
+   * The session that answered on a new connection is not the one that the connection was promised. That is so behind every
+   * pooler, also behind one that keeps a session for each connection; two connections show which kind it is.
+   */
+  detect(): Promise<void> {
+    this.#detecting ??= this.#detect();
+    return this.#detecting;
+  }
+
+  async #detect(): Promise<void> {
+    const areSessionsShared = await this.#probe();
+    if (this.#isCertain) return;
+    if (areSessionsShared) this.markPooled("its connections share sessions of the server");
+    else this.#isCertain = true;
+  }
+
+  /** Something happened that only a pooler does. */
+  markPooled(sign: string): void {
+    if (this.#isPooled) return;
+    this.#isPooled = true;
+    this.#isCertain = true;
+    this.#onDetected(sign);
+  }
+
+  /** Whether this error of a statement of ours is such a sign. Nothing was executed, so the statement may be repeated. */
+  isPoolerError(error: unknown): boolean {
+    return !this.#isCertain && /^(42P05|26000)$/.test(codeOf(error));
+  }
+}
+
+const codeOf = (error: unknown): string => String((error as { readonly code?: unknown } | null)?.code ?? "");
+
+const probeRounds = 5;
+const selectPid = "SELECT pg_backend_pid() AS pid";
+
+/**
+ * Two connections, of which the second is in a transaction while the first asks again. Sessions of their own never have
+ * each other's process id, and never a new one. Poolers that share hand out the session that was used last, or the next
+ * in turn, so the first round usually tells. When the second connection gets no session at all, they are shared as well
+ * as one can know.
+ */
+export async function sharesSessions(openConnection: () => PgStandaloneClient): Promise<boolean> {
+  const clients = [openConnection(), openConnection()] as const;
+  const [first, second] = clients;
+  for (const client of clients) client.on("error", () => {});
+  try {
+    await Promise.all(clients.map((client) => client.connect()));
+    for (let round = 0; round < probeRounds; round += 1) {
+      const firstPid = pidIn(await first.query({ text: selectPid }));
+      const results = (await second.query({ text: `BEGIN; ${selectPid}` })) as unknown as readonly PgResult[];
+      if (pidIn(results.at(-1)) === firstPid || pidIn(await first.query({ text: selectPid })) !== firstPid) return true;
+      await second.query({ text: "ROLLBACK" });
+    }
+    return false;
+  } catch {
+    return true;
+  } finally {
+    for (const client of clients) client.end().catch(() => {});
+  }
+}
+
+const pidIn = (result: PgResult | undefined): number => Number(result?.rows[0]?.pid);
+
+/** Parameters of a URL that `pg` sends when it connects, and that a pooler refuses. */
+const startupParameters = ["options", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
+
+/**
+ * The URL without them, and their names.
+ *
+ * @throws InvalidInputError when one of them chooses the schema: without it the tables would be made elsewhere
+ */
+export function withoutStartupParameters(
+  url: string,
+  schema: string | undefined,
+): { readonly url: string; readonly removed: string[] } {
+  const [baseUrl, query] = url.split("?") as [string, string | undefined];
+  const parameters = new URLSearchParams(query);
+  const removed = startupParameters.filter((name) => parameters.has(name));
+  if (removed.length === 0) return { url, removed };
+  const searchPath = /search_path\s*=\s*([^\s]+)/.exec(parameters.get("options") ?? "")?.[1];
+  if (searchPath !== undefined && schema === undefined) {
+    throw new InvalidInputError(
+      `"search_path=${searchPath}" in the URL cannot be sent through a pooler: use connect(url, { schema: "${searchPath}" }), or --schema ${searchPath} on the command line.`,
+    );
+  }
+  for (const name of removed) parameters.delete(name);
+  const remainingQuery = parameters.toString();
+  return { url: remainingQuery === "" ? baseUrl : `${baseUrl}?${remainingQuery}`, removed };
+}

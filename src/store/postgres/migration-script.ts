@@ -1,0 +1,18 @@
+/** The migrations as plain SQL for PostgreSQL. */
+import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
+import { realNow } from "./clock.js";
+import { createMigrationsTable, migrationsOf } from "./schema.js";
+import { quoteName, tablesIn } from "./tables.js";
+
+/** Every database has it, and not everybody may create another. */
+const defaultSchema = "public";
+
+export function migrationScripts(schema: string = defaultSchema): MigrationScript[] {
+  const tables = tablesIn(schema);
+  const createSchema = schema === defaultSchema ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
+  return createMigrationScripts(migrationsOf(tables), {
+    createMigrationsTable: [...createSchema, createMigrationsTable(tables)],
+    migrationsTable: tables.migrations,
+    now: realNow,
+  });
+}

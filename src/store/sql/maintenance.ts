@@ -1,0 +1,351 @@
+/** Upkeep of every SQL store, written once: a store hands in a way to query, a way to do several things at once, its dialect. */
+
+import type {
+  AgePosition,
+  ChildKey,
+  ChildRun,
+  Maintenance,
+  OwnedTaskCount,
+  PausedQueue,
+  RootRun,
+  RootRunsPage,
+  RouteBacklog,
+  RunSample,
+  WaitingParent,
+  WorkerRoutes,
+} from "../contract/maintenance.js";
+import type { Hint, RunStatus, WorkflowRecord } from "../contract/store.js";
+import { SqlAudit } from "./audit.js";
+import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
+import { decodeWorkflow, isOwned, numberOrNull, taskState, taskStateSubquery, workflowColumns } from "./records.js";
+
+export interface WriteStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export interface MaintenancePort extends Queryable {
+  /** All of the statements or none, in their order. */
+  writeAtomically(writes: readonly WriteStatement[]): Promise<void>;
+  /** To this process, and to the others if the database can. */
+  emitHints(hints: readonly Hint[]): void;
+}
+
+interface RouteKey {
+  readonly route: string;
+  readonly version: string;
+}
+
+/** So many runs are removed in one transaction at most. */
+const runsPerTransaction = 500;
+
+export class SqlMaintenance implements Maintenance {
+  readonly audit: SqlAudit;
+  readonly #db: MaintenancePort;
+  readonly #dialect: Dialect;
+
+  constructor(db: MaintenancePort, dialect: Dialect) {
+    this.#db = db;
+    this.#dialect = dialect;
+    this.audit = new SqlAudit(db, dialect);
+  }
+
+  async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
+    const rows = await this.#query((bind, table) => {
+      const conditions = [`r.created_at < ${bind(createdBefore)}`];
+      if (workflow !== null) conditions.push(`r.workflow = ${bind(workflow)}`);
+      if (after !== null) conditions.push(isAfterPosition(after, bind));
+      return `SELECT r.id, r.created_at, r.finished_at, r.status FROM ${table("runs")} r
+        WHERE ${conditions.join(" AND ")} AND r.parent_id IS NULL ORDER BY r.created_at, r.id LIMIT ${bind(limit)}`;
+    });
+    return rows.map((row) => ({
+      id: row.id as string,
+      createdAt: Number(row.created_at),
+      finishedAt: numberOrNull(row.finished_at),
+      hasFailed: hasFailed(row),
+    }));
+  }
+
+  /** In the order of the parents first: in that of the ids alone, PostgreSQL might walk through all runs. */
+  async childRuns(
+    parentIds: readonly string[],
+    { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
+  ): Promise<readonly ChildRun[]> {
+    const validParentIds = parentIds.filter((id) => this.#dialect.isId(id) && (after === null || id >= after.parentId));
+    if (validParentIds.length === 0) return [];
+    const rows = await this.#query((bind, table) => {
+      const conditions = [this.#dialect.oneOf("r.parent_id", validParentIds, bind)];
+      if (after !== null) conditions.push(`(r.parent_id > ${bind(after.parentId)} OR r.id > ${bind(after.id)})`);
+      return `SELECT r.parent_id, r.id, r.finished_at, r.status FROM ${table("runs")} r
+        WHERE ${conditions.join(" AND ")} ORDER BY r.parent_id, r.id LIMIT ${bind(limit)}`;
+    });
+    return rows.map((row) => ({
+      parentId: row.parent_id as string,
+      id: row.id as string,
+      finishedAt: numberOrNull(row.finished_at),
+      hasFailed: hasFailed(row),
+    }));
+  }
+
+  async deleteRuns(runIds: readonly string[]): Promise<number> {
+    const validIds = runIds.filter((id) => this.#dialect.isId(id));
+    let removed = 0;
+    for (let from = 0; from < validIds.length; from += runsPerTransaction) {
+      removed += await this.#deleteEndedRuns(validIds.slice(from, from + runsPerTransaction));
+    }
+    return removed;
+  }
+
+  /** An ended run never changes, so what was found to have ended may be deleted a moment later. */
+  async #deleteEndedRuns(runIds: readonly string[]): Promise<number> {
+    const rows = await this.#query((bind, table) => {
+      const isRequested = this.#dialect.oneOf("r.id", runIds, bind);
+      return `SELECT r.id FROM ${table("runs")} r WHERE ${isRequested} AND r.finished_at IS NOT NULL ORDER BY r.id`;
+    });
+    const endedIds = rows.map((row) => row.id as string);
+    if (endedIds.length === 0) return 0;
+    const keys = { events: "run_id, seq", inbox: "run_id, id", cursors: "run_id, node", runs: "id" } as const;
+    const deletes = (Object.keys(keys) as (keyof typeof keys)[]).map((name): WriteStatement => {
+      const { bind, values } = createStatement(this.#dialect);
+      const isEnded = this.#dialect.oneOf(name === "runs" ? "id" : "run_id", endedIds, bind);
+      return {
+        text: `DELETE FROM ${this.#dialect.table(name)} WHERE ${isEnded} ${this.#dialect.deleteOrder(keys[name])}`,
+        values,
+      };
+    });
+    await this.#db.writeAtomically(deletes);
+    return endedIds.length;
+  }
+
+  async expiredWorkers({ lastHeartbeatBefore }: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]> {
+    const rows = await this.#query(
+      (bind, table) =>
+        `SELECT w.id FROM ${table("workers")} w WHERE w.live AND w.heartbeat_at < ${bind(lastHeartbeatBefore)} ORDER BY w.id`,
+    );
+    return rows.map((row) => row.id as string);
+  }
+
+  /** Whether they own anything is asked only if there are some: it may mean to read all open tasks. */
+  async deleteDeadWorkers({
+    lastHeartbeatBefore,
+  }: {
+    readonly lastHeartbeatBefore: number;
+  }): Promise<readonly string[]> {
+    const rows = await this.#query(
+      (bind, table) =>
+        `SELECT w.id, w.name FROM ${table("workers")} w WHERE NOT w.live AND w.heartbeat_at < ${bind(lastHeartbeatBefore)} ORDER BY w.id`,
+    );
+    if (rows.length === 0) return [];
+    const owners = await this.#query((bind, table) => {
+      const workerIds = rows.map((row) => bind(row.id)).join(", ");
+      return `SELECT DISTINCT t.owner FROM ${table("tasks")} t WHERE t.owner IN (${workerIds})`;
+    });
+    const ownerIds = new Set(owners.map((row) => row.owner));
+    const idleWorkers = rows.filter((row) => !ownerIds.has(row.id));
+    if (idleWorkers.length === 0) return [];
+    await this.#query((bind, table) => {
+      const ids = idleWorkers.map((row) => bind(row.id)).join(", ");
+      return `DELETE FROM ${table("workers")} WHERE id IN (${ids}) AND NOT live AND heartbeat_at < ${bind(lastHeartbeatBefore)}`;
+    });
+    return idleWorkers.map((row) => row.name as string);
+  }
+
+  async workerRoutes(): Promise<readonly WorkerRoutes[]> {
+    const rows = await this.#query(
+      (_, table) => `SELECT w.routes, w.live, w.heartbeat_at, w.lease_ms FROM ${table("workers")} w`,
+    );
+    return rows.map((row) => ({
+      routes: JSON.parse(row.routes as string) as WorkerRoutes["routes"],
+      live: Number(row.live) === 1,
+      heartbeatAt: Number(row.heartbeat_at),
+      leaseMs: Number(row.lease_ms),
+    }));
+  }
+
+  /** Ready ones and overdue ones are found by an index each. */
+  async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
+    if (routes.length === 0) return [];
+    const ready = await this.#findWaitingParents(routes, limit, () => `t.state = ${taskState.ready}`);
+    const overdue = await this.#findWaitingParents(
+      routes,
+      limit,
+      (bind) => `${this.#dialect.isParked} AND t.due_at <= ${this.#dialect.now(bind)}`,
+    );
+    const parentsByKey = new Map<string, WaitingParent>();
+    for (const row of [...ready, ...overdue]) {
+      const parent = { parentId: row.parent_id as string, route: row.route as string };
+      parentsByKey.set(`${parent.parentId} ${parent.route}`, parent);
+    }
+    return [...parentsByKey.keys()]
+      .sort()
+      .slice(0, limit)
+      .map((key) => parentsByKey.get(key) as WaitingParent);
+  }
+
+  #findWaitingParents(
+    routes: readonly string[],
+    limit: number,
+    isDue: (bind: Bind) => string,
+  ): Promise<readonly SqlRow[]> {
+    return this.#query((bind, table) => {
+      const isRequestedRoute = `t.workflow IN (${routes.map(bind).join(", ")})`;
+      return `SELECT DISTINCT r.parent_id, t.workflow AS route FROM ${table("tasks")} t
+        JOIN ${table("runs")} r ON r.id = t.run_id
+        JOIN ${table("runs")} p ON p.id = r.parent_id
+        JOIN ${table("tasks")} pt ON pt.run_id = r.parent_id
+        WHERE ${isRequestedRoute} AND ${isDue(bind)} AND p.status <> 'paused' AND pt.pending_messages = 0
+        ORDER BY r.parent_id, t.workflow LIMIT ${bind(limit)}`;
+    });
+  }
+
+  async runSamples(
+    workflow: string,
+    { since, limit }: { readonly since: number; readonly limit: number },
+  ): Promise<readonly RunSample[]> {
+    const rows = await this.#query((bind, table) => {
+      const state = `CASE WHEN r.finished_at IS NULL THEN ${taskStateSubquery(table("tasks"))} END`;
+      return `SELECT r.status, ${state} AS task_state, r.created_at, r.started_at, r.finished_at FROM ${table("runs")} r
+        WHERE r.workflow = ${bind(workflow)} AND r.created_at >= ${bind(since)}
+        ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(limit)}`;
+    });
+    return rows.map((row) => ({
+      status: isOwned(row.task_state) ? "running" : (row.status as RunStatus),
+      createdAt: Number(row.created_at),
+      startedAt: numberOrNull(row.started_at),
+      finishedAt: numberOrNull(row.finished_at),
+    }));
+  }
+
+  async backlog(): Promise<readonly RouteBacklog[]> {
+    const ready = await this.#query(
+      (_, table) => `SELECT t.workflow, t.version, count(*) AS due, min(t.due_at) AS oldest FROM ${table("tasks")} t
+        WHERE t.state = ${taskState.ready} GROUP BY t.workflow, t.version`,
+    );
+    const backlogs = ready.map(decodeBacklog);
+    for await (const key of this.#parkedRoutes()) {
+      const overdue = await this.#overdueBacklog(key);
+      if (overdue !== null) backlogs.push(overdue);
+    }
+    return mergeByRoute(backlogs);
+  }
+
+  /** From one route to the next, each found by index: the many that sleep between them are not read. */
+  async *#parkedRoutes(): AsyncGenerator<RouteKey> {
+    let previous: RouteKey | null = null;
+    for (;;) {
+      previous = (previous === null ? null : await this.#nextVersion(previous)) ?? (await this.#nextRoute(previous));
+      if (previous === null) return;
+      yield previous;
+    }
+  }
+
+  #nextVersion({ route, version }: RouteKey): Promise<RouteKey | null> {
+    return this.#firstParked((bind) => `t.workflow = ${bind(route)} AND t.version > ${bind(version)}`);
+  }
+
+  #nextRoute(previous: RouteKey | null): Promise<RouteKey | null> {
+    return this.#firstParked((bind) => `t.workflow > ${bind(previous?.route ?? "")}`);
+  }
+
+  async #firstParked(condition: (bind: Bind) => string): Promise<RouteKey | null> {
+    const [row] = await this.#query(
+      (bind, table) => `SELECT t.workflow, t.version FROM ${table("tasks")} t
+        WHERE ${this.#dialect.isParked} AND ${condition(bind)} ORDER BY t.workflow, t.version LIMIT 1`,
+    );
+    return row === undefined ? null : { route: row.workflow as string, version: row.version as string };
+  }
+
+  async #overdueBacklog({ route, version }: RouteKey): Promise<RouteBacklog | null> {
+    const [row] = await this.#query(
+      (bind, table) => `SELECT count(*) AS due, min(t.due_at) AS oldest FROM ${table("tasks")} t
+        WHERE ${this.#dialect.isParked} AND t.workflow = ${bind(route)} AND t.version = ${bind(version)}
+        AND t.due_at <= ${this.#dialect.now(bind)}`,
+    );
+    return row === undefined || Number(row.due) === 0 ? null : decodeBacklog({ ...row, workflow: route, version });
+  }
+
+  async ownedTaskCounts(): Promise<readonly OwnedTaskCount[]> {
+    const rows = await this.#query(
+      (_, table) => `SELECT t.workflow, t.version, count(*) AS owned FROM ${table("tasks")} t
+        WHERE t.state = ${taskState.owned} GROUP BY t.workflow, t.version ORDER BY t.workflow, t.version`,
+    );
+    return rows.map((row) => ({
+      route: row.workflow as string,
+      version: row.version as string,
+      ownedCount: Number(row.owned),
+    }));
+  }
+
+  async workflows(): Promise<readonly WorkflowRecord[]> {
+    const rows = await this.#query(
+      (_, table) => `SELECT ${workflowColumns} FROM ${table("workflows")} w ORDER BY w.name`,
+    );
+    return rows.map(decodeWorkflow);
+  }
+
+  async pausedQueues(): Promise<readonly PausedQueue[]> {
+    const rows = await this.#query(
+      (_, table) => `SELECT q.name, q.paused_at, q.reason FROM ${table("queues")} q ORDER BY q.name`,
+    );
+    return rows.map((row) => ({
+      name: row.name as string,
+      pausedAt: Number(row.paused_at),
+      reason: row.reason as string | null,
+    }));
+  }
+
+  async pauseQueue(name: string, reason: string | null): Promise<void> {
+    await this.#query((bind, table) => {
+      const row = `${bind(name)}, ${this.#dialect.now(bind)}, ${bind(reason)}`;
+      const insert = `INSERT INTO ${table("queues")} (name, paused_at, reason) VALUES (${row})`;
+      return `${insert} ${this.#dialect.onDuplicateUpdate("name")} reason = ${bind(reason)}`;
+    });
+    this.#db.emitHints([{ kind: "anything" }]);
+  }
+
+  async resumeQueue(name: string): Promise<void> {
+    await this.#query((bind, table) => `DELETE FROM ${table("queues")} WHERE name = ${bind(name)}`);
+    this.#db.emitHints([{ kind: "anything" }]);
+  }
+
+  #query(buildSql: (bind: Bind, table: Dialect["table"]) => string): Promise<readonly SqlRow[]> {
+    const { bind, values } = createStatement(this.#dialect);
+    return this.#db.query(
+      buildSql(bind, (name) => this.#dialect.table(name)),
+      values,
+    );
+  }
+}
+
+const hasFailed = (row: SqlRow): boolean => row.status === "failed";
+
+/** The first comparison is implied by the others; it is the one that an index range is made of. */
+const isAfterPosition = ({ createdAt, id }: AgePosition, bind: Bind) =>
+  `r.created_at >= ${bind(createdAt)} AND (r.created_at > ${bind(createdAt)} OR r.id > ${bind(id)})`;
+
+const decodeBacklog = (row: SqlRow): RouteBacklog => ({
+  route: row.workflow as string,
+  version: row.version as string,
+  dueCount: Number(row.due),
+  oldestDueAt: Number(row.oldest),
+});
+
+/** What is ready and what is overdue, as one. */
+function mergeByRoute(parts: readonly RouteBacklog[]): readonly RouteBacklog[] {
+  const byRoute = new Map<string, RouteBacklog>();
+  for (const backlog of parts) {
+    const key = `${backlog.route}\u0000${backlog.version}`;
+    const existing = byRoute.get(key);
+    byRoute.set(
+      key,
+      existing === undefined
+        ? backlog
+        : {
+            ...backlog,
+            dueCount: backlog.dueCount + existing.dueCount,
+            oldestDueAt: Math.min(backlog.oldestDueAt, existing.oldestDueAt),
+          },
+    );
+  }
+  return [...byRoute.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, backlog]) => backlog);
+}

@@ -1,0 +1,79 @@
+import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { systemRuntime } from "../../runtime/system.js";
+import { FileWatch } from "./file-watch.js";
+
+const folder = mkdtempSync(join(tmpdir(), "pawl-watch-"));
+let watch: FileWatch | undefined;
+afterEach(() => watch?.stop());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function startWatching(file: string) {
+  const observed = { changed: false, changes: 0 };
+  watch = new FileWatch({
+    runtime: systemRuntime,
+    file,
+    hasChanged: () => {
+      const { changed } = observed;
+      observed.changed = false;
+      return changed;
+    },
+    onChange: () => {
+      observed.changes += 1;
+    },
+    onWarning: (error) => {
+      throw error;
+    },
+  });
+  return observed;
+}
+
+test("a write that was somebody else's is told, one of our own is not", async () => {
+  const file = join(folder, "plain");
+  writeFileSync(file, "");
+  const seen = startWatching(file);
+  appendFileSync(file, "ours");
+  await new Promise((tick) => setTimeout(tick, 300));
+  expect(seen.changes).toBe(0);
+  seen.changed = true;
+  appendFileSync(file, "theirs");
+  await vi.waitFor(() => expect(seen.changes).toBe(1));
+});
+
+test("a commit that counts only some time after the write is not missed", async () => {
+  const file = join(folder, "slow");
+  writeFileSync(file, "");
+  const seen = startWatching(file);
+  appendFileSync(file, "theirs");
+  await new Promise((tick) => setTimeout(tick, 60));
+  seen.changed = true;
+  await vi.waitFor(() => expect(seen.changes).toBe(1));
+});
+
+test("a file that comes late, is cut to nothing or replaced goes on being watched", async () => {
+  const file = join(folder, "late");
+  const seen = startWatching(file);
+  writeFileSync(file, "first");
+  await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(0));
+  const expectTold = async () => {
+    const before = seen.changes;
+    seen.changed = true;
+    appendFileSync(file, "more");
+    await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(before));
+  };
+  await new Promise((tick) => setTimeout(tick, 100));
+  await expectTold();
+  truncateSync(file);
+  await expectTold();
+  for (let round = 0; round < 3; round += 1) {
+    const before = seen.changes;
+    writeFileSync(`${file}.new`, "new");
+    renameSync(`${file}.new`, file);
+    // It may have missed something, and says so.
+    await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(before));
+    await new Promise((tick) => setTimeout(tick, 100));
+    await expectTold();
+  }
+});

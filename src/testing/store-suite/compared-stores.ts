@@ -1,0 +1,154 @@
+/** A store beside the memory store, on one virtual clock: the same is done to both, then both are read and compared. */
+
+import type { Batch, Fence, Message, NewRun, Route, Store, TaskRecord } from "../../store/contract/store.js";
+import { MemoryStore } from "../../store/memory/index.js";
+import { byId, uniqueName, workerInfo } from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+/** A worker that is enlisted in both stores; the epochs of the two may differ. */
+export interface ComparedWorker {
+  readonly id: string;
+  readonly fences: readonly [Fence, Fence];
+}
+
+/** A batch for both: what differs between the two is the fence, and the ids of inbox rows, which are given as places. */
+export type ComparedBatch = Omit<Batch, "fence"> & { readonly worker: ComparedWorker | null };
+
+export class ComparedStores {
+  readonly model: MemoryStore;
+  readonly time: { now: number };
+  readonly runs: NewRun[] = [];
+  readonly workers: ComparedWorker[] = [];
+  readonly deregisteredWorkers: ComparedWorker[] = [];
+  readonly #fixture: Fixture;
+  readonly #store: Store;
+
+  private constructor(fixture: Fixture, store: Store, time: { now: number }) {
+    this.#fixture = fixture;
+    this.#store = store;
+    this.time = time;
+    this.model = new MemoryStore({ clock: () => time.now });
+  }
+
+  static async open(fixture: Fixture): Promise<ComparedStores> {
+    const time = { now: 1_000_000 };
+    return new ComparedStores(fixture, await fixture.open({ clock: () => time.now }), time);
+  }
+
+  /** Does the same to both, and expects the same to come of it. */
+  async expectSame<T>(description: string, act: (store: Store, side: 0 | 1) => Promise<T>): Promise<T> {
+    const expected = await act(this.model, 1);
+    this.#fixture.expect(await act(this.#store, 0), description).toEqual(expected);
+    return expected;
+  }
+
+  async registerWorker(id = uniqueName("twin")): Promise<void> {
+    const info = workerInfo({ id, leaseMs: 3_600_000 });
+    const fences = [await this.#store.registerWorker(info), await this.model.registerWorker(info)] as const;
+    this.workers.push({ id, fences });
+  }
+
+  async deregisterWorker(worker: ComparedWorker): Promise<void> {
+    await this.expectSame("retire", (store, side) => store.deregisterWorker(worker.fences[side]));
+    this.workers.splice(this.workers.indexOf(worker), 1);
+    this.deregisteredWorkers.push(worker);
+  }
+
+  async commit(comparedBatch: ComparedBatch, inTransaction: boolean): Promise<void> {
+    const { worker, ...rest } = comparedBatch;
+    const result = await this.expectSame("commit", async (store, side) => {
+      const ids = rest.transitions
+        .filter(({ drainedInboxIds }) => drainedInboxIds.length > 0)
+        .map(({ runId }) => runId);
+      const inboxes = await store.inbox(ids);
+      const transitions = rest.transitions.map((transition) => {
+        const rows = inboxes.get(transition.runId) ?? [];
+        return { ...transition, drained: transition.drainedInboxIds.flatMap((place) => rows[place]?.id ?? []) };
+      });
+      const batch: Batch = { ...rest, transitions, fence: worker === null ? null : worker.fences[side] };
+      const target = inTransaction ? await store.beginTransaction() : store;
+      const result = await target.commit(batch);
+      if (result.kind !== "committed") return { kind: result.kind };
+      const refused = result.refused.map(({ runId, reason, existing }) => ({ id: runId, reason, existing }));
+      return { ...result, notParked: [...result.notParked].sort(), refused: byId(refused) };
+    });
+    if (result.kind !== "committed") return;
+    const refused = new Set("refused" in result ? result.refused.map(({ id }) => id) : []);
+    const knownIds = new Set(this.runs.map(({ id }) => id));
+    const startedRuns = [
+      ...comparedBatch.transitions.flatMap(({ newChildren }) => newChildren),
+      ...comparedBatch.starts,
+    ];
+    this.runs.push(...startedRuns.filter(({ id }) => !refused.has(id) && !knownIds.has(id)));
+  }
+
+  async send(messages: readonly Message[]): Promise<void> {
+    await this.expectSame("send", async (store) => [...new Set((await store.send(messages)).undeliverable)].sort());
+  }
+
+  /** Takes all that is due: of less, the choice between timers and ready tasks would be the store's. */
+  async claim(worker: ComparedWorker, routes: readonly Route[]): Promise<void> {
+    await this.expectSame("claim", async (store, side) => {
+      const limits = { limit: 10_000, limitPerRoute: 10_000 };
+      const result = await store.claim({ fence: worker.fences[side], routes, ...limits });
+      if (result.kind === "fenced") return result;
+      const logs = await store.logs(result.tasks.filter(({ isFresh }) => isFresh).map(({ run }) => run.id));
+      this.#fixture.expect([...logs.values()].flat(), "a fresh run has no log").toEqual([]);
+      const tasks = result.tasks.map(({ run, deliveries, pendingMessages }) => ({
+        id: run.id,
+        run,
+        deliveries,
+        pendingMessages,
+      }));
+      return { at: result.at, tasks: byId(tasks) };
+    });
+  }
+
+  async heartbeat(worker: ComparedWorker): Promise<void> {
+    await this.expectSame("beat", async (store, side) => {
+      const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side]);
+      return { isAlive: isAlive, ownedWithMessages: [...ownedWithMessages].sort() };
+    });
+  }
+
+  /** Reads everything there is of the runs and workers. */
+  async compare(): Promise<void> {
+    const ids = this.runs.map(({ id }) => id);
+    await this.expectSame("runs", async (store) => byId(await store.runsById(ids)));
+    await this.expectSame("tasks", async (store) =>
+      byId((await store.tasks(ids)).map((task) => this.#comparable(task))),
+    );
+    await this.expectSame("logs", async (store) => nonEmptyEntries(await store.logs(ids)));
+    await this.expectSame("inboxes", async (store) => {
+      const inboxes = nonEmptyEntries(await store.inbox(ids));
+      return inboxes.map(([id, rows]) => [id, rows.map(({ id: _, ...row }) => row)]);
+    });
+    await this.expectSame("cursors", async (store) => {
+      const rows = await Promise.all(ids.map((id) => store.cursors(id)));
+      return rows.map((cursors) => byId(cursors.map((row) => ({ ...row, id: row.node }))));
+    });
+    const workers = new Set([...this.workers, ...this.deregisteredWorkers].map(({ id }) => id));
+    await this.expectSame("workers", async (store) => {
+      const found = (await store.workers()).filter(({ id }) => workers.has(id));
+      return byId(found.map(({ id, live, ownedTaskCount }) => ({ id, live, owned: ownedTaskCount })));
+    });
+  }
+
+  /** A task whose time has come may be called ready before it is claimed; an owned one may have any due time. */
+  #comparable({ runId, state, dueAt, owner, deliveries, pendingMessages }: TaskRecord) {
+    const isDue = state === "parked" && dueAt !== null && dueAt <= this.time.now;
+    return {
+      id: runId,
+      state: isDue ? "ready" : state,
+      dueAt: state === "owned" ? null : dueAt,
+      owner,
+      deliveries,
+      pendingMessages,
+    };
+  }
+}
+
+/** Without the runs that have nothing, in the order of their ids. */
+function nonEmptyEntries<T>(rows: ReadonlyMap<string, readonly T[]>): [string, readonly T[]][] {
+  return [...rows].filter(([, items]) => items.length > 0).sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,405 @@
+/** Upkeep: what is old is found and removed, what waits is counted, queues are paused. */
+import type { AgePosition, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/contract/store.js";
+import {
+  batch,
+  byId,
+  delay,
+  events,
+  finish,
+  newMessage,
+  newRun,
+  newRuns,
+  park,
+  routesOf,
+  transition,
+  uniqueName,
+} from "./builders.js";
+import type { Fixture } from "./fixture.js";
+
+export function maintenanceTests(fixture: Fixture): void {
+  const { test, expect } = fixture;
+
+  /** Ended runs, each with two events and a cursor. */
+  async function startAndFinish(runs: readonly NewRun[], fence?: Fence): Promise<void> {
+    const owner = fence ?? (await fixture.registerWorker());
+    await fixture.startAll(
+      runs.map((run) => ({ ...run, due: { kind: "owned" as const } })),
+      owner,
+    );
+    const ends = runs.map(({ id }) =>
+      transition(id, { events: events(2), next: finish(), cursors: [{ node: "loop", cursor: "7" }] }),
+    );
+    await fixture.commit(batch(owner, ends));
+  }
+
+  test("roots come oldest first, in pages without gaps; children are none", async () => {
+    const { maintenance } = fixture.store;
+    const workflow = uniqueName("roots");
+    const runs = newRuns(7, { workflow });
+    await startAndFinish(runs.slice(0, 3));
+    await delay(3);
+    await fixture.startAll(runs.slice(3));
+    await fixture.start({ workflow, parentId: runs[0]?.id as string, parentNode: "n" });
+    const now = (await fixture.store.now()) + 1;
+    const found: string[] = [];
+    for (let after: AgePosition | null = null; ; ) {
+      const page = await maintenance.rootRuns({ createdBefore: now, workflow, after, limit: 2 });
+      found.push(...page.map(({ id }) => id));
+      if (page.length < 2) break;
+      after = page[1] as AgePosition;
+    }
+    expect(found).toEqual([...byId(runs.slice(0, 3)), ...byId(runs.slice(3))].map(({ id }) => id));
+    const all = await maintenance.rootRuns({ createdBefore: now, workflow: null, after: null, limit: 1_000 });
+    expect(all.filter(({ id }) => found.includes(id)).map(({ id }) => id)).toEqual(found);
+    const first = all.find(({ id }) => id === runs[0]?.id);
+    expect(first?.finishedAt).toBe((await fixture.run(runs[0]?.id as string)).finishedAt);
+    expect(all.find(({ id }) => id === runs[5]?.id)?.finishedAt).toBeNull();
+    const createdAt = (await fixture.run(runs[3]?.id as string)).createdAt;
+    const older = await maintenance.rootRuns({ createdBefore: createdAt, workflow, after: null, limit: 100 });
+    expect(older.map(({ id }) => id)).toEqual(byId(runs.slice(0, 3)).map(({ id }) => id));
+  });
+
+  test("roots and children say which of them have failed", async () => {
+    const { maintenance } = fixture.store;
+    const workflow = uniqueName("failed");
+    const worker = await fixture.registerWorker();
+    const [failed, canceled, open] = newRuns(3, { workflow, due: { kind: "owned" } }) as [NewRun, NewRun, NewRun];
+    const child = newRun({ parentId: open.id, parentNode: "n", due: { kind: "owned" } });
+    await fixture.startAll([failed, canceled, open, child], worker);
+    const end = (run: NewRun, status: "failed" | "canceled") => transition(run.id, { next: finish(status) });
+    await fixture.commit(batch(worker, [end(failed, "failed"), end(canceled, "canceled"), end(child, "failed")]));
+    const now = (await fixture.store.now()) + 1;
+    const roots = await maintenance.rootRuns({ createdBefore: now, workflow, after: null, limit: 10 });
+    expect(new Map(roots.map(({ id, hasFailed }) => [id, hasFailed]))).toEqual(
+      new Map([
+        [failed.id, true],
+        [canceled.id, false],
+        [open.id, false],
+      ]),
+    );
+    const children = await maintenance.childRuns([open.id], { after: null, limit: 10 });
+    expect(children.map(({ id, hasFailed }) => [id, hasFailed])).toEqual([[child.id, true]]);
+  });
+
+  test("children are found by their parents, in pages without gaps", async () => {
+    const { maintenance } = fixture.store;
+    const [one, two, other] = [await fixture.start(), await fixture.start(), await fixture.start()];
+    const childrenOf = (parent: NewRun, howMany: number) =>
+      newRuns(howMany, { parentId: parent.id, parentNode: "n", workflow: "child" });
+    const children = [...childrenOf(one, 4), ...childrenOf(two, 3)];
+    await startAndFinish(children.slice(1));
+    await fixture.startAll([children[0] as NewRun, ...childrenOf(other, 2)]);
+    const found: string[] = [];
+    for (let after: ChildKey | null = null; ; ) {
+      const page = await maintenance.childRuns([two.id, one.id], { after, limit: 2 });
+      found.push(...page.map(({ id }) => id));
+      expect(page.filter(({ finishedAt }) => finishedAt === null).map(({ id }) => id)).toEqual(
+        page.filter(({ id }) => id === children[0]?.id).map(({ id }) => id),
+      );
+      if (page.length < 2) break;
+      after = page[1] as ChildKey;
+    }
+    const byParent = [one, two].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const expected = byParent.flatMap(({ id }) => byId(children.filter(({ parentId }) => parentId === id)));
+    expect(found).toEqual(expected.map(({ id }) => id));
+    expect(await maintenance.childRuns([], { after: null, limit: 2 })).toEqual([]);
+    expect(await maintenance.childRuns([uniqueName("nobody")], { after: null, limit: 2 })).toEqual([]);
+  });
+
+  test("ended runs are removed with all that they had; the others stay as they are", async () => {
+    const { store } = fixture;
+    const workflow = uniqueName("removed");
+    const [gone, stays] = newRuns(2, { workflow }) as [NewRun, NewRun];
+    const keyed = newRun({ workflow, startKey: "once" });
+    const fence = await fixture.registerWorker();
+    await startAndFinish([gone, stays, keyed], fence);
+    const open = await fixture.start({ workflow, startKey: "open" });
+    await fixture.claimOne(fence, routesOf(open));
+    await fixture.commitTransition(
+      fence,
+      transition(open.id, { events: events(1), cursors: [{ node: "n", cursor: "1" }] }),
+    );
+    await store.send([newMessage(open.id, "m")]);
+    expect(await store.maintenance.deleteRuns([gone.id, keyed.id, open.id, uniqueName("nobody")])).toBe(2);
+    expect(await store.runsById([gone.id, keyed.id])).toEqual([]);
+    expect(await fixture.log(gone.id)).toEqual([]);
+    expect(await store.cursors(gone.id)).toEqual([]);
+    expect(await fixture.log(stays.id)).toHaveLength(2);
+    expect(await store.cursors(stays.id)).toHaveLength(1);
+    expect(await fixture.log(open.id)).toHaveLength(1);
+    expect(await fixture.inbox(open.id)).toHaveLength(1);
+    expect(await store.cursors(open.id)).toHaveLength(1);
+    expect(await store.maintenance.deleteRuns([gone.id, keyed.id])).toBe(0);
+    expect(await store.maintenance.deleteRuns([])).toBe(0);
+    const again = await fixture.start({ workflow, startKey: "once", input: "2" });
+    expect((await fixture.run(again.id)).input).toBe("2");
+    const refused = await fixture.commit(batch(null, [], [newRun({ workflow, startKey: "open" })]));
+    expect(refused.refused).toHaveLength(1);
+  });
+
+  test("more runs than fit into one statement are removed", async () => {
+    const runs = newRuns(1_200);
+    await startAndFinish(runs);
+    expect(await fixture.store.maintenance.deleteRuns(runs.map(({ id }) => id))).toBe(1_200);
+    expect(await fixture.store.runsById(runs.map(({ id }) => id))).toEqual([]);
+  });
+
+  test("two that remove the same runs at once do no harm", async () => {
+    const runs = newRuns(100);
+    await startAndFinish(runs);
+    const ids = runs.map(({ id }) => id);
+    const other = await fixture.openAnother();
+    await Promise.all([fixture.store.maintenance.deleteRuns(ids), other.maintenance.deleteRuns(ids.toReversed())]);
+    expect(await fixture.store.runsById(ids)).toEqual([]);
+  });
+
+  test("dead workers are forgotten when they have been silent for long, the living never", async () => {
+    const { store } = fixture;
+    const [dead, living] = [await fixture.registerWorker(), await fixture.registerWorker()];
+    await store.deregisterWorker(dead);
+    const known = async () => (await store.workers()).map(({ id }) => id);
+    const heartbeatAt = (await store.workers()).find(({ id }) => id === dead.workerId)?.heartbeatAt as number;
+    await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: heartbeatAt });
+    for (const { workerId } of [dead, living]) expect(await known()).toContain(workerId);
+    expect(await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: heartbeatAt + 1_000_000 })).toContain(
+      dead.workerId,
+    );
+    expect(await known()).toContain(living.workerId);
+    expect(await known()).not.toContain(dead.workerId);
+    expect(await store.maintenance.expiredWorkers({ lastHeartbeatBefore: heartbeatAt + 1_000_000 })).toContain(
+      living.workerId,
+    );
+    expect(await store.maintenance.expiredWorkers({ lastHeartbeatBefore: heartbeatAt - 1_000_000 })).not.toContain(
+      living.workerId,
+    );
+    expect((await store.heartbeat(living)).isAlive).toBe(true);
+    expect((await store.heartbeat(dead)).isAlive).toBe(false);
+  });
+
+  test("samples are the newest runs of a workflow, with their status", async () => {
+    const { store } = fixture;
+    const workflow = uniqueName("sampled");
+    const fence = await fixture.registerWorker();
+    const [old] = newRuns(1, { workflow }) as [NewRun];
+    await startAndFinish([old], fence);
+    await delay(3);
+    const since = await store.now();
+    const [failed, owned] = [
+      newRun({ workflow, due: { kind: "owned" } }),
+      newRun({ workflow, due: { kind: "owned" } }),
+    ];
+    const parked = newRun({ workflow, due: { kind: "owned" } });
+    await fixture.startAll([failed, owned, parked], fence);
+    await fixture.commit(
+      batch(fence, [
+        transition(failed.id, { next: finish("failed", { startedAt: since + 5 }) }),
+        transition(parked.id, { next: park("paused") }),
+      ]),
+    );
+    const pending = await fixture.start({ workflow });
+    await fixture.start();
+    const samples = await store.maintenance.runSamples(workflow, { since, limit: 100 });
+    expect(samples.map(({ status }) => status).toSorted()).toEqual(["failed", "paused", "pending", "running"]);
+    const ofFailed = samples.find(({ status }) => status === "failed") as RunSample;
+    const { createdAt, startedAt, finishedAt } = await fixture.run(failed.id);
+    expect(ofFailed).toEqual({ status: "failed", createdAt, startedAt, finishedAt });
+    expect(startedAt).toBe(since + 5);
+    expect(samples[0]?.createdAt).toBe((await fixture.run(pending.id)).createdAt);
+    expect(await store.maintenance.runSamples(workflow, { since: 0, limit: 100 })).toHaveLength(5);
+    expect(await store.maintenance.runSamples(workflow, { since: 0, limit: 2 })).toEqual(samples.slice(0, 2));
+    expect(await store.maintenance.runSamples(uniqueName("none"), { since: 0, limit: 2 })).toEqual([]);
+  });
+
+  test("the backlog is what is ready or overdue, per route and version; what sleeps or is owned is not in it", async () => {
+    const { store } = fixture;
+    const [one, two] = [uniqueName("backlog-a"), uniqueName("backlog-b")];
+    const fence = await fixture.registerWorker();
+    const now = await store.now();
+    await fixture.startAll([
+      newRun({ workflow: one, due: { kind: "at", ms: now - 60_000 } }),
+      newRun({ workflow: one }),
+      newRun({ workflow: one, version: "2", priority: 5 }),
+      newRun({ workflow: one, due: { kind: "in", ms: 1_000_000 } }),
+      newRun({ workflow: one, due: { kind: "held" } }),
+      newRun({ workflow: two, due: { kind: "in", ms: 1_000_000 } }),
+      newRun({ workflow: two, version: "late", due: { kind: "in", ms: 20 } }),
+      newRun({ workflow: two, version: "later", due: { kind: "in", ms: 1_000_000 } }),
+    ]);
+    const owned = newRuns(2, { workflow: two, due: { kind: "owned" } });
+    await fixture.startAll(owned, fence);
+    await fixture.commitTransition(
+      fence,
+      transition(owned[0]?.id as string, { next: park("waiting", { wakeInMs: 0, route: `${two}\tq` }) }),
+    );
+    await delay(25);
+    const ofTheseRoutes = <T extends { readonly route: string }>(all: readonly T[]) =>
+      all.filter(({ route }) => route.startsWith(one) || route.startsWith(two));
+    const backlog = ofTheseRoutes(await store.maintenance.backlog());
+    expect(backlog.map(({ route, version, dueCount }) => [route, version, dueCount])).toEqual([
+      [one, "", 2],
+      [one, "2", 1],
+      [two, "late", 1],
+      [`${two}\tq`, "", 1],
+    ]);
+    expect(backlog[0]?.oldestDueAt).toBe(now - 60_000);
+    expect(backlog[2]?.oldestDueAt).toBeGreaterThanOrEqual(now + 20);
+    expect(ofTheseRoutes(await store.maintenance.ownedTaskCounts())).toEqual([
+      { route: two, version: "", ownedCount: 1 },
+    ]);
+  });
+
+  test("what workers execute is known of the live and the dead", async () => {
+    const { store } = fixture;
+    const [workflow, other] = [uniqueName("route"), uniqueName("route")];
+    const dead = await fixture.registerWorker({ routes: [{ workflow, version: "" }] });
+    await fixture.registerWorker({ routes: [{ workflow: other, version: "2" }], leaseMs: 12_345 });
+    await store.deregisterWorker(dead);
+    const known = (await store.maintenance.workerRoutes()).filter(({ routes }) =>
+      routes.some((route) => route.workflow === workflow || route.workflow === other),
+    );
+    expect(known.toSorted((a, b) => Number(a.live) - Number(b.live))).toMatchObject([
+      { routes: [{ workflow, version: "" }], live: false },
+      { routes: [{ workflow: other, version: "2" }], live: true, leaseMs: 12_345 },
+    ]);
+  });
+
+  test("parents wait for children of a route that are due and not taken, unless they are paused or have mail", async () => {
+    const { store } = fixture;
+    const [route, other] = [uniqueName("waited"), uniqueName("waited")];
+    const fence = await fixture.registerWorker();
+    const parents = byId(newRuns(6, { due: { kind: "owned" } }));
+    await fixture.startAll(parents, fence);
+    const [two, late, sleeping, taken, paused, mailed] = parents.map(({ id }) => id) as [string, ...string[]];
+    const child = (parentId: string | undefined, rest: Partial<NewRun> = {}) =>
+      newRun({ workflow: route, parentId: parentId as string, parentNode: "n", ...rest });
+    await fixture.startAll([
+      child(two),
+      child(two),
+      child(two, { workflow: other }),
+      child(late, { due: { kind: "in", ms: 5 } }),
+      child(sleeping, { due: { kind: "in", ms: 1_000_000 } }),
+      child(paused),
+      child(mailed),
+      newRun({ workflow: route }),
+    ]);
+    await fixture.startAll([child(taken, { due: { kind: "owned" } })], fence);
+    await fixture.commitTransition(fence, transition(paused as string, { next: park("paused") }));
+    await store.send([newMessage(mailed as string, "{}")]);
+    await delay(10);
+    const found = (routes: readonly string[], limit = 100) => store.maintenance.parentsWaitingFor(routes, limit);
+    expect(await found([route])).toEqual([
+      { parentId: two, route },
+      { parentId: late, route },
+    ]);
+    expect(await found([route], 1)).toEqual([{ parentId: two, route }]);
+    expect(await found([other])).toEqual([{ parentId: two, route: other }]);
+    expect(await found([route, other])).toHaveLength(3);
+    expect(await found([])).toEqual([]);
+  });
+
+  test("all workflows are listed by name", async () => {
+    const names = [uniqueName("list-b"), uniqueName("list-a")];
+    await fixture.store.registerWorkflows(
+      names.map((name) => ({ name, queue: "q", version: null, signature: null, graph: null })),
+    );
+    const all = await fixture.store.maintenance.workflows();
+    const listed = all.map(({ name }) => name);
+    expect(listed).toEqual(listed.toSorted((a, b) => (a < b ? -1 : 1)));
+    for (const name of names) expect(all.find((one) => one.name === name)).toEqual(await fixture.store.workflow(name));
+  });
+
+  test("a queue is paused until it is resumed, and every beat says so", async () => {
+    const { store } = fixture;
+    const other = await fixture.openAnother();
+    const fence = await fixture.registerWorker();
+    const [mails, Mails] = [uniqueName("mails"), uniqueName("Mails")];
+    const paused = async () =>
+      (await other.maintenance.pausedQueues()).filter(({ name }) => [mails, Mails].includes(name));
+    expect(await paused()).toEqual([]);
+    const before = await store.now();
+    await store.maintenance.pauseQueue(mails, "the provider is down");
+    const [first] = await paused();
+    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down" });
+    expect(first?.pausedAt).toBeGreaterThanOrEqual(before);
+    await delay(3);
+    await other.maintenance.pauseQueue(mails, null);
+    await store.maintenance.pauseQueue(Mails, "ünï");
+    expect(await paused()).toMatchObject([
+      { name: Mails, reason: "ünï" },
+      { name: mails, pausedAt: first?.pausedAt, reason: null },
+    ]);
+    for (const name of [mails, Mails]) expect((await store.heartbeat(fence)).pausedQueues).toContain(name);
+    await store.maintenance.resumeQueue(mails);
+    await store.maintenance.resumeQueue(mails);
+    expect((await paused()).map(({ name }) => name)).toEqual([Mails]);
+    expect((await store.heartbeat(fence)).pausedQueues).not.toContain(mails);
+    await store.maintenance.resumeQueue(Mails);
+  });
+
+  test("whoever listens is told to look when a queue is paused or resumed", async () => {
+    const hints: Hint[] = [];
+    const { harness, store } = fixture;
+    const listener = harness.notifiesAcrossInstances ? await fixture.openAnother() : store;
+    const unwatch = listener.watch((hint) => hints.push(hint));
+    const countHints = () => hints.filter(({ kind }) => kind === "anything").length;
+    if (harness.notifiesAcrossInstances)
+      await fixture.waitUntil("the listener is there", hasStoppedGrowing(countHints));
+    const queue = uniqueName("told");
+    for (const change of ["pauseQueue", "resumeQueue"] as const) {
+      const before = countHints();
+      await store.maintenance[change](queue, null);
+      await fixture.waitUntil("it is told", () => countHints() > before);
+    }
+    unwatch();
+  });
+
+  test("an audit has every run with its task, its messages and the length of its log, in pages without gaps", async () => {
+    const { audit } = fixture.store.maintenance;
+    const [over, open] = newRuns(2) as [NewRun, NewRun];
+    await startAndFinish([over]);
+    await fixture.start({ ...open, due: { kind: "held" } });
+    await fixture.store.send([newMessage(open.id, "a"), newMessage(open.id, "b")]);
+    const seen: string[] = [];
+    for (let after: string | null = null; ; ) {
+      const page = await audit.runs({ after, limit: 2 });
+      seen.push(...page.map(({ id }) => id));
+      if (page.length < 2) break;
+      after = (page[1] as { readonly id: string }).id;
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toContain(over.id);
+    expect(seen).toContain(open.id);
+    const byIds = await audit.runsById([open.id, over.id, newRun().id]);
+    expect(byIds.length).toBe(2);
+    expect(byIds.find(({ id }) => id === over.id)).toMatchObject({
+      status: "completed",
+      task: null,
+      inboxRows: 0,
+      lastEventSeq: 2,
+    });
+    expect(byIds.find(({ id }) => id === open.id)).toMatchObject({
+      status: "pending",
+      task: { route: open.workflow, version: "", state: "ready", owner: null, deliveries: 0, pendingMessages: 2 },
+      inboxRows: 2,
+      lastEventSeq: 0,
+      finishedAt: null,
+    });
+  });
+
+  test("an audit finds no row of this store without its run", async () => {
+    await startAndFinish(newRuns(3));
+    const { audit } = fixture.store.maintenance;
+    for (const table of ["tasks", "events", "inbox", "cursors"] as const) {
+      expect(await audit.orphanedRunIds(table, { after: null, limit: 100 })).toEqual([]);
+    }
+  });
+
+  /** A listener that has just connected says so by a hint of its own; where it does not, nothing comes for a while. */
+  function hasStoppedGrowing(count: () => number): () => Promise<boolean> {
+    return async () => {
+      const before = count();
+      await delay(100);
+      return count() === before;
+    };
+  }
+}

@@ -1,0 +1,177 @@
+/** A run that goes on for another one begins with what that one has done: it is written into its log before its code runs. */
+
+import type { Failure } from "../../core/encoding/error-record.js";
+import { InvalidStateError } from "../../core/errors/errors.js";
+import { decide } from "../../core/run/decide.js";
+import { type NewEvent, newEvent, type StoredEvent } from "../../core/run/event.js";
+import { finishRun } from "../../core/run/finish.js";
+import { fold } from "../../core/run/fold.js";
+import { createFork } from "../../core/run/fork.js";
+import { retriedRunIdOf } from "../../core/run/lineage.js";
+import { decodeMessage } from "../../core/run/message.js";
+import { writeParkingNote } from "../../core/run/parking-note.js";
+import { type RunState, statusOf } from "../../core/run/state.js";
+import { onFailureStep } from "../../core/run/step-name.js";
+import { createTransition, emptyList, keepOwner } from "../../core/run/transition.js";
+import type {
+  CursorRow,
+  CursorWrite,
+  NextTaskState,
+  RunRecord,
+  Store,
+  Transition,
+} from "../../store/contract/store.js";
+import type { GroupCommitter } from "../commit/group-committer.js";
+import type { TurnSnapshot } from "./turn-host.js";
+
+/** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
+const recheckDelayMs = { least: 500, most: 30_000 };
+
+export type InheritResult =
+  | { readonly kind: "inherited"; readonly log: readonly StoredEvent[] }
+  /** The other run has not ended, so this one was parked until `dueAt`. */
+  | { readonly kind: "parked"; readonly dueAt: number; readonly now: number }
+  /** Messages came while it was being parked. */
+  | { readonly kind: "has messages" }
+  /** The other run has completed, or this one was canceled: there was nothing left to do. */
+  | { readonly kind: "finished" };
+
+export interface InheritOptions {
+  readonly store: Store;
+  readonly committer: GroupCommitter;
+  /** Whether its code has an `onFailure`. */
+  readonly hasOnFailure: boolean;
+  /** Reads until the database answers. */
+  retryUntilReachable<T>(read: () => Promise<T>): Promise<T>;
+}
+
+/** Whether there is something to take over that the log does not have yet. */
+export const mustInherit = ({ run, log }: TurnSnapshot): boolean => retriedRunIdOf(run) !== null && !hasInherited(log);
+
+const hasInherited = (log: readonly StoredEvent[]): boolean => log.some(({ type }) => type === "run.forked");
+
+export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: InheritOptions): Promise<InheritResult> {
+  const { run, log: toLog } = snapshot;
+  const { store, retryUntilReachable } = options;
+  const foundPredecessor = await findPredecessor(run, options);
+  if (foundPredecessor === "open") return parkUntilPredecessorEnds(snapshot, options);
+  const { predecessor, log: fromLog } = foundPredecessor;
+  const fromRunId = predecessor.id;
+  const cursors = await retryUntilReachable(() => store.cursors(fromRunId));
+  const fork = createFork({
+    fromRunId,
+    fromLog,
+    toRunId: run.id,
+    toLog,
+    onFailure: options.hasOnFailure ? onFailureStep : null,
+  });
+  if (predecessor.status === "completed") {
+    // It was canceled too late: what it came to is what this run comes to.
+    const end = endOf(run, "completed", predecessor.output, null);
+    const { isStillOwned } = await submit(snapshot, options, { events: fork.events, ...end });
+    return { kind: isStillOwned ? "has messages" : "finished" };
+  }
+  const keptCursors = cursors.filter(({ node }) => fork.keepsCursor(node));
+  const { at } = await submit(snapshot, options, {
+    events: fork.events,
+    next: keepOwner,
+    cursors: keptCursors.map(cursorOf),
+  });
+  return { kind: "inherited", log: [...toLog, ...stamped(fork.events, toLog.length, at)] };
+}
+
+interface Predecessor {
+  readonly predecessor: RunRecord;
+  readonly log: readonly StoredEvent[];
+}
+
+/** The run to go on for. One that was canceled before it had taken anything over has nothing to give: it is the one before it. */
+async function findPredecessor(
+  run: RunRecord,
+  { store, retryUntilReachable }: InheritOptions,
+): Promise<Predecessor | "open"> {
+  for (let from = retriedRunIdOf(run) as string; ; ) {
+    const predecessor = await retryUntilReachable(() => store.run(from));
+    if (predecessor === null) throw predecessorMissingError(run, from);
+    if (predecessor.finishedAt === null) return "open";
+    // After its row: a run that has ended never changes.
+    const log = (await retryUntilReachable(() => store.logs([from]))).get(from) ?? [];
+    const before = retriedRunIdOf(predecessor);
+    if (before === null || hasInherited(log)) return { predecessor, log };
+    from = before;
+  }
+}
+
+/** Until the other run has ended it may still do things, and undo them: nothing of it can be relied upon. */
+async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: InheritOptions): Promise<InheritResult> {
+  const { run, log: ownLog, inbox, claimedAt: now } = snapshot;
+  const state = fold(ownLog);
+  const received = inbox.flatMap((row) => {
+    const command = decodeMessage(row);
+    return command === null ? [] : [{ command, at: row.at, strict: false }];
+  });
+  const events = decide(state, received, now);
+  // A worker had it, so its time to begin has come: when it is resumed, it begins.
+  if (pausesRun(state, events) && !state.becameDueWhilePaused) events.push(newEvent("run.became_due", {}));
+  fold(stamped(events, ownLog.length, now), state);
+  const drainedInboxIds = inbox.map(({ id }) => id);
+  if (state.cancelRequest !== null) {
+    // It has done nothing yet, so there is nothing to undo either.
+    const end = endOf(run, "canceled", null, canceledBy(state.cancelRequest.reason));
+    const { isStillOwned } = await submit(snapshot, options, { events, drainedInboxIds, ...end });
+    return { kind: isStillOwned ? "has messages" : "finished" };
+  }
+  const { least, most } = recheckDelayMs;
+  const recheckInMs = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
+  const next = parkingWith(state, state.paused === null ? recheckInMs : null);
+  const receipt = await submit(snapshot, options, { events, next, drainedInboxIds });
+  if (receipt.isStillOwned) return { kind: "has messages" };
+  return { kind: "parked", dueAt: receipt.at + recheckInMs, now: receipt.at };
+}
+
+const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
+  events.reduce(
+    (isPaused, { type }) => (type === "run.paused" ? true : type === "run.resumed" ? false : isPaused),
+    state.paused !== null,
+  );
+
+function parkingWith(state: RunState, wakeInMs: number | null): NextTaskState {
+  const status = statusOf(state) as "pending" | "waiting" | "paused";
+  return { kind: "park", status, waiting: writeParkingNote(state, null), startedAt: null, wakeAt: null, wakeInMs };
+}
+
+async function submit(
+  snapshot: TurnSnapshot,
+  { committer }: InheritOptions,
+  part: Pick<Transition, "events" | "next"> & Partial<Transition>,
+): Promise<{ readonly at: number; readonly isStillOwned: boolean }> {
+  const { run, log } = snapshot;
+  const receipt = await committer.submit(createTransition(run.id, log.length, part));
+  if (receipt.kind === "evicted") throw receipt.error;
+  // It was to end, and has messages: it is taken up again with them.
+  return receipt.kind === "unread" ? { at: snapshot.claimedAt, isStillOwned: true } : receipt;
+}
+
+function endOf(
+  run: RunRecord,
+  status: "completed" | "canceled",
+  output: string | null,
+  failure: Failure | null,
+): Pick<Transition, "next" | "messages"> {
+  // It has no children of its own yet.
+  return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, emptyList);
+}
+
+const canceledBy = (reason: string | null): Failure | null =>
+  reason === null ? null : { name: "RunCanceledError", message: reason };
+
+const predecessorMissingError = (run: RunRecord, from: string) =>
+  new InvalidStateError(
+    `Run ${run.id} goes on for run ${from}, which does not exist any more, so it is not known what is left to do. Cancel it.`,
+    { runId: run.id, status: run.status },
+  );
+
+const stamped = (events: readonly NewEvent[], after: number, at: number): StoredEvent[] =>
+  events.map((one, index) => ({ ...one, seq: after + index + 1, at }));
+
+const cursorOf = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });

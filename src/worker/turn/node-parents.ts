@@ -1,0 +1,33 @@
+/** What each node of a run comes after: by the graph that was imported, the one it was born with, or its code. */
+
+import { dagOf, predecessorsInDag } from "../../core/graph/frozen-dag.js";
+import type { PredecessorsOf } from "../../core/graph/predecessors.js";
+import { predecessorsOfNodes } from "../../core/graph/predecessors.js";
+import { withLogNames } from "../../core/run/renamed-nodes.js";
+import type { RunState } from "../../core/run/state.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { RunRecord } from "../../store/contract/store.js";
+import type { StoredInput } from "./stored-input.js";
+
+/** Looked up when it is first asked for, and again when a graph was imported meanwhile. */
+export function parentsIn(
+  run: RunRecord,
+  state: RunState,
+  storedInput: StoredInput,
+  definition: WorkflowDefinition,
+): PredecessorsOf {
+  let known: { readonly dag: RunState["importedDag"]; readonly of: PredecessorsOf } | null = null;
+  return (node) => {
+    if (known === null || known.dag !== state.importedDag) {
+      const dag = dagOf(run, state, () => storedInput.value);
+      known = {
+        dag: state.importedDag,
+        of:
+          dag === null
+            ? predecessorsOfNodes(withLogNames(definition.declared?.nodes ?? [], { state, definition }))
+            : predecessorsInDag(dag),
+      };
+    }
+    return known.of(node);
+  };
+}

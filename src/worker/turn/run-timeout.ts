@@ -1,0 +1,25 @@
+/** The time limit of a run has passed. */
+import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
+import { openCompensations } from "../../core/run/compensation.js";
+import { type NewEvent, newEvent } from "../../core/run/event.js";
+import { isTerminalEvent } from "../../core/run/terminal-event.js";
+import { endExpired } from "./idle.js";
+import type { WholeTurn } from "./ports.js";
+import { endRun } from "./run-end.js";
+import { pauseRunOnError } from "./user-code.js";
+
+/** @param events what was decided, the end of the run included */
+export function handleRunTimeout(turn: WholeTurn, events: readonly NewEvent[], error: Failure): Promise<void> | void {
+  if (turn.state.timeoutFailure !== null || turn.phase.isUnwinding) return;
+  const before = events.filter((one) => !isTerminalEvent(one));
+  const mustCompensate = openCompensations(turn.state).length > 0;
+  if (turn.definition.onFailure !== null || mustCompensate) return expire(turn, before, error);
+  return endRun(turn, { status: "failed", events: before, output: null, error });
+}
+
+/** In the log, so that the code is told once: an attempt at what is left may have to wait for its time. */
+async function expire(turn: WholeTurn, before: readonly NewEvent[], error: Failure): Promise<void> {
+  if (!(await turn.submit([...before, newEvent("run.expired", {}, { error })]))) return;
+  turn.abort(reviveFailure(error));
+  pauseRunOnError(turn, () => endExpired(turn, error));
+}
