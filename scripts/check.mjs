@@ -1,6 +1,7 @@
 // `npm run check`: everything but the tests. Every check runs, so that one run shows all there is to mend.
 
 import { checkClocks } from "./check-clocks.mjs";
+import { checkPackage } from "./check-package.mjs";
 import { checkFileLengths } from "./file-lengths.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
@@ -12,6 +13,7 @@ const checks = {
   "clocks and chance": checkClocks,
   "file lengths": checkFileLengths,
   "dead exports": () => run(tool("knip"), []),
+  package: checkPackage,
 };
 
 await install();

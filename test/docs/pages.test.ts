@@ -1,4 +1,4 @@
-/** The pages in docs/ are programs: every TypeScript block on them compiles, and does what the page says it does. */
+/** The pages in docs/ and the README are programs: every TypeScript block compiles and does what the page says. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,9 +11,11 @@ import { hasCode, type Page, place, programOf, type ShowCheck } from "./program.
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const docs = join(root, "docs");
+/** The README of the repository stands among the pages: that of docs/ is a list of links. */
+const pathOf = (name: string) => (name === "README.md" ? name : `docs/${name}`);
 const pages: Page[] = readdirSync(docs)
   .filter((name) => name.endsWith(".md"))
-  .map((name) => ({ name, text: readFileSync(join(docs, name), "utf8") }))
+  .map((name) => ({ name, text: readFileSync(join(root, pathOf(name)), "utf8") }))
   .filter(hasCode);
 
 // Within the repository, so that "pawl" and "vitest" are found from there; where no other tool looks.
@@ -44,8 +46,8 @@ afterAll(async () => {
 
 test("the guides are among the pages that are run", () => {
   const guides = [
-    ...["quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
-    ...["testing", "deploying", "tenancy", "operating", "telemetry", "coming-from"],
+    ...["README", "quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
+    ...["testing", "deploying", "tenancy", "operating", "debugging", "telemetry", "coming-from"],
   ];
   expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(guides.map((guide) => `${guide}.md`)));
 });
@@ -63,12 +65,16 @@ test("sample output behind console.log is checked", () => {
 });
 
 const run = pages.filter((page) => !withoutServer(page));
-test.each(run.map((page) => [page.name, page] as const))("docs/%s does what it says", async (name, page) => {
-  onTestFailed(() => console.error(`The last block that was begun is the one at docs/${name}:${place.line}`));
+test.each(run.map((page) => [pathOf(page.name), page] as const))("%s does what it says", async (path, page) => {
+  onTestFailed(() => console.error(`The last block that was begun is the one at ${path}:${place.line}`));
+  // `connect()` without arguments makes its database file in the folder of the process.
+  process.chdir(folder);
   try {
     await import(fileOf(page));
   } catch (error) {
     throw inThePage(error, page);
+  } finally {
+    process.chdir(root);
   }
 });
 
@@ -87,6 +93,6 @@ test("the pages compile", async () => {
 
 /** The lines are the same: whoever reads the failure is shown the page. */
 function inThePage(error: unknown, page: Page): unknown {
-  if (error instanceof Error) error.stack = error.stack?.replaceAll(fileOf(page), join(docs, page.name)) ?? "";
+  if (error instanceof Error) error.stack = error.stack?.replaceAll(fileOf(page), join(root, pathOf(page.name))) ?? "";
   return error;
 }
