@@ -13,9 +13,9 @@ const matchesRoute = "x.workflow = r.value ->> 0 AND x.version = r.value ->> 1";
 const selectTask = "SELECT x.rowid AS id, x.priority, x.due_at FROM pawl_tasks x WHERE";
 
 /**
- * The best of the ready tasks and of the parked tasks whose time has come, per route and in all. Each index is read only
- * up to the limit. Among tasks that are due at the same instant, those of the first requested route come first. The rowid
- * makes the order total, so that two statements of one transaction find the same tasks.
+ * The best of the ready tasks and of the parked tasks whose time has come, per route and in all. Each index is read
+ * only up to the limit. Among tasks that are due at the same instant, those of the first requested route come first.
+ * The rowid makes the order total, so that two statements of one transaction find the same tasks.
  */
 const selectCandidates = `SELECT t.rowid AS id, r.key AS route FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
     SELECT id FROM (
@@ -43,8 +43,8 @@ const markTasksOwned = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner 
   fresh = 0 WHERE rowid IN (SELECT id FROM (${selectCandidates}))`;
 
 /**
- * Due tasks that were not claimed become ready: from then on they are ordered by priority, and the next due tasks become
- * visible.
+ * Due tasks that were not claimed become ready: from then on they are ordered by priority, and the next due tasks
+ * become visible.
  */
 const promoteTasks = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE rowid IN (
   SELECT t.rowid FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (

@@ -27,15 +27,15 @@ const maxAttempts = 5;
 const maxConcurrentReads = 10;
 
 /**
- * The server executes one write at a time, and sqld 0.24 handles many waiting writers badly: ten concurrent writers in one
- * process completed 5,469 batches in 8 s, one writer 9,761; with twenty the server could hang during a checkpoint. So
- * writes wait here: one batch and one transaction of user code at a time.
+ * The server executes one write at a time, and sqld 0.24 handles many waiting writers badly: ten concurrent writers in
+ * one process completed 5,469 batches in 8 s, one writer 9,761; with twenty the server could hang during a checkpoint.
+ * So writes wait here: one batch and one transaction of user code at a time.
  */
 const maxConcurrentWrites = 1;
 
 /**
- * A call that was not answered for this long is given up, even if the server answers other calls. The limit is shorter over
- * HTTP, where other calls use other connections and do not prove that this one works.
+ * A call that was not answered for this long is given up, even if the server answers other calls. The limit is shorter
+ * over HTTP, where other calls use other connections and do not prove that this one works.
  */
 const maxAnswerWaitMs = { webSocket: 30_000, http: 10_000 };
 
@@ -196,8 +196,8 @@ export class RemoteDatabase implements Queryable {
   }
 
   /**
-   * A web socket can lose every message without being closed. A write may also just wait for another transaction; then the
-   * same socket still answers a probe. If it does not, the client is closed, which rejects all its pending calls.
+   * A web socket can lose every message without being closed. A write may also just wait for another transaction; then
+   * the same socket still answers a probe. If it does not, the client is closed, which rejects all its pending calls.
    */
   #withDeadline<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
     const startedAt = this.#runtime.monotonic();

@@ -1,4 +1,4 @@
-/** The parts of `@libsql/client` that the store uses. Only its clients for servers are loaded: the one for files is native. */
+/** The parts of `@libsql/client` that the store uses. Only its clients for servers are loaded, which are not native. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { RemoteAddress } from "./address.js";

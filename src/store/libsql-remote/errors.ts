@@ -12,7 +12,7 @@ interface DriverError extends Error {
 const codeOf = (error: unknown): string => String((error as DriverError | null)?.code ?? "");
 const messageOf = (error: unknown): string => String((error as DriverError | null)?.message ?? error);
 
-/** Texts: "Server returned HTTP status 429" over HTTP, "Unexpected server response: 404" in a web socket's handshake. */
+/** Parses "Server returned HTTP status 429" (HTTP) and "Unexpected server response: 404" (web socket handshake). */
 function statusOf(error: unknown): number | null {
   const [, status] = /(?:HTTP status|server response:?) (\d{3})/.exec(messageOf(error)) ?? [];
   return status === undefined ? null : Number(status);
@@ -82,7 +82,7 @@ export function toStoreError(error: unknown, description: string): unknown {
   return new StoreError(`${description}: ${describeError(error)}`, { transient, unreachable, cause: error });
 }
 
-/** The driver's text may repeat the code ("SQLITE_CONSTRAINT: SQLITE_CONSTRAINT: SQLite error: …"); this has it once. */
+/** Removes repeated codes from the driver's text, as in "SQLITE_CONSTRAINT: SQLITE_CONSTRAINT: SQLite error: …". */
 function describeError(error: unknown): string {
   const cause = (error as Error).cause;
   // An error of fetch says only "fetch failed"; the reason is in its cause.

@@ -1,9 +1,9 @@
 /**
- * The `tx` of a transactional step: a transaction of `@libsql/client` whose calls ask the transaction's guard first, and
- * `query(sql, values)`, which the handles of all SQL stores have.
+ * The `tx` of a transactional step: a transaction of `@libsql/client` whose calls ask the transaction's guard first,
+ * and `query(sql, values)`, which the handles of all SQL stores have.
  *
- * Each statement is sent only when the one before it has been answered: if that one made the server roll the transaction
- * back, the next statement would commit by itself.
+ * Each statement is sent only when the one before it has been answered: if that one made the server roll the
+ * transaction back, the next statement would commit by itself.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { TransactionGuard } from "../shared/transaction-guard.js";

@@ -1,6 +1,6 @@
 /**
- * The store on a libSQL server (sqld, Turso). It uses the tables and statements of the SQLite store, and sends each commit
- * and each claim as one guarded batch. The server cannot notify clients of commits, so processes poll.
+ * The store on a libSQL server (sqld, Turso). It uses the tables and statements of the SQLite store, and sends each
+ * commit and each claim as one guarded batch. The server cannot notify clients of commits, so processes poll.
  */
 
 import { StoreError } from "../../core/errors/errors.js";

@@ -1,4 +1,4 @@
-/** Tests beyond the store suite: tokens, large requests and responses, users' transactions, and the server's time limit. */
+/** Tests beyond the store suite: tokens, large requests and responses, users' transactions, the server's time limit. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -53,6 +53,6 @@ const requestBytesOf = ({ sql, args }: Statement): number =>
 /** Node has these methods since version 20, but the types of ES2023 lack them. */
 type WellFormed = string & { isWellFormed(): boolean; toWellFormed(): string };
 
-/** The server rejects half of a surrogate pair as invalid JSON and closes the connection. As in the other stores, it becomes U+FFFD. */
+/** Half of a surrogate pair becomes U+FFFD: as invalid JSON it would make the server close the connection. */
 export const toSendable = (value: Value): Value =>
   typeof value !== "string" || (value as WellFormed).isWellFormed() ? value : (value as WellFormed).toWellFormed();

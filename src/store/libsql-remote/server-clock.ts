@@ -1,10 +1,10 @@
 /**
- * An estimate of the server's clock. All timestamps of a commit are the same instant, which must be known before the commit
- * is sent: reading it first would cost a round trip, and keeping it in a row would cost a write.
+ * An estimate of the server's clock. All timestamps of a commit are the same instant, which must be known before the
+ * commit is sent: reading it first would cost a round trip, and keeping it in a row would cost a write.
  *
- * Each response with the server's time bounds the offset between the two clocks, because the server read its clock after
- * the request was sent and before the response arrived. The offset starts at its lower bound, so that this clock is not
- * ahead of the server's, and is later changed only as far as a response requires.
+ * Each response with the server's time bounds the offset between the two clocks, because the server read its clock
+ * after the request was sent and before the response arrived. The offset starts at its lower bound, so that this clock
+ * is not ahead of the server's, and is later changed only as far as a response requires.
  */
 import type { Runtime } from "../../runtime/runtime.js";
 

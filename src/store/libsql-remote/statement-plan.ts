@@ -1,9 +1,9 @@
 /**
  * Statements that are sent as one batch, with guards that can refuse the whole batch.
  *
- * The store cannot read a result between the statements of a batch, so conditions are part of the statements. A guard is a
- * statement that writes NULL into a NOT NULL column if its condition is false: the server stops there and rolls the batch
- * back, and the index of the failed statement says which guard it was.
+ * The store cannot read a result between the statements of a batch, so conditions are part of the statements. A guard
+ * is a statement that writes NULL into a NOT NULL column if its condition is false: the server stops there and rolls
+ * the batch back, and the index of the failed statement says which guard it was.
  */
 import type { Statement, Value } from "./driver.js";
 

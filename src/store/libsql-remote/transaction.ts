@@ -71,7 +71,7 @@ export class UserTransactions {
     return transaction;
   }
 
-  /** `tx` is a handle of Pawl, a transaction of `@libsql/client` that the caller commits, or any object with a `query`. */
+  /** `tx` is a handle of Pawl, a transaction of `@libsql/client` that the caller ends, or any object with a `query`. */
   async startRuns(tx: unknown, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
     const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
     if (openTransaction !== undefined) {

@@ -87,7 +87,7 @@ export function planHeartbeat({ workerId, epoch }: Fence): ReadablePlan<Heartbea
   };
 }
 
-/** Workers are marked dead first. One whose lease expires between the two statements is reaped by the next heartbeat. */
+/** A worker whose lease expires between the two statements is left for the reap of a later heartbeat. */
 export function planReap(at: number): ReadablePlan<string[]> {
   const plan = new StatementPlan<never>();
   const reapedIndex = plan.add(markExpiredDead);

@@ -1,14 +1,15 @@
 /**
- * Adapts a database of the library `libsql` to the interface of the store. The library follows better-sqlite3 but differs
- * in these points (0.5.29):
+ * Adapts a database of the library `libsql` to the interface of the store. The library follows better-sqlite3 but
+ * differs in these points (0.5.29):
  *
  * - A prepared statement that finds the database locked stays active until it is run again, and meanwhile no COMMIT on
  *   its connection succeeds. `exec` does not have this fault. So all locks are taken by `exec`: it begins and ends
- *   transactions, and a write outside of a transaction gets its own. (github.com/tursodatabase/libsql-client-ts/issues/352)
- * - `run` stops at the first row of a statement that returns rows, which then stays active as well; `get` adds a column to
- *   the row. This class uses `all` for both.
- * - A boolean among the values, and reading `inTransaction` of a closed database, crash the whole process. A single null
- *   is taken for an object of named values, and undefined for null. So values are checked and passed as an array.
+ *   transactions, and a write outside of a transaction gets its own.
+ *   (github.com/tursodatabase/libsql-client-ts/issues/352)
+ * - `run` stops at the first row of a statement that returns rows, which then stays active as well; `get` adds a column
+ *   to the row. This class uses `all` for both.
+ * - A boolean among the values, and reading `inTransaction` of a closed database, crash the whole process. A single
+ *   null is taken for an object of named values, and undefined for null. So values are checked and passed as an array.
  * - `close` closes the file only when its statements have been garbage-collected. So the WAL is written to the file
  *   before, and a copy of the closed file is complete. (github.com/tursodatabase/libsql-js/issues/228)
  */

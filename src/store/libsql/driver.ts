@@ -28,7 +28,7 @@ async function importDatabase(): Promise<NativeDatabaseClass> {
   }
 }
 
-/** An error while opening has SQLite's code only at the end of its text (`… local database pawl.db: 14")`), so it is parsed. */
+/** An error while opening has SQLite's code only in its text (`… local database pawl.db: 14")`), so it is parsed. */
 function openNative(Database: NativeDatabaseClass, file: string): NativeDatabase {
   try {
     return new Database(file);

@@ -19,7 +19,7 @@ function throwHostNotAllowed(scheme: string): never {
   );
 }
 
-/** "file:" is a standard scheme: its paths are percent-encoded, and "?" and "#" have a meaning that Pawl does not support. */
+/** "file:" is a standard scheme: paths are percent-encoded, and "?" and "#" start parts that Pawl does not support. */
 function filePathOf(url: string, rest: string): string {
   if (/[?#]/.test(rest)) {
     throw new InvalidInputError('A "file:" URL for Pawl consists of a path only; write "?" as "%3F" and "#" as "%23".');

@@ -1,21 +1,24 @@
 /**
- * The hot commit: it appends events to runs of one worker and does nothing else. One statement inserts the event rows and
- * checks the fence. It commits by itself, so there is no transaction that could be applied in part.
+ * The hot commit: it appends events to runs of one worker and does nothing else. One statement inserts the event rows
+ * and checks the fence. It commits by itself, so there is no transaction that could be applied in part.
  *
  * For a few rows, that statement checks everything (MariaDB 10.11, one row, best of 300: 0.66 ms against 0.89 ms for a
- * transaction of two packets; a bare insert takes 0.28 ms, the fence adds 0.05 ms, the checks of owner and position the rest).
+ * transaction of two packets; a bare insert takes 0.28 ms, the fence adds 0.05 ms, the checks of owner and position the
+ * rest).
  *
- * - If the fence is invalid, the join with pawl_workers is empty and no row is inserted. The worker's row stays locked until
- *   the statement has committed, so a reaper waits. (`LOCK IN SHARE MODE` covers the tables of its own SELECT, not those of
- *   subqueries.)
- * - If the worker does not own a run, or its log does not end where expected, its seq is NULL, which the column refuses, and
- *   the whole statement fails. The ordinary commit then finds out which run it was.
- * - LAST_INSERT_ID(…) returns the timestamp with the result: doubled, plus one if one of the runs has messages. A trigger on
- *   the table may have overwritten it; then, and to learn which of several runs has messages, the tables are queried.
+ * - If the fence is invalid, the join with pawl_workers is empty and no row is inserted. The worker's row stays locked
+ *   until the statement has committed, so a reaper waits. (`LOCK IN SHARE MODE` covers the tables of its own SELECT,
+ *   not those of subqueries.)
+ * - If the worker does not own a run, or its log does not end where expected, its seq is NULL, which the column
+ *   refuses, and the whole statement fails. The ordinary commit then finds out which run it was.
+ * - LAST_INSERT_ID(…) returns the timestamp with the result: doubled, plus one if one of the runs has messages. A
+ *   trigger on the table may have overwritten it; then, and to learn which of several runs has messages, the tables are
+ *   queried.
  *
- * For many rows, a read without locks (commit-snapshot.ts) comes first, and the insert checks only the fence again: while it
- * is valid, no other worker can have claimed a run or appended to its log. Compared with the same statements in a
- * transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of its time.
+ * For many rows, a read without locks (commit-snapshot.ts) comes first, and the insert checks only the fence again:
+ * while it is valid, no other worker can have claimed a run or appended to its log. Compared with the same statements
+ * in a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of its
+ * time.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
@@ -139,7 +142,7 @@ function selfCheckingInsert(batch: AppendBatch, now: string): Sql {
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE";
 
-/** Inserts all rows; the first one fails if the fence is invalid. Returns null if they are too large for one statement. */
+/** The first row fails if the fence is invalid. Returns null if the rows are too large for one statement. */
 function fencedInsert(batch: AppendBatch, at: number): Sql | null {
   const { workerId, epoch } = batch.fence;
   const [[runId, seq, ...rest], ...otherRows] = eventRowsOf(batch) as [Value[], ...Value[][]];

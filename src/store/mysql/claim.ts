@@ -1,9 +1,9 @@
 /**
  * Claims due tasks for a worker.
  *
- * First, one statement without locks reads which routes have due tasks and when the next parked task becomes due. An idle
- * worker does nothing else. Then locking reads find the due tasks of each such route and skip tasks that are locked. At
- * last the chosen tasks get their owner, by primary key.
+ * First, one statement without locks reads which routes have due tasks and when the next parked task becomes due. An
+ * idle worker does nothing else. Then locking reads find the due tasks of each such route and skip tasks that are
+ * locked. At last the chosen tasks get their owner, by primary key.
  */
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, Fence, Route } from "../contract/store.js";
@@ -16,7 +16,7 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart, typ
 
 const { parked, ready, owned } = taskState;
 
-/** The tasks of one route in the index `due`. Parked tasks have rank_no 0, so that the index has them in the order of time. */
+/** The tasks of one route in the index `due`. Parked tasks have rank_no 0, so they are in the order of time. */
 const fromReadyTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${ready} AND workflow = ? AND version = ?`;
 const fromParkedTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${parked} AND workflow = ? AND version = ? AND rank_no = 0`;
 

@@ -1,4 +1,4 @@
-/** Commits a batch in one transaction of two packets: read (commit-snapshot.ts), then write (write-statements.ts) and COMMIT. */
+/** Commits a batch in one transaction of two packets: commit-snapshot.ts reads, write-statements.ts writes. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, RefusedStart } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
@@ -39,9 +39,9 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
 }
 
 /**
- * Finds the conflict behind a duplicate key: another commit has written an event with the same number between the read and
- * the write, perhaps an earlier attempt at the same batch whose answer was lost. Must run after the rollback, as it would
- * otherwise see the batch's own rows. Throws any other error.
+ * Finds the conflict behind a duplicate key: another commit has written an event with the same number between the read
+ * and the write, perhaps an earlier attempt at the same batch whose answer was lost. Must run after the rollback, as it
+ * would otherwise see the batch's own rows. Throws any other error.
  */
 export async function readConflict(reader: Session, batch: Batch, now: string, error: unknown): Promise<CommitResult> {
   if (!isDuplicateKey(error) && !isDuplicateKey((error as { cause?: unknown }).cause ?? {})) throw error;

@@ -32,8 +32,8 @@ export interface ConnectionPoolOptions {
   /** Allows several statements in one packet. Not for user code, where it would make an SQL injection worse. */
   readonly multipleStatements: boolean;
   /**
-   * Seconds after which the server closes a connection without traffic, and so ends the transaction of a process that was
-   * stopped or disconnected. The pool closes idle connections after half of it.
+   * Seconds after which the server closes a connection without traffic, and so ends the transaction of a process that
+   * was stopped or disconnected. The pool closes idle connections after half of it.
    */
   readonly idleTimeoutSeconds: number;
   readonly deadline: StatementDeadline;
@@ -41,9 +41,10 @@ export interface ConnectionPoolOptions {
 }
 
 /**
- * READ COMMITTED, because with the default isolation level range reads lock gaps, which causes many deadlocks (253 instead
- * of 2 in 5 s on MariaDB). The sql_mode replaces the server's: it is strict, and has backslash escapes, which `escape`
- * depends on. A lock that is not available within 5 s belongs to a stuck transaction; the default is to wait for 50 s.
+ * READ COMMITTED, because with the default isolation level range reads lock gaps, which causes many deadlocks (253
+ * instead of 2 in 5 s on MariaDB). The sql_mode replaces the server's: it is strict, and has backslash escapes, which
+ * `escape` depends on. A lock that is not available within 5 s belongs to a stuck transaction; the default is to wait
+ * for 50 s.
  */
 const sessionSettings = (idleSeconds: number) => [
   "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -121,8 +122,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Closes a connection whose session may still be executing, have locks or be about to commit. Returns when the server has
-   * ended that session; if that fails now, the next `acquire` waits for it.
+   * Closes a connection whose session may still be executing, have locks or be about to commit. Returns when the server
+   * has ended that session; if that fails now, the next `acquire` waits for it.
    */
   async dropAndEndSession(connection: PooledConnection): Promise<void> {
     this.#options.sessions.markLost(connection.driver);
@@ -131,14 +132,14 @@ export class ConnectionPool {
     if (!this.#isDisconnected) await this.#options.sessions.endLostSessions().catch(() => {});
   }
 
-  /** Closes a connection that user code may still be using. It has no commit in flight, so the session's end is not awaited. */
+  /** Closes a connection that user code may still use. No commit is in flight, so the session's end is not awaited. */
   async dropAndKillSession(connection: PooledConnection): Promise<void> {
     disconnect(connection.driver);
     this.drop(connection);
     if (!this.#isDisconnected) await this.#options.sessions.killSession(connection.driver).catch(() => {});
   }
 
-  /** After one connection has not answered, the idle ones may be broken too. New connections cost less than testing them. */
+  /** After one connection has not answered, the idle ones may be broken too. New ones cost less than testing them. */
   dropIdle(): void {
     for (const connection of this.#idle.splice(0)) this.drop(connection);
   }

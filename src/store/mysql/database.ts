@@ -89,8 +89,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in a transaction, and repeats it from the start when it collided with another transaction or the connection
-   * was lost before COMMIT was sent. `work` must commit or roll back at its end.
+   * Runs `work` in a transaction, and repeats it from the start when it collided with another transaction or the
+   * connection was lost before COMMIT was sent. `work` must commit or roll back at its end.
    */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#runWithRetries("transaction", () => {

@@ -12,16 +12,16 @@ const duplicateKeyErrno = 1062;
 const notNullErrno = 1048;
 
 /**
- * Deadlock, lock wait timeout, "record has changed since last read" (MariaDB 11.6+). The server has rolled the transaction
- * back, or the store does so before it retries.
+ * Deadlock, lock wait timeout, "record has changed since last read" (MariaDB 11.6+). The server has rolled the
+ * transaction back, or the store does so before it retries.
  */
 const collisionErrnos = new Set([1213, 1205, 1020]);
 
 /**
  * Too many connections (1040, 1203, 1226), server is stopping (1053), query interrupted (1317), network (1158 to 1161),
- * connection killed (1927, 3169), connection to the server lost (2006, 2013), idle for too long (4031), a primary that has
- * become a replica (1290, 1792, 1836), and a node that has left its Galera cluster before a statement (1047) or during
- * COMMIT (1180). The same call may succeed soon after.
+ * connection killed (1927, 3169), connection to the server lost (2006, 2013), idle for too long (4031), a primary that
+ * has become a replica (1290, 1792, 1836), and a node that has left its Galera cluster before a statement (1047) or
+ * during COMMIT (1180). The same call may succeed soon after.
  */
 const transientErrnos = new Set([
   1040, 1047, 1053, 1158, 1159, 1160, 1161, 1180, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,

@@ -154,7 +154,7 @@ function sqlTextOf(query: unknown): string {
 
 const inTransactionFlag = 1;
 
-/** Every result without rows has a status flag for an open transaction. The results of a procedure end with such a one. */
+/** Every result without rows has a flag for an open transaction; the results of a procedure end with such a one. */
 function hasEndedTransaction(answer: unknown): boolean {
   const [result] = Array.isArray(answer) ? (answer as unknown[]) : [];
   // Rows are a list of objects; the results of a procedure are a list of such lists with one object at its end.

@@ -1,4 +1,4 @@
-/** Applies migrations under a named lock. DDL commits by itself here, so a migration is recorded after its statements. */
+/** Applies migrations under a named lock. DDL commits by itself, so a migration is recorded after its statements. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { serverNow } from "./clock.js";

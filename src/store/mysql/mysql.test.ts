@@ -73,7 +73,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     return runs;
   };
 
-  // One row is inserted by the statement that checks everything itself; 40 rows are read first and inserted with the fence.
+  // One row is inserted by the statement that checks everything itself; 40 rows are read first and inserted with the
+  // fence.
   describe.each([1, 40])("an append of %i rows", (count) => {
     test("waits for a reaper that has locked the worker's row, and is fenced when it commits", async () => {
       const fence = await registerWorker();

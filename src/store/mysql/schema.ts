@@ -1,8 +1,8 @@
 /**
  * The tables, which are the same on MySQL 8.0+ and MariaDB 10.6+.
  *
- * pawl_runs        One row per run: what was fixed when the run was created, and what is computed from its log when it is
- *                  parked or ends. No step writes to it; a run that never waits writes it twice.
+ * pawl_runs        One row per run: what was fixed when the run was created, and what is computed from its log when it
+ *                  is parked or ends. No step writes to it; a run that never waits writes it twice.
  * pawl_tasks       One row per run that has not ended: when it is due and which worker owns it. The rows are small,
  *                  because claims read only this table. `workflow` and `priority` are what claims search by: at first
  *                  those of the run, later those of its last park. The run's row keeps the first values.
@@ -17,9 +17,9 @@
  *
  * pawl_step_executions is a view for humans, computed from the logs (step-executions.ts).
  *
- * Names, keys and ids are VARBINARY, containing UTF-8: `utf8mb4_bin` ignores trailing spaces, and each of the collations
- * that do not (utf8mb4_nopad_bin, utf8mb4_0900_bin) exists in only one of the two databases. Payloads are LONGTEXT, so
- * that humans can read them and the JSON functions accept them. All instants are epoch milliseconds.
+ * Names, keys and ids are VARBINARY, containing UTF-8: `utf8mb4_bin` ignores trailing spaces, and each of the
+ * collations that do not (utf8mb4_nopad_bin, utf8mb4_0900_bin) exists in only one of the two databases. Payloads are
+ * LONGTEXT, so that humans can read them and the JSON functions accept them. All instants are epoch milliseconds.
  *
  * There are no foreign keys: each insert of a child row would lock the row of its parent.
  */
@@ -72,10 +72,11 @@ export const migrations: readonly Migration[] = [
         KEY newest_of_workflow (workflow, created_at),
         KEY parent (parent_id)
       ) ${tableOptions}`,
-      // Claims read ready and parked tasks from one index. Ready tasks (state 1) are ordered by `rank_no`, their negated
-      // priority (before MariaDB 10.8 an index cannot be descending), then by due_at. Parked tasks (state 0) are ordered by
-      // due_at alone, so their rank_no is 0. Finished runs have no task, and tasks that sleep, are paused or are owned are
-      // outside the range that a claim reads. The columns stay below InnoDB's limit of 3072 bytes per key.
+      // Claims read ready and parked tasks from one index. Ready tasks (state 1) are ordered by `rank_no`, their
+      // negated priority (before MariaDB 10.8 an index cannot be descending), then by due_at. Parked tasks (state 0)
+      // are ordered by due_at alone, so their rank_no is 0. Finished runs have no task, and tasks that sleep, are
+      // paused or are owned are outside the range that a claim reads. The columns stay below InnoDB's limit of 3072
+      // bytes per key.
       `CREATE TABLE IF NOT EXISTS pawl_tasks (
         run_id VARBINARY(36) NOT NULL PRIMARY KEY,
         workflow VARBINARY(255) NOT NULL,

@@ -1,7 +1,7 @@
 /**
- * The sessions on the server that belong to the store's connections. When a connection is given up, its session may still
- * be executing, have locks or be about to commit. Its effect is known only when it has ended, so it is killed from another
- * connection, and nothing else is sent until then.
+ * The sessions on the server that belong to the store's connections. When a connection is given up, its session may
+ * still be executing, have locks or be about to commit. Its effect is known only when it has ended, so it is killed
+ * from another connection, and nothing else is sent until then.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -14,8 +14,8 @@ import type { Driver, DriverConnection } from "./driver.js";
 interface ServerSession {
   readonly id: number;
   /**
-   * The host and port of this process as the server sees them. The id alone does not identify the session: after a restart,
-   * or on another server behind the same address, another session may have it.
+   * The host and port of this process as the server sees them. The id alone does not identify the session: after a
+   * restart, or on another server behind the same address, another session may have it.
    */
   readonly client: string;
 }

@@ -70,9 +70,10 @@ export function createPacketSession(query: Send, { quote, maxPacket }: PacketOpt
 }
 
 /**
- * Sends the statements of one transaction, the first of which is `begin`, in blocks (transaction-block.ts) if the server
- * has them. Where the connection accepts multiple statements, a packet that only reads is sent without a block, which saves
- * 5 to 10 % of a commit's time on the server: if the transaction is lost meanwhile, the next block fails before it writes.
+ * Sends the statements of one transaction, the first of which is `begin`, in blocks (transaction-block.ts) if the
+ * server has them. Where the connection accepts multiple statements, a packet that only reads is sent without a block,
+ * which saves 5 to 10 % of a commit's time on the server: if the transaction is lost meanwhile, the next block fails
+ * before it writes.
  */
 export function createBlockSession(
   query: Send,
@@ -117,7 +118,7 @@ function resultsOfBlock(statements: readonly string[], answer: unknown): Result[
   return statements.map((text) => resultOf(selectPattern.test(text) ? rows.shift() : undefined));
 }
 
-/** All statements are rendered before the first is sent, so that a value that is too large is refused before any write. */
+/** All statements are rendered before the first is sent, so that a value that is too large prevents any write. */
 function splitIntoPackets(statements: readonly Sql[], quote: Quote, maxPacket: number): string[][] {
   const limit = maxPacket - 1024;
   const packets: string[][] = [];

@@ -1,10 +1,10 @@
 /**
  * Statements as text with `?` and values, and their rendering to SQL.
  *
- * Values are put into the text here rather than bound by the server. A commit is a few statements in one packet, which the
- * binary protocol does not support, and the number of rows differs between commits, so prepared statements would not be
- * reused. The driver escapes strings. That is safe because every connection of the store uses utf8mb4 and sets sql_mode
- * without NO_BACKSLASH_ESCAPES (connection-pool.ts). Every `?` in the store's statements is a placeholder.
+ * Values are put into the text here rather than bound by the server. A commit is a few statements in one packet, which
+ * the binary protocol does not support, and the number of rows differs between commits, so prepared statements would
+ * not be reused. The driver escapes strings. That is safe because every connection of the store uses utf8mb4 and sets
+ * sql_mode without NO_BACKSLASH_ESCAPES (connection-pool.ts). Every `?` in the store's statements is a placeholder.
  */
 import { StoreError } from "../../core/errors/errors.js";
 
@@ -57,15 +57,15 @@ function tuple(width: number): string {
 export const placeholders = (values: readonly unknown[]): string => tuple(values.length).slice(1, -1);
 
 /**
- * Follows a table's name wherever rows are locked or changed by their primary keys. Without it the optimizer scans a small
- * table, which locks the rows of other transactions on the way: 59 deadlocks in 10 s of a mixed load. With it there were 8,
- * all between runs that were started with the same hero key.
+ * Follows a table's name wherever rows are locked or changed by their primary keys. Without it the optimizer scans a
+ * small table, which locks the rows of other transactions on the way: 59 deadlocks in 10 s of a mixed load. With it
+ * there were 8, all between runs that were started with the same hero key.
  */
 export const forcePrimaryKey = "FORCE INDEX (PRIMARY)";
 
 /**
- * Statements of more characters than this are split. In escaped bytes it may be six times as much; the default limit of a
- * packet is 16 MiB (MariaDB) or 64 MiB (MySQL).
+ * Statements of more characters than this are split. In escaped bytes it may be six times as much; the default limit of
+ * a packet is 16 MiB (MariaDB) or 64 MiB (MySQL).
  */
 const maxStatementLength = 256 * 1024;
 const maxRowsPerStatement = 500;
@@ -80,7 +80,7 @@ export function insertStatements(tableAndColumns: string, rows: readonly (readon
   );
 }
 
-/** Returns one INSERT whose first row is given as SQL, or null if the rows are too many or too large for one statement. */
+/** Returns one INSERT, the first row of which is given as SQL, or null if the rows do not fit into one statement. */
 export function insertInOneStatement(
   tableAndColumns: string,
   first: Sql,
@@ -92,9 +92,9 @@ export function insertInOneStatement(
 }
 
 /**
- * Returns UPDATEs of many rows, each row with its own values: `column = ELT(FIELD(id, …), …)`, or `column = ?` where all
- * rows get the same value. Measured on MariaDB 10.11 with 100 rows: this 1.5 ms, CASE 2.1 ms, a join with a derived table
- * 2.5 ms, a statement per row 4.2 ms. The time grows with the square of the rows, so a statement has at most 100.
+ * Returns UPDATEs of many rows, each row with its own values: `column = ELT(FIELD(id, …), …)`, or `column = ?` where
+ * all rows get the same value. Measured on MariaDB 10.11 with 100 rows: this 1.5 ms, CASE 2.1 ms, a join with a derived
+ * table 2.5 ms, a statement per row 4.2 ms. The time grows with the square of the rows, so a statement has at most 100.
  */
 export function updateEach<T>(
   items: readonly T[],

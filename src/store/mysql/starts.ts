@@ -160,8 +160,8 @@ class TakenKeys {
 
 /**
  * Reads the runs that have one of the ids or keys, each by its own index. The reads lock: in a user's transaction with
- * REPEATABLE READ, a plain read might not see the conflicting row. They do not lock the tasks (a subquery is a plain read),
- * because workers lock a task before its run, and the opposite order could deadlock.
+ * REPEATABLE READ, a plain read might not see the conflicting row. They do not lock the tasks (a subquery is a plain
+ * read), because workers lock a task before its run, and the opposite order could deadlock.
  */
 async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
   const select = `SELECT ${runColumns("pawl_tasks")}, r.hero_key FROM pawl_runs r FORCE INDEX`;

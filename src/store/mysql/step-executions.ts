@@ -1,16 +1,18 @@
 /**
- * The view `pawl_step_executions` on MySQL 8 and MariaDB. sql/step-executions.ts explains how it works; this file unpacks
- * its events.
+ * The view `pawl_step_executions` on MySQL 8 and MariaDB. sql/step-executions.ts explains how it works; this file
+ * unpacks its events.
  *
  * A row with one event has it in its columns. A row with several events has them as tuples in `data`, which JSON_TABLE
  * lists. (It is not a UNION of the two kinds, because MySQL before 8.0.29 pushes no condition into a UNION.) Half of a
- * surrogate pair, which occurs in error messages, is invalid JSON here; it is replaced by U+FFFD, and so is U+0000. JSON
- * that is still invalid counts as an empty list, or as an event without data: one damaged row must not hide all the others.
+ * surrogate pair, which occurs in error messages, is invalid JSON here; it is replaced by U+FFFD, and so is U+0000.
+ * JSON that is still invalid counts as an empty list, or as an event without data: one damaged row must not hide all
+ * the others.
  *
- * No literal contains a backslash, because its meaning depends on the sql_mode, and a dump may be restored under another
- * one. Columns of JSON_TABLE name their character set, because MariaDB's default is that of the database, and they are
- * compared byte for byte as the tables' columns are. The view has INVOKER security so that it survives the user who ran the
- * migration. run_id stays binary as in the tables, because otherwise a condition on it could not use an index.
+ * No literal contains a backslash, because its meaning depends on the sql_mode, and a dump may be restored under
+ * another one. Columns of JSON_TABLE name their character set, because MariaDB's default is that of the database, and
+ * they are compared byte for byte as the tables' columns are. The view has INVOKER security so that it survives the
+ * user who ran the migration. run_id stays binary as in the tables, because otherwise a condition on it could not use
+ * an index.
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 
@@ -18,7 +20,7 @@ const backslash = "CHAR(92 USING utf8mb4)";
 const escaped = (code: string) => `CONCAT(${backslash}, '${code}')`;
 const replacement = "CONVERT(0xEFBFBD USING utf8mb4)";
 
-/** Escaped backslashes become \u005c first, so that all remaining \u are escapes. Complete surrogate pairs are never escaped. */
+/** Escaped backslashes become \u005c first, so that every remaining \u is an escape. Complete pairs are not escaped. */
 const replaceInvalidEscapes = (
   json: string,
 ) => `CASE WHEN LOCATE(${escaped("u")}, ${json}) = 0 THEN ${json} ELSE REGEXP_REPLACE(

@@ -1,4 +1,4 @@
-/** Tests that a transaction which is aborted in the middle of a packet leaves nothing, and executes no later statement. */
+/** Tests that a transaction aborted in the middle of a packet leaves nothing and executes no later statement. */
 
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";

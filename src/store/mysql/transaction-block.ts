@@ -1,11 +1,12 @@
 /**
  * Builds a block: several statements of a transaction in one packet that cannot be applied in part.
  *
- * Statements that are only joined by semicolons can be: when another node of a Galera cluster aborts the transaction between
- * two of them, the later ones may be executed by themselves, or COMMIT succeeds with nothing left to commit (of 2,000
- * transactions under contention, 10 were applied in part, and 9 were acknowledged but not written). A block stops at the
- * first error, and its handler rolls back before the client gets the error (no such case in 40,000). It costs about 0.05 ms.
- * MySQL has no blocks outside of stored programs, so there each statement is sent when the one before it has been answered.
+ * Statements that are only joined by semicolons can be: when another node of a Galera cluster aborts the transaction
+ * between two of them, the later ones may be executed by themselves, or COMMIT succeeds with nothing left to commit (of
+ * 2,000 transactions under contention, 10 were applied in part, and 9 were acknowledged but not written). A block stops
+ * at the first error, and its handler rolls back before the client gets the error (no such case in 40,000). It costs
+ * about 0.05 ms. MySQL has no blocks outside of stored programs, so there each statement is sent when the one before it
+ * has been answered.
  */
 import { sql } from "./sql.js";
 
@@ -25,9 +26,9 @@ export const savepoint = sql("SAVEPOINT pawl");
 export const rollbackToSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");
 
 export interface BlockOptions {
-  /** The block belongs to a transaction that is already open. If the server has rolled it back, the block fails as a deadlock. */
+  /** The block continues an open transaction. If the server has rolled that back, the block fails as a deadlock. */
   readonly continuesTransaction: boolean;
-  /** A duplicate key rolls back to the savepoint, and the transaction stays open; otherwise it rolls back everything. */
+  /** A duplicate key rolls back to the savepoint and leaves the transaction open; otherwise it rolls back all of it. */
   readonly hasSavepoint: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Transactional steps, in whose transaction user code writes, and starts and messages inside the caller's transaction. */
+/** Transactional steps, and starts and messages inside a transaction that the caller has opened. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type {
   Batch,
@@ -90,7 +90,7 @@ interface QueryConnection {
   getConnection?: unknown;
 }
 
-/** Accepts a mysql2 connection with promises or callbacks, or any object whose `query(sql, params)` returns rows or [rows]. */
+/** Accepts a mysql2 connection (promises or callbacks), or any object whose `query(sql, params)` returns rows. */
 function toSession(tx: unknown): Session {
   const connection = tx as QueryConnection | null | undefined;
   if (typeof connection?.query !== "function") {

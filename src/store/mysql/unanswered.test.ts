@@ -1,4 +1,4 @@
-/** Tests of a connection that stops answering in the middle of a commit, while its session keeps its locks on the server. */
+/** Tests of a connection that stops answering during a commit, while its session keeps its locks on the server. */
 
 import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";

@@ -10,16 +10,16 @@ import type { Quote, Sql } from "./sql.js";
 import { begin, commit, proofSavepoint, releaseProofSavepoint, rollback } from "./transaction-block.js";
 
 /**
- * The state of the connection after its transaction. "clean": no transaction is open. "in use": user code that was given
- * up on may still use it. "unknown": it is unknown whether COMMIT was executed.
+ * The state of the connection after its transaction. "clean": no transaction is open. "in use": user code that was
+ * given up on may still use it. "unknown": it is unknown whether COMMIT was executed.
  */
 export type ConnectionEndState = "clean" | "in use" | "unknown";
 
 type OnEnd = (transaction: UserTransaction, leaving: ConnectionEndState) => Promise<void>;
 
 /**
- * After its end the connection goes back to the pool, and another transaction may use it at once. So this object records
- * that the transaction has ended: the state of the connection would be that of the other transaction.
+ * After its end the connection goes back to the pool, and another transaction may use it at once. So this object
+ * records that the transaction has ended: the state of the connection would be that of the other transaction.
  */
 export class UserTransaction implements Transaction {
   readonly #connection: PooledConnection;
@@ -54,7 +54,7 @@ export class UserTransaction implements Transaction {
     return this.#guardedConnection.handle;
   }
 
-  /** Called when user code has finished. Waits for its calls that it did not await, which belong to the step as well. */
+  /** Called when user code has finished. Waits for calls that it did not await: they belong to the step as well. */
   async waitForUserCode(): Promise<void> {
     this.#assertOpen();
     this.#guard.end();
@@ -92,7 +92,7 @@ export class UserTransaction implements Transaction {
     await (this.#endPromise ?? (discard || this.#guard.isBusy ? this.#end("in use") : this.#rollBack()));
   }
 
-  /** Called when the store closes: the connection is closed even if user code still uses it, and the server rolls back. */
+  /** Called when the store closes: closes the connection even if user code uses it, and the server rolls back. */
   abandon(): Promise<void> {
     return this.#end("in use");
   }

@@ -10,7 +10,7 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart } fr
 const matchesFence = "id = ? AND epoch = ? AND live = 1";
 const hasExpiredLease = `live = 1 AND heartbeat_at + lease_ms < ${serverNow}`;
 
-/** Searches all owned tasks, a range of the index `due` that is limited by the number of runs that live workers execute. */
+/** Searches all owned tasks, a range of the index `due` that is limited by what live workers can execute. */
 const selectOwnedTasks = (workerId: string, extraCondition = ""): Sql =>
   sql(`SELECT run_id FROM pawl_tasks WHERE state = ${taskState.owned} AND owner = ?${extraCondition} ORDER BY run_id`, [
     workerId,
@@ -74,8 +74,8 @@ export async function heartbeat(
 }
 
 /**
- * Marks workers with an expired lease dead and frees their tasks in one transaction. SKIP LOCKED passes over a worker whose
- * commit has a lock on its row: such a worker is still alive.
+ * Marks workers with an expired lease dead and frees their tasks in one transaction. SKIP LOCKED passes over a worker
+ * whose commit has a lock on its row: such a worker is still alive.
  */
 async function reap(
   db: Database,

@@ -26,8 +26,8 @@ type FinishingRun = TransitionTo<"finish"> & {
 };
 
 /**
- * Returns all statements but those that create runs. `notParked` are the runs that are not parked because they have unread
- * messages, `ownedWithMessages` those that stay with their owner and have unread messages.
+ * Returns all statements but those that create runs. `notParked` are the runs that are not parked because they have
+ * unread messages, `ownedWithMessages` those that stay with their owner and have unread messages.
  */
 export function writeStatements(
   batch: Batch,

@@ -60,8 +60,8 @@ export function claim(db: Connection, request: ClaimRequest, at: number): ClaimR
 }
 
 /**
- * Returns up to `limit` tasks, the best of the ready ones and of the parked ones whose time has come. Due tasks that are
- * not claimed become ready: from then on they are ordered by priority, and the next due tasks become visible.
+ * Returns up to `limit` tasks, the best of the ready ones and of the parked ones whose time has come. Due tasks that
+ * are not claimed become ready: from then on they are ordered by priority, and the next due tasks become visible.
  */
 function dueTasks(db: Connection, { workflow, version }: Route, limit: number, at: number): SqlRow[] {
   const ready = db.all(selectReady, workflow, version, limit);
@@ -76,7 +76,7 @@ function promote(db: Connection, task: SqlRow): void {
   if (task.state === taskState.parked) db.run(markTaskReady, task.run_id);
 }
 
-/** Returns null for a task without a run, so that the worker still gets its other tasks. `verify` reports such a task. */
+/** Returns null for a task without a run, so that the worker gets its other tasks. `verify` reports such a task. */
 function readClaimed(db: Connection, task: SqlRow): ClaimedTask | null {
   const row = db.get(selectRun, task.run_id);
   if (row === undefined) return null;

@@ -19,8 +19,9 @@ export const selectUnownedTask = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND 
 export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, data, at";
 
 /**
- * The hot statement: an inline step writes nothing else. It checks that the writer may write, and that the log ends where
- * the writer expects. The primary key alone would accept a gap, or a number inside a row that spans several events.
+ * The hot statement: an inline step writes nothing else. It checks that the writer may write, and that the log ends
+ * where the writer expects. The primary key alone would accept a gap, or a number inside a row that spans several
+ * events.
  */
 const insertEvents = (
   writableTaskQuery: string,
@@ -34,7 +35,7 @@ const insertEventsIfUnowned = insertEvents(selectUnownedTask);
 export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND pending_messages = 0`;
-/** A client has written to a run that has not started: the task keeps its due time, but the log is not empty any more. */
+/** A client wrote to a run that has not started: the task keeps its due time, but the log is not empty any more. */
 export const keepTaskDueAt = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND pending_messages = 0";
 export const parkRun =
   "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
@@ -120,7 +121,7 @@ function appendEvents(
   return insertedRows === 1;
 }
 
-/** Updates the task and the run's row. Returns false if the run cannot be parked or ended, as it has unread messages. */
+/** Updates the task and the run's row. Returns false if unread messages keep the run from being parked or ended. */
 function applyNext(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
   const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {

@@ -2,9 +2,9 @@
  * Schedules the use of the connections.
  *
  * Reads and whole transactions of the store run synchronously on one connection, so they need no lock among themselves.
- * The transaction of a transactional step lasts across awaits of user code. It runs on a second connection (a database in
- * memory has only one). SQLite has a single write lock, so all other writes of this process wait here, in order, until
- * that transaction has ended, instead of retrying against the database.
+ * The transaction of a transactional step lasts across awaits of user code. It runs on a second connection (a database
+ * in memory has only one). SQLite has a single write lock, so all other writes of this process wait here, in order,
+ * until that transaction has ended, instead of retrying against the database.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -51,7 +51,7 @@ export class ConnectionAccess {
     return this.#withWriteLock(() => this.#runWithRetry((db) => db.transaction(() => work(db), shouldCommit)));
   }
 
-  /** Runs statements that each commit by themselves. `work` is repeated as a whole, so repeating it must be harmless. */
+  /** Runs statements that each commit by themselves. `work` may be repeated, so repeating it must be harmless. */
   async writeWithoutTransaction<T>(work: (db: Connection) => T): Promise<T> {
     return this.#withWriteLock(() => this.#runWithRetry(work));
   }

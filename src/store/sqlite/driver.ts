@@ -1,6 +1,6 @@
 /**
- * The interface that the store needs of a SQLite library. `node:sqlite` (Node 22.13 and later) and `better-sqlite3` have
- * it as they are; store/libsql adapts a third library. All of them are synchronous.
+ * The interface that the store needs of a SQLite library. `node:sqlite` (Node 22.13 and later) and `better-sqlite3`
+ * have it as they are; store/libsql adapts a third library. All of them are synchronous.
  */
 import { StoreError } from "../../core/errors/errors.js";
 import { createDriverError } from "../shared/missing-driver.js";
@@ -12,7 +12,7 @@ export interface SqliteStatement {
   run(...values: unknown[]): { readonly changes: number | bigint };
   get(...values: unknown[]): SqlRow | undefined;
   all(...values: unknown[]): SqlRow[];
-  /** Whether the statement returns rows: `all` of better-sqlite3 throws when it does not. node:sqlite lacks the property. */
+  /** Whether the statement returns rows; if not, `all` of better-sqlite3 throws. node:sqlite lacks the property. */
   readonly reader?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement;
   exec(sql: string): unknown;
   close(): unknown;
-  /** Whether a transaction is open. better-sqlite3 has `inTransaction`, newer versions of node:sqlite `isTransaction`. */
+  /** Whether a transaction is open: `inTransaction` in better-sqlite3, `isTransaction` in newer node:sqlite. */
   readonly inTransaction?: boolean;
   readonly isTransaction?: boolean;
 }
@@ -61,7 +61,7 @@ function createDriver(name: DriverName, Database: SqliteDriver["Database"]): Sql
   return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
 }
 
-/** better-sqlite3 loads its binary when the first database is opened; in a bundle it looks for it in the wrong place. */
+/** better-sqlite3 loads its binary with the first database; in a bundle it looks for it in the wrong place. */
 function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
   try {
     return new Database(file);
@@ -71,7 +71,7 @@ function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteD
   }
 }
 
-/** Loading node:sqlite prints a warning that it is experimental. Users cannot act on it, so only that one is suppressed. */
+/** Loading node:sqlite prints a warning that it is experimental, which is suppressed: users cannot act on it. */
 function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   const getBuiltin = process.getBuiltinModule as ((id: string) => unknown) | undefined;
   const emitWarning = process.emitWarning as (...args: unknown[]) => void;

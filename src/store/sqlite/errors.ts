@@ -40,8 +40,8 @@ const explanations: Readonly<Partial<Record<number, string>>> = {
 function resultCodeOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   const { code, errcode, rawCode = errcode } = error as { code?: unknown; errcode?: unknown; rawCode?: unknown };
-  // node:sqlite and libsql have the extended code as a number. better-sqlite3 has its name, which starts with the name of
-  // the primary code.
+  // node:sqlite and libsql have the extended code as a number. better-sqlite3 has its name, which starts with the name
+  // of the primary code.
   if (typeof rawCode === "number") return rawCode & 0xff;
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return null;
   const primary = code.split("_", 2).join("_");

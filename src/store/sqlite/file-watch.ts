@@ -8,8 +8,8 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /**
  * When to check after a write to the file. The write is reported before the commit is visible: the writer still has to
- * sync the file and to update shared memory, which is not reported. So the watch checks repeatedly, with growing delays.
- * It does not stop at the first change, which may belong to an earlier commit than the reported one.
+ * sync the file and to update shared memory, which is not reported. So the watch checks repeatedly, with growing
+ * delays. It does not stop at the first change, which may belong to an earlier commit than the reported one.
  */
 const checkDelaysMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 /** The delay before the first and before later attempts to watch a missing file; it doubles with each attempt. */

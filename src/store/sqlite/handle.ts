@@ -18,8 +18,9 @@ type Method = (...args: unknown[]) => unknown;
 
 export function createGuardedHandle(db: Connection, guard: TransactionGuard): SqliteHandle {
   /**
-   * SQLite rolls the whole transaction back when a constraint or a trigger says so (ON CONFLICT ROLLBACK, RAISE(ROLLBACK)),
-   * or when the disk is full. Statements after that would each commit by themselves, so the guard refuses them.
+   * SQLite rolls the whole transaction back when a constraint or a trigger says so (ON CONFLICT ROLLBACK,
+   * RAISE(ROLLBACK)), or when the disk is full. Statements after that would each commit by themselves, so the guard
+   * refuses them.
    */
   const runGuarded = <T>(work: () => T): T => {
     guard.assertUsable();
@@ -54,7 +55,7 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
     return proxy;
   };
 
-  /** While an iterator is open the connection refuses everything else, even ROLLBACK, so the guard closes it at the end. */
+  /** While an iterator is open the connection refuses everything, even ROLLBACK, so the guard closes it at the end. */
   function* guardedIterator(rows: Iterator<unknown>): Generator<unknown> {
     guard.closeAtEnd(() => void rows.return?.());
     try {

@@ -35,8 +35,8 @@ const maxLockWaitMs = 30_000;
 const retryDelayMs = (waitedMs: number, random: number) => 1 + random * (waitedMs < 1_000 ? 7 : 24);
 
 /**
- * Calls `work`, a whole transaction, until it no longer fails because another process has the lock. The delays are random
- * so that several waiting processes do not retry at the same instant.
+ * Calls `work`, a whole transaction, until it no longer fails because another process has the lock. The delays are
+ * random so that several waiting processes do not retry at the same instant.
  */
 export async function retryWhileBusy<T>(work: () => T, description: string, runtime: Runtime): Promise<T> {
   for (let waitingSince: number | null = null; ; ) {

@@ -1,12 +1,13 @@
 /**
  * The tables.
  *
- * - pawl_runs: one row per run, kept after the run has ended. It has what was fixed when the run was created, and what was
- *   computed from the log when the run was last parked or ended. No step writes to it. No column says "running": a run is
- *   running while its task has an owner.
- * - pawl_tasks: one row per run that has not ended, with when it is due and which worker owns it. state 0 is parked (until
- *   due_at, or if that is NULL until a message or a commit wakes the run), 1 ready, 2 owned. `workflow` and `priority` are
- *   what claims search by: at first those of the run, later those of its last park. The run's row keeps the first values.
+ * - pawl_runs: one row per run, kept after the run has ended. It has what was fixed when the run was created, and what
+ *   was computed from the log when the run was last parked or ended. No step writes to it. No column says "running": a
+ *   run is running while its task has an owner.
+ * - pawl_tasks: one row per run that has not ended, with when it is due and which worker owns it. state 0 is parked
+ *   (until due_at, or if that is NULL until a message or a commit wakes the run), 1 ready, 2 owned. `workflow` and
+ *   `priority` are what claims search by: at first those of the run, later those of its last park. The run's row keeps
+ *   the first values.
  * - pawl_events: the log, from which everything else is computed. One row per commit and run; a row contains the events
  *   numbered seq … seq + span - 1.
  * - pawl_inbox: messages to runs, kept until the run's owner has copied them to the log.
@@ -24,8 +25,8 @@ import type { Migration } from "../sql/migrations.js";
 import { stepExecutionsView } from "./step-executions.js";
 
 /**
- * All tables are rowid tables with a separate index for the key. WITHOUT ROWID would store event rows of up to 1 MiB in a
- * b-tree ordered by key: 1,000 runs that wrote in turns reached 28k rows/s that way, and 44k rows/s this way.
+ * All tables are rowid tables with a separate index for the key. WITHOUT ROWID would store event rows of up to 1 MiB in
+ * a b-tree ordered by key: 1,000 runs that wrote in turns reached 28k rows/s that way, and 44k rows/s this way.
  */
 const tables = [
   `CREATE TABLE pawl_runs (
@@ -77,7 +78,8 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, seq)
   )`,
-  // Without AUTOINCREMENT SQLite reuses the ids of deleted rows, and a new message could be taken for one already drained.
+  // Without AUTOINCREMENT SQLite reuses the ids of deleted rows, and a new message could be taken for one already
+  // drained.
   `CREATE TABLE pawl_inbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL,

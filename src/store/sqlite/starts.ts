@@ -30,7 +30,7 @@ export function startChildren(db: Connection, children: readonly NewRun[], fence
   }
 }
 
-/** Creates the runs and returns those that were refused because a key is taken. A run that already exists is not refused. */
+/** Creates the runs and returns those refused because a key is taken. A run that already exists is not refused. */
 export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
   const refused: RefusedStart[] = [];
   for (const run of runs) {

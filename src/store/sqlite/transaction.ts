@@ -167,8 +167,8 @@ const hasMethod = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
 
 function adopt({ driver, location }: ConnectionAccess, tx: SqliteDatabase): Connection {
-  // When two SQLite libraries in one process use a file, closing one drops the file locks of the other, which can damage
-  // the file (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
+  // When two SQLite libraries in one process use a file, closing one drops the file locks of the other, which can
+  // damage the file (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
   if (!(tx instanceof driver.Database)) {
     throwMisuse(
       `${location.description} was opened with ${driver.name}, the transaction with another SQLite library. ` +
