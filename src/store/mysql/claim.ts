@@ -92,7 +92,7 @@ interface Candidate {
   readonly wasParked: boolean;
   readonly deliveries: number;
   readonly pendingMessages: number;
-  readonly fresh: boolean;
+  readonly isFresh: boolean;
 }
 
 async function claimTasks(
@@ -119,9 +119,9 @@ async function claimTasks(
   const commitResults = await transaction.commit([...ownerUpdates, ...promoteStatements(promotedIds), ...runReads]);
   const rows = commitResults.slice(commitResults.length - runReads.length).flatMap((result) => result.rows);
   const runs = new Map(rows.map((row) => [row.id as string, decodeRun(row)]));
-  return chosen.flatMap(({ runId, deliveries, pendingMessages, fresh }) => {
+  return chosen.flatMap(({ runId, deliveries, pendingMessages, isFresh }) => {
     const run = runs.get(runId);
-    return run === undefined ? [] : { run, deliveries: deliveries + 1, pendingMessages, isFresh: fresh };
+    return run === undefined ? [] : { run, deliveries: deliveries + 1, pendingMessages, isFresh };
   });
 }
 
@@ -151,7 +151,7 @@ const candidateOf = (row: Readonly<Record<string, unknown>>): Candidate => ({
   wasParked: Number(row.state) === parked,
   deliveries: Number(row.deliveries),
   pendingMessages: Number(row.pending_messages),
-  fresh: Number(row.fresh) === 1,
+  isFresh: Number(row.fresh) === 1,
 });
 
 /** Chooses by higher priority, then by earlier due time, within both limits. */

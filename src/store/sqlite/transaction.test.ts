@@ -99,7 +99,7 @@ test("the handle runs statements until the transaction ends, and throws after th
 });
 
 /** Statements that roll the whole transaction back without being a ROLLBACK. */
-const silentRollbacks = {
+const implicitRollbacks = {
   "a conflict clause": "INSERT OR ROLLBACK INTO mine VALUES (1)",
   "a constraint of the table": "INSERT INTO strict_one VALUES (1)",
   "a trigger": "INSERT INTO mine VALUES (-1)",
@@ -109,7 +109,7 @@ const tables = `CREATE TABLE mine (value INTEGER PRIMARY KEY);
   CREATE TRIGGER no_negatives BEFORE INSERT ON mine WHEN new.value < 0 BEGIN SELECT RAISE(ROLLBACK, 'negative'); END;
   INSERT INTO mine VALUES (1); INSERT INTO strict_one VALUES (1);`;
 
-test.each(Object.entries(silentRollbacks))(
+test.each(Object.entries(implicitRollbacks))(
   "after a rollback of the whole transaction by %s, later statements and the commit are refused",
   async (_name, sql) => {
     const file = newFile();
