@@ -436,7 +436,7 @@ describe("a retry", () => {
     expect(await again.status()).toBe("failed");
     expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
     expect(ran).toEqual(["one", "one"]);
-    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], roots: { one: again.id } });
+    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
   });
 
   test("hands the key of the first run to jobs, also of graphs that were built at run time", async () => {
