@@ -3,7 +3,9 @@
 import { workflow } from "pawl";
 import { expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../src/store/contract/store.js";
-import { logOf, silent, until, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 
 const sleeper = workflow("sleeper", async (ctx, _value: unknown) => {
   const value = await ctx.step("make", () => "made");

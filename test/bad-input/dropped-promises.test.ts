@@ -15,7 +15,7 @@ import {
 import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StepIterator } from "../../src/define/class/iterator.js";
-import { silent } from "../function-style/support.js";
+import { silent } from "../support/virtual-worlds.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
 /** The members that return promises: a new one does not compile here before it has its case below. */

@@ -2,9 +2,10 @@
 import { inspect } from "node:util";
 import { connect, InvalidInputError, MigrationError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorOf, silent, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 describe("passwords", () => {
   test.each([

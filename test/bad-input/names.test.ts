@@ -1,7 +1,8 @@
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const odd = [
   "/",

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type TestDatabase, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const program = fileURLToPath(new URL("programs/hostile.mjs", import.meta.url));
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));

@@ -5,8 +5,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { silent } from "../function-style/support.js";
-import { openStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { openStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
 import { type Call, type Piece, pieces } from "./hostile-pieces.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 

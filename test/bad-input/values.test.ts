@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const limit = 1_048_576;
 const deep = (levels: number): unknown => {

@@ -2,8 +2,10 @@
 import { Pawl, PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { errorOf, gate, start, until, world } from "../function-style/support.js";
-import { attemptsOf, recorded, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { attemptsOf, recorded } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const boom = () => {
   throw new Error("boom");

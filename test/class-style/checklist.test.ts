@@ -4,10 +4,12 @@
  */
 import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, silent, start, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
+import { databaseFor, silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const databases: readonly AnyStoreKind[] = ["sqlite", "postgres", "mysql", "sqld"];
 const dayMs = 86_400_000;

@@ -14,9 +14,11 @@ import {
   Workflow,
 } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, silent, start, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, silent, start } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 class PaymentError extends Error {}
 class CardError extends PaymentError {}

@@ -3,9 +3,11 @@ import { randomUUID } from "node:crypto";
 import { AlreadyActiveError, connect, Pawl, type RunStatus, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { errorOf, gate, silent, start } from "../function-style/support.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
+import { type AnyRun, attemptsOf } from "../support/run-checks.js";
+import { databaseFor, silent, start } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 /** Clients of one database, each with connections of its own. */
 async function connectAll(kind: StoreKind, url: string, count: number): Promise<readonly Pawl[]> {

@@ -2,9 +2,10 @@
 import { job, PauseError, PermanentError, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { gate, logOf, silent, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, keepWorking } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
+import { databaseFor, keepWorking, silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 let did: string[] = [];
 let broken = new Set<string>();

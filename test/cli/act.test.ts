@@ -1,9 +1,9 @@
 /** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { until } from "../processes/waiting.js";
+import { until } from "../support/waiting.js";
+import { complaintIn, workflows } from "./command-line.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { complaintIn, workflows } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {

@@ -2,8 +2,10 @@
 
 import { PauseError, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, until, type World, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const sleeper = workflow("sleeper", async (ctx) => {
   await ctx.sleep("nap", "1 day");

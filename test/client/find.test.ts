@@ -1,9 +1,11 @@
 /** Runs are found, and signalled, by the key or the hero that the rest of the program knows them by. */
 import { connect, signal, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, logOf, silent, start, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
-import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const paid = signal<{ cents: number }>("paid");
 const order = workflow("order", async (ctx, _id: string) => (await ctx.waitForSignal(paid))?.cents);

@@ -2,8 +2,8 @@
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, until } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 /** The way to a server, which can be closed and opened again. */
 class Way {

@@ -1,7 +1,8 @@
 import { type ExecutionInfo, graph, type HistoryEvent, PermanentError, step, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorOf, gate, start, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const waiting = workflow("waiting", (ctx, _n: number) => ctx.waitForSignal("go"));

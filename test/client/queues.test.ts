@@ -1,8 +1,10 @@
 /** Queues: what waits in them, and that nothing begins in one that is paused. */
 import { InvalidInputError, job, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const letter = workflow("letter", { queue: "mail" }, async (_ctx, value: unknown) => value);

@@ -9,9 +9,10 @@ import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal,
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { errorOf, silent, start, world } from "../function-style/support.js";
-import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
+import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const waiting = workflow("waiting", async (ctx, _input?: unknown) => {

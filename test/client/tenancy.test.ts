@@ -1,9 +1,9 @@
 /** Tenants in PostgreSQL schemas, as docs/tenancy.md has it. Its other ways to keep tenants apart are executed as part of that page. */
 import { connect, type Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const order = workflow("order", async (ctx, name: string) => {
   await ctx.step("reserve", () => name);

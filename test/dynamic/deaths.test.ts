@@ -1,10 +1,10 @@
 /** Workers die: those that execute nodes, and those that coordinate. Nothing is lost, nothing is recorded twice. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { gate, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { gate, until } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./support.js";
 
 forEachStore((kind) => {
   test("a node whose worker died is executed again, as the same attempt", async () => {

@@ -1,10 +1,10 @@
 /** The examples that the design began with, on every store: an order, 200 mutations, a diamond with a reattempt. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { gate } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { gate } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { eventsOf, jobWorld, nodesOf } from "./support.js";
 
 forEachStore((kind) => {
   test("an order: inventory and fraud side by side, the charge after both, then the rest", async () => {

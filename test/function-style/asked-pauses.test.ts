@@ -15,11 +15,12 @@ import { traceRuns } from "pawl/otel";
 import { prometheus } from "pawl/prometheus";
 import { crashTest, testPawl } from "pawl/testing";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { expectSameAsLogs, viewRows } from "../stores/view-rows.js";
-import { tracing, treeOf } from "../telemetry/support.js";
-import { errorOf, silent, start, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { tracing, treeOf } from "../support/spans.js";
+import { expectSameAsLogs, viewRows } from "../support/view-rows.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 let seen: (ResumedBy | null)[] = [];
 afterEach(() => {

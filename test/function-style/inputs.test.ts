@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StandardSchemaV1 } from "../../src/define/standard-schema.js";
-import { accepting, making, refusing, schema } from "../bad-input/schemas.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, start, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { accepting, making, refusing, schema } from "../support/standard-schemas.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 /** A default that is another one each time. */
 const stamped = () => making((value: object) => ({ ...value, id: randomUUID(), at: new Date() }));

@@ -1,6 +1,7 @@
 import { PermanentError, RunFailedError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, outputOf, start, until, world } from "./support.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const square = workflow("square", async (_ctx, n: number) => n * n);
 const napping = workflow("napping", async (ctx, n: number) => {

@@ -1,9 +1,10 @@
 /** The database has less of a run than its owner wrote, or says that the run is not its owner's: the run goes on from what is there. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { gate, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 forEachStore(
   (kind) => {

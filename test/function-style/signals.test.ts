@@ -1,6 +1,7 @@
 import { signal, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, outputOf, start, world } from "./support.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const day = 86_400_000;
 

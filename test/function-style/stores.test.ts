@@ -2,8 +2,10 @@
 import { PauseError, PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, logOf, world } from "./support.js";
+import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const child = workflow("child", async (ctx, n: number) => {
   await ctx.sleep("nap", n);

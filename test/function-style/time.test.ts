@@ -1,6 +1,8 @@
 import { workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const day = 86_400_000;
 
@@ -221,7 +223,7 @@ describe("a workflow's time limit", () => {
       });
     });
     const { Pawl } = await import("pawl");
-    const { openStore } = await import("../stores/harness.js");
+    const { openStore } = await import("../support/databases.js");
     const pawl = new Pawl(await openStore("memory", "memory:"));
     await pawl.worker({ workflows: [wf] }).start();
     const run = await pawl.start(wf, undefined);

@@ -2,9 +2,11 @@
 import { PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
-import { errorOf, gate, logOf, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const tables = { sqlite: sqliteTable, sqld: sqldTable, postgres: postgresTable, mysql: mysqlTable };
 

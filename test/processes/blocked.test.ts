@@ -4,9 +4,10 @@
  */
 import { connect, type Pawl } from "pawl";
 import { afterEach, expect, onTestFinished, test } from "vitest";
-import { silent, until } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
-import { killAllProcesses, LibraryProcess } from "./library-process.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
+import { silent } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 
 const lease = 4_000;
 const names = ["first", "second", "third"];
@@ -16,7 +17,7 @@ class BlockingWorker extends LibraryProcess {
   readonly ready = this.told((message) => (message === "ready" ? true : undefined));
 
   constructor(options: { url: string; name: string; lease: number; concurrency: number }) {
-    super("blocking-worker", options);
+    super("processes/programs/blocking-worker", options);
   }
 }
 

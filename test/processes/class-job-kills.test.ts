@@ -5,10 +5,10 @@
 import { writeFileSync } from "node:fs";
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
+import { until } from "../support/waiting.js";
 import { ItemLedger } from "./item-ledger.js";
-import { killAllProcesses, LibraryProcess } from "./library-process.js";
-import { until } from "./waiting.js";
 
 const orders = 8;
 const leaseMs = 3_000;
@@ -18,7 +18,7 @@ class ClassJobsProcess extends LibraryProcess {
 
   /** See programs/class-jobs-worker.mjs. */
   constructor(options: object) {
-    super("class-jobs-worker", options);
+    super("processes/programs/class-jobs-worker", options);
     this.ready = this.told(({ workerId }: { readonly workerId: string }) => workerId);
   }
 }

@@ -5,11 +5,11 @@
  */
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
 import { Ledger } from "./ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
-import { until } from "./waiting.js";
 import { WorkerProcess, type WorkerProcessOptions } from "./worker-process.js";
 
 const hourMs = 3_600_000;

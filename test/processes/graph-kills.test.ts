@@ -5,14 +5,14 @@
  */
 import { connect, type FrozenDag, type HistoryEvent, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
+import { seeded } from "../support/seeded-random.js";
+import { until } from "../support/waiting.js";
 import { checkEffects, checkHashes, checkLog } from "./graph-check.js";
 import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { type RawSql, rawSql } from "./raw-sql.js";
-import { seeded } from "./seeded.js";
-import { until } from "./waiting.js";
 
 /** Side by side, and one more that comes after all of them. */
 const width = 10_000;

@@ -4,13 +4,13 @@
  */
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
+import { seeded } from "../support/seeded-random.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
-import { seeded } from "./seeded.js";
 import { WorkerProcess } from "./worker-process.js";
 
 interface Scenario {

@@ -4,12 +4,12 @@
  */
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { seeded } from "../support/seeded-random.js";
+import { until } from "../support/waiting.js";
 import { checkItems, ItemLedger } from "./item-ledger.js";
-import { killAllProcesses } from "./library-process.js";
 import { ResumableProcess } from "./resumable-process.js";
-import { seeded } from "./seeded.js";
-import { until } from "./waiting.js";
 
 /** Twice as many as a run may cause that gets no further between them. */
 const kills = 10;

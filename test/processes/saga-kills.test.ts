@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { until } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { killAllProcesses } from "./library-process.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { until } from "../support/waiting.js";
 import { ResumableProcess } from "./resumable-process.js";
 
 const names = ["flight", "hotel", "car", "theatre", "dinner"];

@@ -6,12 +6,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { type RawSql, rawSql } from "./raw-sql.js";
-import { until } from "./waiting.js";
 import { WorkerProcess } from "./worker-process.js";
 
 const leaseMs = 1_000;
