@@ -227,7 +227,10 @@ test("resume --at sends a run of a class to a step, skip passes over the one it 
   expect(events.at(-1)).toMatchObject({ type: "run.resumed" });
   expect(events.some(({ type, data }: any) => type === "run.moved" && data.to === "welcome")).toBe(true);
   await whileWorking(folder, async (pawl) => {
-    await until(async () => (await pawl.run(ids.onboarding).get()).currentStep === 'say "hi"');
+    await until(async () => {
+      const { status, currentStep } = await pawl.run(ids.onboarding).get();
+      return status === "waiting" && currentStep === 'say "hi"';
+    });
     expect(await folder.text("skip", ids.onboarding)).toMatch(/^Run .* of Onboarding is \w+.*\.\n$/);
     await pawl.run(ids.onboarding).result();
   });

@@ -3,7 +3,7 @@
  * the run is held, with a reason that says what did it.
  */
 import { connect, type Pawl } from "pawl";
-import { afterEach, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, type TestContext, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
 import { silent } from "../support/virtual-worlds.js";
@@ -21,18 +21,18 @@ class BlockingWorker extends LibraryProcess {
   }
 }
 
-afterEach(() => killAllProcesses());
+afterAll(() => killAllProcesses());
 
-async function fleet(kind: StoreKind): Promise<Pawl> {
+async function fleet(kind: StoreKind, { onTestFinished }: TestContext): Promise<Pawl> {
   const { url, drop } = await testDatabase(kind);
-  onTestFinished(async () => {
-    await killAllProcesses();
-    await drop();
-  });
   const pawl = await connect(url, { logger: silent });
-  onTestFinished(() => pawl.close());
   for (const name of ["spins", "spinsLater", "SpinsInClass", "healthy"]) await pawl.createWorkflow(name);
   const workers = names.map((name) => new BlockingWorker({ url, name, lease, concurrency: 20 }));
+  onTestFinished(async () => {
+    await Promise.all(workers.map((worker) => worker.kill()));
+    await pawl.close();
+    await drop();
+  });
   await Promise.all(workers.map(({ ready }) => ready));
   return pawl;
 }
@@ -63,25 +63,24 @@ async function blockedBy(pawl: Pawl, workflow: string, step: string | null): Pro
 
 forEachStore(
   (kind) => {
-    test("a step that never returns is held after two workers; 20 other runs complete", {
-      timeout: 90_000,
-    }, async () => {
-      const pawl = await fleet(kind);
-      const workers = await blockedBy(pawl, "spins", "spin");
-      expect(workers).toHaveLength(2);
-      expect(new Set(workers).size).toBe(2);
-    });
+    // Side by side, each with a fleet of its own: they do little but wait for leases.
+    describe.concurrent("a run that blocks its worker", { timeout: 120_000 }, () => {
+      test("in a step that never returns is held after two workers; 20 other runs complete", async (context) => {
+        const pawl = await fleet(kind, context);
+        const workers = await blockedBy(pawl, "spins", "spin");
+        expect(workers).toHaveLength(2);
+        expect(new Set(workers).size).toBe(2);
+      });
 
-    test("a class's step, which is called after an await, is known by its name as well", {
-      timeout: 90_000,
-    }, async () => {
-      const pawl = await fleet(kind);
-      expect(new Set(await blockedBy(pawl, "SpinsInClass", "spin")).size).toBe(2);
-    });
+      test("in a class's step, which is called after an await, is known by the step's name as well", async (context) => {
+        const pawl = await fleet(kind, context);
+        expect(new Set(await blockedBy(pawl, "SpinsInClass", "spin")).size).toBe(2);
+      });
 
-    test("code that blocks where its call cannot be seen is found all the same", { timeout: 90_000 }, async () => {
-      const pawl = await fleet(kind);
-      expect(new Set(await blockedBy(pawl, "spinsLater", null)).size).toBe(2);
+      test("where its call cannot be seen is found all the same", async (context) => {
+        const pawl = await fleet(kind, context);
+        expect(new Set(await blockedBy(pawl, "spinsLater", null)).size).toBe(2);
+      });
     });
   },
   ["sqlite", "postgres", "mysql"],

@@ -139,7 +139,9 @@ forEachStore(
       }),
     );
 
-    test("what a process was executing goes on at another when the first stops or is killed", { timeout: 120_000 }, async () => {
+    test("what a process was executing goes on at another when the first stops or is killed", {
+      timeout: 120_000,
+    }, async () => {
       const second = await work(["steps"], { lease: 600, concurrency: 1 });
       const first = await work(["steps"], { lease: 600, concurrency: 50 });
       const startSome = () => Promise.all(Array.from({ length: 8 }, () => start("steps", { count: 3, ms: 300 })));
