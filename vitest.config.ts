@@ -32,8 +32,9 @@ export default defineConfig({
     // Three files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
     maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only what hangs takes so long: a busy machine is no failure.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     teardownTimeout: 30_000,
     projects: [
       { extends: true, test: { name: "apart", include: ["src/**/*.test.ts", "test/**/*.test.ts"], exclude: sharing } },

@@ -19,6 +19,6 @@ export default defineConfig({
     // The modules are loaded once for each worker, not for each file: that takes longer than the tests.
     isolate: false,
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 120_000,
   },
 });

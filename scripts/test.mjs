@@ -82,11 +82,9 @@ async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
   // Who measures the suite keeps the report.
   const report = process.env.PAWL_TEST_REPORT || join(folder, "report.json");
-  // Tests that are made for memory take longer on a server.
-  const patience = store === "" ? [] : ["--test-timeout=120000"];
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {
-    const code = await run(tool("vitest"), ["run", ...patience, ...reporters, ...vitestArguments], {
+    const code = await run(tool("vitest"), ["run", ...reporters, ...vitestArguments], {
       env,
       wholeGroup: true,
     });

@@ -95,7 +95,7 @@ forEachStore((kind) => {
 
     const heir = await worker([BulkNotificationWorkflow]);
     await heir.settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(await executionsOf(run)).toEqual([
       "prepare_campaign 1: completed (success)",
       "send_notifications 1: failed (abandoned)",

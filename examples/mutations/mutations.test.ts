@@ -88,7 +88,7 @@ forEachStore((kind) => {
 
     const heir = await w.worker([], { jobs });
     await heir.settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(ledger.bookings.all).toHaveLength(200);
     // The limit of the graph.
     expect(ledger.bookings.repeats).toBeGreaterThanOrEqual(1);

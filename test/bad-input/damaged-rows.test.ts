@@ -147,7 +147,7 @@ forEachStore(
       await sql.close();
       const other = await w.pawl.start(echo, "other");
       await worker.settle();
-      expect(await other.result({ timeout: "10s" })).toBe("other");
+      expect(await other.result({ timeout: "100s" })).toBe("other");
       expect(await sound.result()).toBe("sound");
     });
 
@@ -158,7 +158,7 @@ forEachStore(
       await sql.query(`UPDATE pawl_runs SET tags = '{not json' WHERE id = '${run.id}'`);
       await sql.close();
       await worker.settle();
-      expect(await run.result({ timeout: "10s" })).toBe("tagged");
+      expect(await run.result({ timeout: "100s" })).toBe("tagged");
     });
   },
   ["sqlite", "postgres", "mysql"],

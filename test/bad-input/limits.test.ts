@@ -99,7 +99,7 @@ test.each([
   const worker = await w.worker([parent, child]);
   const run = await w.pawl.start(parent);
   await worker.settle();
-  expect(await run.result({ timeout: "10s" })).toBe("refused");
+  expect(await run.result({ timeout: "100s" })).toBe("refused");
   expect((await w.pawl.runs({ workflow: child })).runs).toEqual([]);
 });
 
@@ -110,7 +110,7 @@ describe("a map", () => {
     const worker = await w.worker([parent, child]);
     const run = await w.pawl.start(parent);
     await worker.settle();
-    const { cause } = await errorOf(run.result({ timeout: "10s" }));
+    const { cause } = await errorOf(run.result({ timeout: "100s" }));
     expect(cause.message).toBe(
       "ctx.map takes at most 100,000 items, not 100,001: map over parts of them with a child workflow that maps over its part, or use a resumable step.",
     );
@@ -124,7 +124,7 @@ describe("a map", () => {
     const worker = await w.worker([parent, child]);
     const run = await w.pawl.start(parent);
     await worker.settle();
-    expect(await errorOf(run.result({ timeout: "10s" }))).toMatchObject({ cause: { code: "SERIALIZATION_ERROR" } });
+    expect(await errorOf(run.result({ timeout: "100s" }))).toMatchObject({ cause: { code: "SERIALIZATION_ERROR" } });
     expect((await w.pawl.runs({ workflow: child })).runs).toEqual([]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe("a map", () => {
     });
     const run = await w.pawl.start(parent);
     await worker.settle();
-    expect(await run.result({ timeout: "10s" })).toBe(1_300);
+    expect(await run.result({ timeout: "100s" })).toBe(1_300);
     expect(at).toEqual([1_800, 2_300, 2_600]);
   });
 });

@@ -78,7 +78,7 @@ forEachStore((kind) => {
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
     for (const [index, run] of runs.entries()) {
       const name = odd[index] as string;
-      expect(await run.result({ timeout: "10s" }), name).toEqual([name, name, name, name, true]);
+      expect(await run.result({ timeout: "100s" }), name).toEqual([name, name, name, name, true]);
       expect(await run.get()).toMatchObject({
         workflow: name,
         queue: name,
@@ -115,7 +115,7 @@ forEachStore((kind) => {
     await run.signal(names[7] as string, 1);
     for (const name of names.slice(0, 6)) await run.signal(name, 1);
     await worker.settle();
-    expect(await run.result({ timeout: "10s" })).toEqual([names[7], 6, true]);
+    expect(await run.result({ timeout: "100s" })).toEqual([names[7], 6, true]);
   });
 });
 

@@ -78,7 +78,7 @@ test.each(Object.entries(refused))(
     const run = await t.pawl.workflow("refused").trigger({ n: 9 });
     await t.settle();
     expect(await run.status()).toBe("failed");
-    expect((await errorOf(run.result({ timeout: "10s" }))).cause).toMatchObject({ name: "InvalidInputError" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ name: "InvalidInputError" });
     expect(told).toEqual([[{ n: 9 }, "InvalidInputError"]]);
   },
 );

@@ -146,7 +146,7 @@ test("finish() with an output schema that is asynchronous ends the run and no ot
   const run = await t.pawl.start(X);
   await t.settle();
   expect(await attemptsOf(run)).toEqual(["a 1 completed success"]);
-  expect(await run.result({ timeout: "5s" })).toBe("a");
+  expect(await run.result({ timeout: "100s" })).toBe("a");
 });
 
 test("finish() beside the birth of a child is not forgotten in a crash", async () => {

@@ -161,7 +161,7 @@ describe("Core Features", () => {
         const w = await database.world();
         const runs = await w.pawl.startMany(Guarded, Array(20).fill(undefined));
         await Promise.all(Array.from({ length: 3 }, () => w.worker([Guarded], { concurrency: 4 })));
-        await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+        await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
         expect(executed).toHaveLength(60);
         expect(new Set(executed).size).toBe(60);
         await expectSound(w);
@@ -188,7 +188,7 @@ describe("Core Features", () => {
         await begun.opened;
         for (const { id, epoch } of await w.store.workers()) await w.store.retire({ workerId: id, epoch });
         await w.worker([Frozen]);
-        await run.result({ timeout: "20s" });
+        await run.result({ timeout: "100s" });
         const log = await logOf(run);
         finish.open();
         await frozen.settle();
@@ -226,7 +226,7 @@ describe("Core Features", () => {
         await Promise.all(Array.from({ length: 3 }, () => w.worker([Single], { concurrency: 4 })));
         const runs = await w.pawl.startMany(Single, Array(10).fill(undefined));
         await Promise.all(runs.map((run) => run.signal("noise").catch(() => {})));
-        await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+        await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
         expect(overlaps).toEqual([]);
         for (const run of runs) {
           const executions = await run.executions();

@@ -637,7 +637,7 @@ describe("what is kept of an error", () => {
       const run = await w.pawl.start(Failing);
       await worker.settle();
       const [execution] = await run.executions();
-      const fromResult = (await errorOf(run.result({ timeout: "20s" }))).cause;
+      const fromResult = (await errorOf(run.result({ timeout: "100s" }))).cause;
       for (const error of [execution?.error, (await run.get()).error, fromResult]) {
         expect(error).toBeInstanceOf(Error);
         expect(error).toMatchObject({
@@ -701,7 +701,7 @@ describe("onError", () => {
     onTestFinished(() => pawl.close());
     await pawl.worker({ workflows: [Flaky] }).start();
     const run = await pawl.start(Flaky);
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     const about = (attempt: number) => ({ runId: run.id, workflowName: "Working", step: "work", attempt });
     expect(told).toEqual([
       ["connection", "boom", about(1)],

@@ -78,10 +78,10 @@ forEachStore((kind) => {
     await Promise.all(clients.map((client) => client.worker({ workflows: [Exclusive] }).start()));
     const insist = async (client: Pawl): Promise<void> => {
       try {
-        await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "20s" });
+        await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "100s" });
       } catch (error) {
         if (!(error instanceof AlreadyActiveError)) throw error;
-        await client.run(error.runId).result({ timeout: "20s" });
+        await client.run(error.runId).result({ timeout: "100s" });
         await insist(client);
       }
     };

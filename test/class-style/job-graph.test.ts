@@ -53,6 +53,8 @@ forEachStore((kind) => {
       tiny: { name: "tiny", job: "Shrink", depends_on: ["open"] },
       close: { name: "close", depends_on: ["open", "small", "tiny"] },
     });
+    // Or what it still does would be noted in the next test.
+    await run.result();
   });
 });
 

@@ -118,7 +118,7 @@ forEachStore(
       expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
 
       await way.open();
-      expect(await run.result({ timeout: "20s" })).toBe("done");
+      expect(await run.result({ timeout: "100s" })).toBe("done");
       await until(() => said.length > 1);
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
     });

@@ -206,7 +206,7 @@ describe("result()", () => {
     expect(await run.status()).not.toBe("failed");
     await run.signal("go", "there");
     await t.settle();
-    expect(await run.result({ timeout: "10s" })).toBe("there");
+    expect(await run.result({ timeout: "100s" })).toBe("there");
   });
 
   test("is woken when the run ends, not only by its poll", async () => {
@@ -226,7 +226,7 @@ describe("result()", () => {
     const run = await t.pawl.start(echo, { a: 1 });
     await t.settle();
     expect(await run.result()).toEqual({ a: 1 });
-    expect(await t.pawl.run(echo, run.id).result({ timeout: 5_000 })).toEqual({ a: 1 });
+    expect(await t.pawl.run(echo, run.id).result({ timeout: "100s" })).toEqual({ a: 1 });
   });
 
   test.each(["soon", -1, Number.NaN])("with a timeout of %o is refused", async (timeout) => {

@@ -90,7 +90,7 @@ forEachStore((kind) => {
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2]);
     expect(await sleeps.status()).toBe("waiting");
     await w.pawl.resumeQueue("napping");
-    expect(await sleeps.result({ timeout: "20s" })).toBe("rested");
+    expect(await sleeps.result({ timeout: "100s" })).toBe("rested");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ forEachStore((kind) => {
     await w.pawl.resumeQueue("mail");
     await until(() => worker.pausedQueues.length === 0);
     await settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });

@@ -90,7 +90,7 @@ forEachStore((kind) => {
     for (const [index, [name, priority]] of planned.entries())
       runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
     await pawl.worker({ workflows: [noted], concurrency: 1 }).start();
-    await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+    await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
     expect(order).toEqual(["high", "a", "b", "low"]);
   });
 
@@ -127,7 +127,7 @@ describe("start inside the caller's own transaction", () => {
         await own.commit();
         expect(await table.written()).toEqual(["mine"]);
         await pawl.worker({ workflows: [echo] }).start();
-        expect(await run.result({ timeout: "20s" })).toEqual({ order: 1 });
+        expect(await run.result({ timeout: "100s" })).toEqual({ order: 1 });
       });
 
       test("warns when no live worker has the workflow, and does not when one has", async () => {
@@ -211,7 +211,7 @@ describe("start inside the caller's own transaction", () => {
       ctx.transaction("start", async (tx) => (await pawl.start(echo, 1, { tx })).id),
     );
     await pawl.worker({ workflows: [starting] }).start();
-    const id = await (await pawl.start(starting)).result({ timeout: "20s" });
+    const id = await (await pawl.start(starting)).result({ timeout: "100s" });
     expect(await pawl.run(id).status()).toBe("pending");
   });
 
@@ -473,7 +473,7 @@ describe("a schema", () => {
     const run = await t.pawl.workflow("strict").trigger({ n: "one" });
     await t.settle();
     expect(executed).toBe(0);
-    expect((await errorOf(run.result({ timeout: "5s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 

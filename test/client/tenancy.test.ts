@@ -54,6 +54,6 @@ forEachStore(() => {
     await sql.query("DROP SCHEMA tenant_acme CASCADE");
     await umbrella.worker({ workflows: [order] }).start();
     await other.signal("approved");
-    expect(await other.result({ timeout: "20s" })).toBe("umbrella");
+    expect(await other.result({ timeout: "100s" })).toBe("umbrella");
   });
 }, ["postgres"]);

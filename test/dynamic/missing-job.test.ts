@@ -31,7 +31,7 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("paused");
     await run.resume();
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(did).toEqual(["first by Here", "second by New", "third by Here"]);
     expect(await eventsOf(run)).toContain("dag.imported");
     expect((await w.pawl.verify()).differences).toEqual([]);

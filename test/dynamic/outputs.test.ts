@@ -18,7 +18,7 @@ forEachStore((kind) => {
       g.fanOut(values, { name: (_value, n) => `n${n}`, job: echo, args: (value) => ({ value }) }),
     );
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(got).toEqual(values);
     const outputs = new Map(
       (await run.history()).map(({ node, data }) => [node, (data as { output?: unknown })?.output]),

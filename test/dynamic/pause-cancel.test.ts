@@ -56,7 +56,7 @@ forEachStore((kind) => {
     const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
     await run.cancel("changed our mind");
     await toTheEnd();
-    const error = await errorOf(run.result({ timeout: "20s" }));
+    const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error).toBeInstanceOf(RunCanceledError);
     expect(error.reason).toBe("changed our mind");
     expect(aborted.sort()).toEqual(["a", "b"]);

@@ -52,7 +52,7 @@ forEachStore((kind) => {
     told.fails = false;
     await run.reattempt("C");
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     const c = await idOf(run, "C");
     const attempts = (await run.executions()).filter(({ node }) => node === c);
     expect(attempts.map(({ attempt, state, error }) => [attempt, state, error?.message])).toEqual([

@@ -152,7 +152,7 @@ describe("a step that asked for a pause has not failed", () => {
     ]);
     expect(await run.timeline()).toMatchObject([{ step: "approve", state: "canceled", outcome: "workflow_paused" }]);
     await run.signal("approved", { by: "ada" });
-    expect(await run.result({ timeout: "10s" })).toBe("approved by ada");
+    expect(await run.result({ timeout: "100s" })).toBe("approved by ada");
     expect(reported).toEqual([]);
     expect(warned).toEqual([]);
     expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);

@@ -76,7 +76,7 @@ forEachStore((kind) => {
     await first.kill();
     crashes = false;
     await (await w.worker([process])).settle();
-    expect(await run.result({ timeout: "20s" })).toBe("small data");
+    expect(await run.result({ timeout: "100s" })).toBe("small data");
     expect(did).toEqual(["download", "resize", "resize"]);
     await expectSound(w);
   });

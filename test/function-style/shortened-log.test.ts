@@ -37,7 +37,7 @@ forEachStore(
       if (kind === "postgres") await database.cut?.();
       mayEnd.open();
       await worker.settle();
-      expect(await run.result({ timeout: "20s" })).toBe("done");
+      expect(await run.result({ timeout: "100s" })).toBe("done");
       // What is recorded is not done again; what is not recorded any more is, at least once.
       expect(did.filter((name) => name === "a")).toEqual(["a"]);
       expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));

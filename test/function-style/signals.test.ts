@@ -249,7 +249,7 @@ describe("ctx.waitForAny", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 

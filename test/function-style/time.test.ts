@@ -83,7 +83,7 @@ describe("ctx.sleep", () => {
       const t = await start(wf);
       const run = await t.pawl.start(wf);
       await t.settle();
-      expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+      expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
     },
   );
 
@@ -137,7 +137,7 @@ describe("ctx.sleepUntil", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 
@@ -272,7 +272,7 @@ describe("progress", () => {
     expect(rows.find((row) => row.node === "")).toMatchObject({ done: 1, total: 3, message: "one of three" });
     expect(rows.find((row) => row.node === "longer")).toMatchObject({ done: 15, total: 20, message: "nearly" });
     finish.open();
-    await run.result({ timeout: "10s" });
+    await run.result({ timeout: "100s" });
     expect((await run.progress()).find((row) => row.node === "")).toMatchObject({ done: 3, total: 3 });
   });
 

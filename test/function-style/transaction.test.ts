@@ -33,7 +33,7 @@ forEachStore(
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
-      expect(await run.result({ timeout: "20s" })).toBe(1);
+      expect(await run.result({ timeout: "100s" })).toBe(1);
       expect(await table.written()).toEqual([`${run.id}:write`]);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
@@ -70,8 +70,8 @@ forEachStore(
       const worker = await w.worker([wf, unstorable]);
       const [failed, refused] = [await w.pawl.start(wf), await w.pawl.start(unstorable)];
       await worker.settle();
-      expect((await errorOf(failed.result({ timeout: "20s" }))).cause.message).toBe("no");
-      expect((await errorOf(refused.result({ timeout: "20s" }))).cause.code).toBe("SERIALIZATION_ERROR");
+      expect((await errorOf(failed.result({ timeout: "100s" }))).cause.message).toBe("no");
+      expect((await errorOf(refused.result({ timeout: "100s" }))).cause.code).toBe("SERIALIZATION_ERROR");
       expect(await table.written()).toEqual([]);
     });
 
@@ -189,8 +189,8 @@ forEachStore(
       await begun.opened;
       const [quick] = await Promise.all([w.pawl.start(other), run.signal("go", "signal")]);
       await worker.settle();
-      expect(await run.result({ timeout: "20s" })).toEqual(["written", "step", "signal"]);
-      expect(await quick.result({ timeout: "20s" })).toBe("quick");
+      expect(await run.result({ timeout: "100s" })).toEqual(["written", "step", "signal"]);
+      expect(await quick.result({ timeout: "100s" })).toBe("quick");
     });
 
     test("twenty runs with a transaction each, at once, all write once", async () => {

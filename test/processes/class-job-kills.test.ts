@@ -60,7 +60,7 @@ forEachStore(
       return true;
     };
     const expectOnce = async (runs: readonly RunHandle<any, any>[]) => {
-      for (const run of runs) await run.result({ timeout: "60s" });
+      for (const run of runs) await run.result({ timeout: "100s" });
       expect(
         ledger
           .items()

@@ -40,7 +40,7 @@ forEachStore(
         await expireLeaseOf(worker.pid, kind, database.url);
         worker = await newWorker();
       }
-      await expect(run.result({ timeout: "60s" })).rejects.toThrow("declined");
+      await expect(run.result({ timeout: "100s" })).rejects.toThrow("declined");
       await worker.terminate();
 
       const undone = lines().filter((line) => line.startsWith("undo"));

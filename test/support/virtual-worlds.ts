@@ -49,7 +49,7 @@ export async function outputOf<I, O>(
   const t = await start(definition, ...others);
   const run = (await t.pawl.start(definition as WorkflowDefinition<any, O>, input)) as RunHandle<I, O>;
   await t.speedrun(run);
-  return run.result({ timeout: "10s" });
+  return run.result({ timeout: "100s" });
 }
 
 /** A worker that can be killed: from then on nothing it says is heard, and it hears nothing. */
