@@ -1,9 +1,10 @@
 /** Workflow classes in the hands of somebody who wants to break them: wrong values, odd programs, storms of commands. */
 import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { attemptsOf, databaseFor, expectSound } from "../class-style/support.js";
-import { errorOf, gate, start, type World, world } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, start, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 /** Says something to a class in its static block, as JavaScript can: whatever it likes. */
 type Say = (type: any) => void;

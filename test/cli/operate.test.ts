@@ -2,11 +2,11 @@
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/cli/doctor-checks.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { until } from "../processes/waiting.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
+import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";
 import { echo, endless, held, order } from "./fixtures/workflows.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 /** The same commands on a server: its clock, its schema, its password. */
 import { hostname } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { newFolder, workflows } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { newFolder, workflows } from "./command-line.js";
 
 forEachStore(
   (kind) => {

@@ -11,7 +11,7 @@
  *
  * Everything is exact, up to the last two, which are bounds.
  */
-import type { StoreKind } from "../stores/harness.js";
+import type { StoreKind } from "../support/databases.js";
 import type { batches } from "./batches.js";
 import type { crowds } from "./crowds.js";
 import type { Cost } from "./gate.js";

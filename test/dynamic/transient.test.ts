@@ -2,9 +2,9 @@
 import { job, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
+import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./job-world.js";
 
 forEachStore((kind) => {
   test("a job that is put off does not use up the attempts of its node", async () => {

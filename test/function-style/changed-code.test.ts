@@ -2,8 +2,10 @@
 import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, logOf, silent, until, type World, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 type Options = Pick<WorkflowOptions, "aliases">;

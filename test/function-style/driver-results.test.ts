@@ -1,7 +1,8 @@
 /** Functions that return what a database driver answers with, which cannot be stored: `() => pool.query(…)`. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, start } from "./support.js";
+import { start } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 /** As pg answers: with functions in it. */
 function pool() {

@@ -5,8 +5,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemRuntime } from "../../src/runtime/system.js";
 import { workerInfo } from "../../src/testing/store-suite/builders.js";
 import { StuckRuns } from "../../src/worker/session/stuck-runs.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, silent, until, type World, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 const day = 86_400_000;
 const echo = workflow("echo", async (_ctx, value: number) => value);

@@ -1,7 +1,7 @@
 /** The code of a graph changes while runs are under way: what heals, what is told in the log, and what is refused. */
 import { branch, type GraphDefinition, graph, type Logger, step, Workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
-import { silent, world } from "../function-style/support.js";
+import { silent, world } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 beforeEach(() => {

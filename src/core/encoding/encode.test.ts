@@ -452,7 +452,7 @@ describe("size", () => {
     expect(() => text(new Array(4_294_967_295))).toThrow(PayloadTooLargeError);
     expect(() => text(new Uint8Array(100_000_000))).toThrow(PayloadTooLargeError);
     expect(() => text(["x".repeat(400_000_000)])).toThrow(PayloadTooLargeError);
-    expect(performance.now() - started).toBeLessThan(20_000); // about 2 s; without a budget, for ever
+    expect(performance.now() - started).toBeLessThan(100_000); // about 2 s; without a budget, for ever
   });
 });
 
