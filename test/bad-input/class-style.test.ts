@@ -478,7 +478,7 @@ describe("whatever a step throws", () => {
     "a function": () => {},
     "a symbol": isSymbol,
     "a revoked proxy": revoked(),
-    "something like flow control": { action: { kind: "cancel", reason: null }, honoured: false },
+    "something like flow control": { action: { kind: "cancel", reason: null }, isHandled: false },
     "an error whose message throws": Object.defineProperty(new Error("x"), "message", { get: throwing }),
     "a frozen object without prototype": Object.freeze(Object.create(null)),
     "an error of a megabyte": new Error("x".repeat(1_000_000)),

@@ -41,7 +41,7 @@ const damages = [
   ["output", "completed", '\'{"$pawl":"Nothing"}\'', "output"],
   ["error", "failed", "'['", "error"],
   ["waiting", "waiting", "'{not json'", "waitingFor"],
-  ["waiting", "waiting", "'{\"for\":5}'", "waitingFor"],
+  ["waiting", "waiting", "'{\"waitingFor\":5}'", "waitingFor"],
   ["tags", "completed", "'{not json'", "tags"],
   ["tags", "waiting", "'[1]'", "tags"],
   ["status", "completed", "'sleeping'", "status"],

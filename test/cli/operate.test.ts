@@ -114,7 +114,7 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
   const { folder, ids } = await stockedFolder();
   try {
     const reason = `Run ${ids.held} cannot be read: event 1 of its log is damaged (its row cannot be read).`;
-    const note = JSON.stringify({ news: -1, for: [], paused: reason, pausedAt: 1_700_000_000_000 });
+    const note = JSON.stringify({ seenVersion: -1, waitingFor: [], paused: reason, pausedAt: 1_700_000_000_000 });
     await alter(folder, `UPDATE pawl_events SET type = 'batch', data = '{' WHERE run_id = '${ids.held}'`);
     await alter(folder, `UPDATE pawl_runs SET waiting = '${note}' WHERE id = '${ids.held}'`);
     expect(await folder.text("show", ids.held)).toContain(

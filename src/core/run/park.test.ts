@@ -50,7 +50,7 @@ test("a wait that is opened with the park counts from its commit, and is in the 
 test("a run whose code was cut short is due at once, and its code runs again", () => {
   const next = parkWith(stateOf(started, sleeping), { wasCodeStopped: true });
   expect(next.wakeInMs).toBe(0);
-  expect(readParkingNote(next.waiting).news).toBeUndefined();
+  expect(readParkingNote(next.waiting).seenVersion).toBeUndefined();
 });
 
 test("a paused run sleeps until it is resumed, also when its code was cut short", () => {

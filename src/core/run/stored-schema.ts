@@ -307,10 +307,10 @@ export type Waiting =
  */
 export interface ParkingNote {
   /** How many answers its code had seen; missing when that is not known, or the code was interrupted: then it has to run. */
-  readonly news?: number;
+  readonly seenVersion?: number;
   /** How many events its log had: tells `verify` that the end of the log is missing, which nothing else would. */
   readonly seq?: number;
-  readonly for: readonly Waiting[];
+  readonly waitingFor: readonly Waiting[];
   /** Why it is paused. */
   readonly paused?: string;
   readonly pausedAt?: number;
@@ -355,7 +355,7 @@ export interface RegisteredWorkflow {
   /** The rest is there only of workflows whose steps are declared. */
   readonly hero?: HeroPolicy;
   /** Queues that its steps have, or once had. */
-  readonly queues?: readonly string[];
+  readonly stepQueues?: readonly string[];
   readonly nodes?: readonly DeclaredNode[];
   /** Whether runs go along the steps one by one. */
   readonly isChain?: boolean;
