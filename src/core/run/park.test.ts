@@ -44,7 +44,7 @@ test("what the code does not ask for any more does not wake the run", () => {
 test("a wait that is opened with the park counts from its commit, and is in the note", () => {
   const next = parkWith(stateOf(started), { pending: { events: [sleeping], wakeInMs: 500, wakeAt: null } });
   expect(next).toMatchObject({ wakeAt: null, wakeInMs: 500 });
-  expect(readParkingNote(next.waiting)).toMatchObject({ seq: 2, for: [{ kind: "sleep", name: "nap" }] });
+  expect(readParkingNote(next.waiting)).toMatchObject({ seq: 2, waitingFor: [{ kind: "sleep", name: "nap" }] });
 });
 
 test("a run whose code was cut short is due at once, and its code runs again", () => {
