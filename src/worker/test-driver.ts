@@ -20,8 +20,8 @@ export class TestDriver {
   readonly #claimer: Claimer;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
-  #drives = 0;
-  #oneStep: { readonly runId: string; ended: boolean } | null = null;
+  #driveCount = 0;
+  #singleStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(claimer: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
     this.#claimer = claimer;
@@ -30,54 +30,54 @@ export class TestDriver {
   }
 
   get takesRuns(): boolean {
-    if (this.clock !== null && this.#drives === 0) return false;
-    return this.#oneStep?.ended !== true;
+    if (this.clock !== null && this.#driveCount === 0) return false;
+    return this.#singleStep?.ended !== true;
   }
 
   /** False while a test wants a resumable step to go through at once. */
   get allowsInterruptions(): boolean {
-    return this.#oneStep === null;
+    return this.#singleStep === null;
   }
 
   onStepEnded(turn: HostedTurn): void {
-    if (this.#oneStep?.runId !== turn.runId) return;
-    this.#oneStep.ended = true;
+    if (this.#singleStep?.runId !== turn.runId) return;
+    this.#singleStep.ended = true;
     turn.stop();
   }
 
   runUntilIdle(): Promise<number | null> {
-    this.#oneStep = null;
+    this.#singleStep = null;
     return this.#drive();
   }
 
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
-    const oneStep = { runId, ended: false };
-    this.#oneStep = oneStep;
+    const singleStep = { runId, ended: false };
+    this.#singleStep = singleStep;
     const nextDueAt = await this.#drive();
-    return { ended: oneStep.ended, nextDueAt };
+    return { ended: singleStep.ended, nextDueAt };
   }
 
   async #drive(): Promise<number | null> {
-    this.#drives += 1;
+    this.#driveCount += 1;
     try {
       return await inCleanContext(() => this.#runUntilIdle());
     } finally {
-      this.#drives -= 1;
+      this.#driveCount -= 1;
     }
   }
 
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
-      await this.#waitUntilQuiet();
+      await this.#waitUntilIdle();
       const before = this.#claimer.claimedCount;
       this.#claimer.claimSoon();
-      await this.#waitUntilQuiet();
+      await this.#waitUntilIdle();
       if (this.#claimer.claimedCount === before) return this.#claimer.nextDueAt;
     }
   }
 
   /** Comes back when the worker has no run and asks for none. */
-  async #waitUntilQuiet(): Promise<void> {
+  async #waitUntilIdle(): Promise<void> {
     while (this.#claimer.currentClaim !== null || (this.#session()?.size ?? 0) > 0 || this.#claimer.reservedSlots > 0) {
       await this.#claimer.currentClaim;
       await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.checkInbox()));

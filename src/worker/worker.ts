@@ -58,14 +58,14 @@ export class Worker {
   readonly #maxDeliveries: number;
   readonly #replayGraceMs: number;
   readonly #slowSteps: SlowSteps;
-  readonly #silentCode: StalledCodeDetector;
+  readonly #stalledCodeDetector: StalledCodeDetector;
   #phase: WorkerPhase = "idle";
   #session: Session | null = null;
-  #lease: Heartbeat | null = null;
+  #heartbeat: Heartbeat | null = null;
   #watchdog: WorkerWatchdog | null = null;
   #stopListening: (() => void) | null = null;
   #onEmpty: (() => void) | null = null;
-  #stopped: Promise<void> | null = null;
+  #stopPromise: Promise<void> | null = null;
   readonly #driver: TestDriver;
 
   /** @internal */
@@ -85,7 +85,7 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
-    this.#silentCode = new StalledCodeDetector(
+    this.#stalledCodeDetector = new StalledCodeDetector(
       services.log,
       () => this.#session?.turns.values() ?? [],
       services.runtime,
@@ -97,7 +97,7 @@ export class Worker {
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
-      active: () => this.active,
+      activeCount: () => this.active,
       routes: () => this.#registry.nextRoutes(),
       onLost: (session) => this.#onLeaseLost(session),
     });
@@ -153,15 +153,15 @@ export class Worker {
     }
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
-    this.#silentCode.start();
+    this.#stalledCodeDetector.start();
     this.#claimer.start();
     return this;
   }
 
   /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
   stop(): Promise<void> {
-    this.#stopped ??= inCleanContext(() => this.#stop());
-    return this.#stopped;
+    this.#stopPromise ??= inCleanContext(() => this.#stop());
+    return this.#stopPromise;
   }
 
   async #stop(): Promise<void> {
@@ -182,18 +182,18 @@ export class Worker {
       Promise.all([this.#claimer.stop(), this.#housekeeping.stop()]),
     );
     if (session !== null) {
-      await this.#untilEmpty(session);
+      await this.#waitUntilEmpty(session);
       this.#session = null;
       session.kill();
       await waitAtMost(this.#services.runtime, deregisterTimeoutMs, this.#deregister(session));
     }
-    this.#lease?.stop();
+    this.#heartbeat?.stop();
     this.#watchdog?.stop();
     this.#slowSteps.stop();
-    this.#silentCode.stop();
+    this.#stalledCodeDetector.stop();
   }
 
-  async #untilEmpty(session: Session): Promise<void> {
+  async #waitUntilEmpty(session: Session): Promise<void> {
     if (session.size === 0) return;
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -210,8 +210,8 @@ export class Worker {
     try {
       await this.#services.store.deregisterWorker(session.committer.fence);
     } catch (error) {
-      const what = `Worker "${this.name}" could not sign off; its lease will run out.`;
-      this.#services.log.warn(what, ...(isUnreachable(error) ? [] : [error]));
+      const message = `Worker "${this.name}" could not sign off; its lease will run out.`;
+      this.#services.log.warn(message, ...(isUnreachable(error) ? [] : [error]));
     }
   }
 
@@ -232,8 +232,8 @@ export class Worker {
       leaseMs,
     });
     const { storeAddress } = this.#services;
-    const watched = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
-    const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watched);
+    const watchedWorker = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
+    const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watchedWorker);
     this.#watchdog?.stop();
     this.#watchdog = watchdog;
     const session = new Session({
@@ -266,7 +266,7 @@ export class Worker {
       },
     });
     this.#session = session;
-    this.#lease?.stop();
+    this.#heartbeat?.stop();
     const events: LeaseEvents = {
       onLost: () => this.#onLeaseLost(session),
       onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
@@ -275,7 +275,7 @@ export class Worker {
         if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
     };
-    this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
+    this.#heartbeat = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
   /** Nothing of this session counts any more: other workers have its runs. Begin anew. */
@@ -307,12 +307,12 @@ export class Worker {
 
   #onHint(hint: Hint): void {
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
-    if (hint.kind === "anything") void this.#lease?.pollNow();
-    const concernsMe =
+    if (hint.kind === "anything") void this.#heartbeat?.pollNow();
+    const concernsThisWorker =
       hint.kind === "ready"
         ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.canExecute(name, null))
         : hint.kind !== "done";
-    if (concernsMe) this.#claimer.claimSoon();
+    if (concernsThisWorker) this.#claimer.claimSoon();
   }
 
   #checkInboxes(runIds: readonly string[]): void {
@@ -354,7 +354,7 @@ export class Worker {
 
   /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
   checkVanishedJobs(): Promise<void> {
-    return this.#housekeeping.vanished.check(0);
+    return this.#housekeeping.vanishedJobs.check(0);
   }
 }
 
@@ -363,9 +363,9 @@ const deregisterTimeoutMs = 2_000;
 /** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
 async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
-  const patience = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = runtime.setTimeout(resolve, ms);
   });
-  await Promise.race([work, patience]);
+  await Promise.race([work, timeout]);
   runtime.clearTimeout(timer);
 }

@@ -6,8 +6,8 @@ export class PausedQueues {
 
   /** Returns whether that is news. */
   update(names: readonly string[]): boolean {
-    const before = this.#names;
-    if (names.length === before.size && names.every((name) => before.has(name))) return false;
+    const previousNames = this.#names;
+    if (names.length === previousNames.size && names.every((name) => previousNames.has(name))) return false;
     this.#names = new Set(names);
     return true;
   }

@@ -14,15 +14,15 @@ export interface QueuedRoute extends Route {
 export function routesOf(
   definitions: Iterable<WorkflowDefinition>,
   queues: ReadonlySet<string> | null,
-  remembered: ReadonlyMap<string, readonly string[]>,
+  rememberedQueues: ReadonlyMap<string, readonly string[]>,
 ): QueuedRoute[] {
-  const serves = (queue: string) => queues === null || queues.has(queue);
+  const takesFrom = (queue: string) => queues === null || queues.has(queue);
   const routes: QueuedRoute[] = [];
   for (const { name, version, queue, declared } of definitions) {
-    const main = queue ?? name;
-    if (serves(main)) routes.push({ workflow: name, version, queue: main });
-    for (const one of stepQueues(declared, remembered.get(name)))
-      if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
+    const mainQueue = queue ?? name;
+    if (takesFrom(mainQueue)) routes.push({ workflow: name, version, queue: mainQueue });
+    for (const stepQueue of stepQueues(declared, rememberedQueues.get(name)))
+      if (takesFrom(stepQueue)) routes.push({ workflow: routeOf(name, stepQueue), version, queue: stepQueue });
   }
   return routes;
 }

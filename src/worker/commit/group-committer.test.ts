@@ -17,10 +17,10 @@ const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): Co
 });
 
 /** A store that does what it is told, batch by batch; then it commits whatever comes. */
-function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
+function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
   const batches: Batch[] = [];
   const written = new Map<string, StoredEvent[]>();
-  const storeState = { isAlive: true, fenced: 0, uncertain: 0, troubles: 0 };
+  const storeState = { isAlive: true, fenced: 0, uncertain: 0, transientErrors: 0 };
   const store = {
     commit: async (batch: Batch) => {
       batches.push(batch);
@@ -46,7 +46,7 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
       storeState.uncertain += 1;
     },
     onTransientError: () => {
-      storeState.troubles += 1;
+      storeState.transientErrors += 1;
     },
   });
   const write = (batch: Batch) => {
@@ -66,8 +66,10 @@ const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) 
 
 describe("the committer", () => {
   test("a second flush sets out beside one that is under way when it is worth it, never with a run of the first", async () => {
-    let land = (_: CommitResult) => {};
-    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    let completeFirstCommit = (_: CommitResult) => {};
+    const { committer, batches } = createCommitter(
+      () => new Promise<CommitResult>((resolve) => (completeFirstCommit = resolve)),
+    );
     const first = committer.submit(createTransition("a", "x"));
     await Promise.resolve();
     expect(batches.map(runsOf)).toEqual([["a"]]);
@@ -81,25 +83,27 @@ describe("the committer", () => {
     expect(batches).toHaveLength(2);
     expect(batches[1]?.transitions).toHaveLength(200);
     expect(runsOf(batches[1])).not.toContain("a");
-    land(committed());
+    completeFirstCommit(committed());
     await Promise.all([first, again]);
     expect(batches.map(runsOf)[2]).toEqual(["a"]);
   });
 
   test("nobody waits for a flush that makes many runs", async () => {
-    let land = (_: CommitResult) => {};
-    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+    let completeFirstCommit = (_: CommitResult) => {};
+    const { committer, batches } = createCommitter(
+      () => new Promise<CommitResult>((resolve) => (completeFirstCommit = resolve)),
+    );
     const children = Array.from({ length: 500 }, (_, n) => newRun({ id: `child${n}` }));
     const first = committer.submit({ ...createTransition("a", "x"), newChildren: children });
     await Promise.resolve();
     await committer.submit(createTransition("b", "x"));
     expect(batches.map(runsOf)).toEqual([["a"], ["b"]]);
-    land(committed());
+    completeFirstCommit(committed());
     await first;
   });
 
   test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(batches).toHaveLength(1);
     expect(batches[0]?.fence).toBe(fence);
@@ -108,7 +112,7 @@ describe("the committer", () => {
 
   test("has one flush in flight; what comes meanwhile goes into the next", async () => {
     let release = () => {};
-    const { committer, batches } = open(
+    const { committer, batches } = createCommitter(
       () =>
         new Promise((resolve) => {
           release = () => resolve(committed());
@@ -129,7 +133,7 @@ describe("the committer", () => {
   });
 
   test("makes one transition of everything that one run has to write, in order", async () => {
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     const kept = committer.submit({
       ...createTransition("a", "first"),
       afterSeq: 4,
@@ -166,13 +170,13 @@ describe("the committer", () => {
   test("keeps a message out of the flush in which its addressee moves, whichever came first", async () => {
     const finish = { kind: "finish", status: "completed", output: "1", error: null, startedAt: null } as const;
     const messages = [{ to: "parent", kind: "child", data: "{}" }];
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     await Promise.all([
       committer.submit({ ...createTransition("parent", "x"), next: finish }),
       committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
     ]);
     expect(batches.map(runsOf)).toEqual([["parent"], ["child"]]);
-    const other = open();
+    const other = createCommitter();
     await Promise.all([
       other.committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
       other.committer.submit({ ...createTransition("parent", "x"), next: finish }),
@@ -181,10 +185,10 @@ describe("the committer", () => {
   });
 
   test("bounds a flush in transitions and in bytes", async () => {
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     await Promise.all(Array.from({ length: 600 }, (_, n) => committer.submit(createTransition(`r${n}`, "x"))));
     expect(batches.map(({ transitions }) => transitions.length)).toEqual([250, 250, 100]);
-    const big = open();
+    const big = createCommitter();
     const data = "x".repeat(1_000_000);
     await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
@@ -196,7 +200,7 @@ describe("the committer", () => {
   });
 
   test("bounds a flush of starts in bytes too", async () => {
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     const input = JSON.stringify("x".repeat(1_000_000));
     await Promise.all(Array.from({ length: 12 }, () => committer.start(newRun({ input }))));
     for (const { starts } of batches) expect(starts.length).toBeLessThanOrEqual(5);
@@ -204,7 +208,7 @@ describe("the committer", () => {
   });
 
   test("evicts a run that somebody else has written to, and writes the others", async () => {
-    const { committer, batches } = open(() => ({ kind: "conflict", runId: "b" }));
+    const { committer, batches } = createCommitter(() => ({ kind: "conflict", runId: "b" }));
     const receipts = await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "evicted", "committed"]);
     expect(batches.map(runsOf)).toEqual([
@@ -218,7 +222,7 @@ describe("the committer", () => {
       if (batch.transitions.some(({ runId }) => runId === "bad")) throw new Error("packet too large");
       return committed();
     };
-    const { committer } = open(...Array(20).fill(refuse));
+    const { committer } = createCommitter(...Array(20).fill(refuse));
     const ids = ["a", "b", "bad", "c", "d"];
     const receipts = await Promise.all(ids.map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "committed", "evicted", "committed", "committed"]);
@@ -229,7 +233,7 @@ describe("the committer", () => {
       if (batch.starts.some(({ workflow }) => workflow === "bad")) throw new Error("packet too large");
       return committed();
     };
-    const { committer } = open(...Array(20).fill(refuse));
+    const { committer } = createCommitter(...Array(20).fill(refuse));
     const outcomes = await Promise.allSettled(
       [newRun(), newRun({ workflow: "bad" }), newRun()].map((run) => committer.start(run)),
     );
@@ -240,14 +244,14 @@ describe("the committer", () => {
     const fail = () => {
       throw connectionLostError();
     };
-    const { committer, batches, world } = open(fail, fail, fail);
+    const { committer, batches, world } = createCommitter(fail, fail, fail);
     expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
     expect(batches).toHaveLength(4);
     expect(world).toMatchObject({ troubles: 3, uncertain: 0 });
   });
 
   test("recognises a commit whose answer was lost, and does not repeat it", async () => {
-    const { committer, batches, world, write } = open((batch) => {
+    const { committer, batches, world, write } = createCommitter((batch) => {
       write(batch);
       throw connectionLostError();
     });
@@ -264,7 +268,7 @@ describe("the committer", () => {
   });
 
   test("asks again about starts whose answer was lost, without repeating the rest", async () => {
-    const { committer, batches, write } = open((batch) => {
+    const { committer, batches, write } = createCommitter((batch) => {
       write(batch);
       throw connectionLostError();
     });
@@ -279,7 +283,7 @@ describe("the committer", () => {
   });
 
   test("does not take another worker's events for its own: with the fence gone, nothing counts", async () => {
-    const { committer, batches, world, write } = open((batch) => {
+    const { committer, batches, world, write } = createCommitter((batch) => {
       write(batch);
       world.isAlive = false;
       throw connectionLostError();
@@ -291,7 +295,7 @@ describe("the committer", () => {
 
   test("once fenced refuses everything, what was waiting and what comes later, and says so once", async () => {
     let release = () => {};
-    const { committer, world, batches } = open(
+    const { committer, world, batches } = createCommitter(
       () =>
         new Promise((resolve) => {
           release = () => resolve({ kind: "fenced" });
@@ -315,7 +319,7 @@ describe("the committer", () => {
   test("tells which runs were kept because mail had come, and which starts were refused", async () => {
     const run = newRun();
     const refusal = { runId: run.id, reason: "heroKey", existing: {} as never } as const;
-    const { committer } = open(() => committed({ notParked: ["b"], refused: [refusal] }));
+    const { committer } = createCommitter(() => committed({ notParked: ["b"], refused: [refusal] }));
     const [a, b, start] = await Promise.all([
       committer.submit(createTransition("a", "x")),
       committer.submit(createTransition("b", "x")),

@@ -67,7 +67,7 @@ type Committed = Extract<CommitResult, { kind: "committed" }>;
 const maxFlushesInFlight = 2;
 const minQueuedForSecondFlush = 128;
 /** A flush that makes this many runs takes long: the others' steps do not wait for it. */
-const many = 100;
+const minChildrenOfLargeFlush = 100;
 
 /** Above this a flush takes longer without getting more done per second. */
 const maxTransitions = 250;
@@ -81,7 +81,7 @@ export interface GroupCommitterOptions {
   readonly fence: Fence;
   /** Called once, when the store says that this fence is gone. */
   readonly onFenced: () => void;
-  readonly onTransientError: (what: string, error: unknown) => void;
+  readonly onTransientError: (operation: string, error: unknown) => void;
   /** A commit was found in the log after its answer was lost: it is not known which runs it left with this worker. */
   readonly onUncertain: () => void;
 }
@@ -97,12 +97,12 @@ export class GroupCommitter {
   /** Apart from everything else, for they may have to wait. */
   readonly #keyedStarts: Batcher<QueuedStart>;
   /** Runs in flushes that are under way: what else they have to write must come after. */
-  readonly #writing = new Set<string>();
-  #inFlight = 0;
-  #makesMany = false;
-  #givenUp = false;
+  readonly #runsInFlight = new Set<string>();
+  #flushesInFlight = 0;
+  #isLargeFlushInFlight = false;
+  #hasGivenUp = false;
   #isFlushScheduled = false;
-  #fenced = false;
+  #isFenced = false;
 
   constructor(options: GroupCommitterOptions) {
     this.#options = options;
@@ -111,7 +111,7 @@ export class GroupCommitter {
     this.#store = options.store;
     this.#fence = options.fence;
     const write = (starts: readonly QueuedStart[]) => inCleanContext(() => this.#write([], starts));
-    this.#keyedStarts = new Batcher({ write, batchSizeOf: startsThatFit, maxConcurrentWrites: maxKeyedCommits });
+    this.#keyedStarts = new Batcher({ write, batchSizeOf: countStartsThatFit, maxConcurrentWrites: maxKeyedCommits });
   }
 
   get fence(): Fence {
@@ -127,7 +127,7 @@ export class GroupCommitter {
 
   /** The same without a promise: this is once per step, and promises are what the garbage collector is busy with. */
   post(transition: Transition, receiver: Receiver): void {
-    if (this.#fenced) return receiver(null);
+    if (this.#isFenced) return receiver(null);
     const entry = this.#queue.get(transition.runId);
     if (entry === undefined) {
       this.#queue.set(transition.runId, { transition, merged: null, receiver, laterReceivers: null });
@@ -142,7 +142,7 @@ export class GroupCommitter {
   /** Makes a run that this worker owns from birth. */
   start(run: NewRun): Promise<StartReceipt> {
     return new Promise((resolve, reject) => {
-      if (this.#fenced) return reject(this.#fencedError());
+      if (this.#isFenced) return reject(this.#fencedError());
       const start = { run, resolve, reject };
       if (hasUniqueKey(run)) return this.#keyedStarts.add(start);
       this.#starts.push(start);
@@ -152,13 +152,13 @@ export class GroupCommitter {
 
   /** No turn waits for what is still to be written: it is tried once more, and then left to the next owners of the runs. */
   giveUp(): void {
-    this.#givenUp = true;
+    this.#hasGivenUp = true;
   }
 
   #scheduleFlush(): void {
-    if (this.#isFlushScheduled || this.#inFlight >= maxFlushesInFlight) return;
-    const enough = this.#makesMany ? 1 : minQueuedForSecondFlush;
-    if (this.#inFlight > 0 && this.#queue.size + this.#starts.length < enough) return;
+    if (this.#isFlushScheduled || this.#flushesInFlight >= maxFlushesInFlight) return;
+    const minQueued = this.#isLargeFlushInFlight ? 1 : minQueuedForSecondFlush;
+    if (this.#flushesInFlight > 0 && this.#queue.size + this.#starts.length < minQueued) return;
     this.#isFlushScheduled = true;
     // Everything that is submitted in this same tick joins the flush.
     queueMicrotask(() => {
@@ -169,46 +169,46 @@ export class GroupCommitter {
   }
 
   async #flush(): Promise<void> {
-    if (this.#fenced) return;
-    const entries = this.#take();
+    if (this.#isFenced) return;
+    const entries = this.#takeTransitions();
     const starts = this.#takeStarts();
     if (entries.length + starts.length === 0) return;
-    this.#inFlight += 1;
-    for (const { transition } of entries) this.#writing.add(transition.runId);
-    const makesMany = entries.some(({ transition }) => transition.newChildren.length >= many);
-    if (makesMany) this.#makesMany = true;
+    this.#flushesInFlight += 1;
+    for (const { transition } of entries) this.#runsInFlight.add(transition.runId);
+    const isLarge = entries.some(({ transition }) => transition.newChildren.length >= minChildrenOfLargeFlush);
+    if (isLarge) this.#isLargeFlushInFlight = true;
     try {
       await this.#write(entries, starts);
     } finally {
-      this.#inFlight -= 1;
-      if (makesMany) this.#makesMany = false;
-      for (const { transition } of entries) this.#writing.delete(transition.runId);
-      if (this.#fenced) this.#rejectQueue();
+      this.#flushesInFlight -= 1;
+      if (isLarge) this.#isLargeFlushInFlight = false;
+      for (const { transition } of entries) this.#runsInFlight.delete(transition.runId);
+      if (this.#isFenced) this.#rejectQueue();
       else if (this.#queue.size > 0 || this.#starts.length > 0) this.#scheduleFlush();
     }
   }
 
   /** The oldest entries that fit. A run that moves in this flush must not be written to by another's message, and the other way round. */
-  #take(): QueuedTransition[] {
+  #takeTransitions(): QueuedTransition[] {
     const taken: QueuedTransition[] = [];
-    const moved = new Set<string>();
+    const movingRuns = new Set<string>();
     const receivingRuns = new Set<string>();
     let bytes = 0;
     for (const [runId, entry] of this.#queue) {
       if (taken.length >= maxTransitions || bytes >= maxBytes) break;
-      if (this.#writing.has(runId)) continue;
+      if (this.#runsInFlight.has(runId)) continue;
       const { transition } = entry;
-      const moves = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
-      if (moves && receivingRuns.has(runId)) continue;
+      const isMoving = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
+      if (isMoving && receivingRuns.has(runId)) continue;
       if (
-        transition.messages.some((mail) => moved.has(mail.to)) ||
-        transition.releasedChildIds.some((id) => moved.has(id))
+        transition.messages.some((message) => movingRuns.has(message.to)) ||
+        transition.releasedChildIds.some((id) => movingRuns.has(id))
       )
         continue;
-      if (moves) moved.add(runId);
-      for (const mail of transition.messages) receivingRuns.add(mail.to);
+      if (isMoving) movingRuns.add(runId);
+      for (const message of transition.messages) receivingRuns.add(message.to);
       for (const id of transition.releasedChildIds) receivingRuns.add(id);
-      bytes += sizeOf(transition);
+      bytes += estimateBytes(transition);
       taken.push(entry);
       this.#queue.delete(runId);
     }
@@ -216,23 +216,23 @@ export class GroupCommitter {
   }
 
   #takeStarts(): QueuedStart[] {
-    return this.#starts.splice(0, startsThatFit(this.#starts));
+    return this.#starts.splice(0, countStartsThatFit(this.#starts));
   }
 
   async #write(entries: QueuedTransition[], starts: readonly QueuedStart[]): Promise<void> {
     const backoff = new Backoff(this.runtime);
-    let uncertain = false;
+    let isUncertain = false;
     while (entries.length > 0 || starts.length > 0) {
-      const batch = this.#batch(entries, starts);
+      const batch = this.#createBatch(entries, starts);
       let result: CommitResult & { readonly found?: true };
       try {
-        const ownCommit = uncertain ? await this.#findOwnCommit(batch) : null;
+        const ownCommit = isUncertain ? await this.#findOwnCommit(batch) : null;
         result = ownCommit ?? (await this.#store.commit(batch));
       } catch (error) {
-        if (this.#givenUp) return this.#rejectAll(entries, starts);
+        if (this.#hasGivenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
           // The answer was lost, perhaps after the commit: look before writing again.
-          uncertain = true;
+          isUncertain = true;
           this.#options.onTransientError("commit", error);
           await backoff.wait();
           continue;
@@ -251,7 +251,7 @@ export class GroupCommitter {
       entries = removeRefused(entries, runId, ({ afterSeq }) =>
         hasUnreadMessages ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, afterSeq) },
       );
-      uncertain = false;
+      isUncertain = false;
     }
   }
 
@@ -263,7 +263,8 @@ export class GroupCommitter {
       const hasMessages = ownedWithMessages.length > 0 && ownedWithMessages.includes(transition.runId);
       const receipt = isStillOwned || hasMessages ? { ...defaultReceipt, isStillOwned, hasMessages } : defaultReceipt;
       this.#receipts.add(receiver, receipt);
-      if (laterReceivers !== null) for (const other of laterReceivers) this.#receipts.add(other, receipt);
+      if (laterReceivers !== null)
+        for (const laterReceiver of laterReceivers) this.#receipts.add(laterReceiver, receipt);
     }
     for (const { run, resolve } of starts) {
       const refusal = refused.length === 0 ? null : (refused.find(({ runId }) => runId === run.id) ?? null);
@@ -272,7 +273,7 @@ export class GroupCommitter {
     this.#receipts.deliver(this.#queue.size > 0 || this.#starts.length > 0);
   }
 
-  #batch(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): Batch {
+  #createBatch(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): Batch {
     return {
       fence: this.#fence,
       transitions: mergeMessages(entries.map((entry) => entry.transition)),
@@ -291,19 +292,19 @@ export class GroupCommitter {
     if (probe === undefined) return null;
     const { isAlive } = await this.#store.heartbeat(this.#fence);
     if (!isAlive) return { kind: "fenced" };
-    const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#releasedAt(probe);
+    const at = probe.events.length > 0 ? await this.#readWrittenAt(probe) : await this.#readReleasedAt(probe);
     if (at === null) return null;
     this.#options.onUncertain();
     return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
   }
 
-  async #writtenAt({ runId, afterSeq }: Transition): Promise<number | null> {
+  async #readWrittenAt({ runId, afterSeq }: Transition): Promise<number | null> {
     const [event] = await this.#store.log(runId, { after: afterSeq, limit: 1 });
     return event?.at ?? null;
   }
 
   /** Only its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
-  async #releasedAt({ runId }: Transition): Promise<number | null> {
+  async #readReleasedAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
@@ -327,7 +328,7 @@ export class GroupCommitter {
   }
 
   #onFenceLost(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): void {
-    this.#fenced = true;
+    this.#isFenced = true;
     this.#rejectAll(entries, starts);
     this.#options.onFenced();
   }
@@ -349,7 +350,7 @@ export class GroupCommitter {
   }
 }
 
-const startsThatFit = (starts: readonly QueuedStart[]) =>
+const countStartsThatFit = (starts: readonly QueuedStart[]) =>
   countFitting(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
 
 /** Adds in place: of a thousand steps that finish together, each would otherwise copy all before it. */
@@ -359,7 +360,7 @@ function coalesce(entry: QueuedTransition, second: Transition): void {
   for (const event of second.events) first.events.push(event);
   for (const id of second.drainedInboxIds) first.drainedInboxIds.push(id);
   for (const run of second.newChildren) first.newChildren.push(run);
-  for (const mail of second.messages) first.messages.push(mail);
+  for (const message of second.messages) first.messages.push(message);
   for (const id of second.releasedChildIds) first.releasedChildIds.push(id);
   if (second.cursors.length > 0) first.cursors = mergeCursors(first.cursors, second.cursors);
   first.next = second.next;
@@ -398,7 +399,7 @@ function mergeCursors(first: Transition["cursors"], second: Transition["cursors"
 
 function deliverReceipt({ receiver, laterReceivers }: QueuedTransition, receipt: Receipt | null): void {
   receiver(receipt);
-  if (laterReceivers !== null) for (const other of laterReceivers) other(receipt);
+  if (laterReceivers !== null) for (const laterReceiver of laterReceivers) laterReceiver(receipt);
 }
 
 /** Tells the run why it was not written; the others are tried again without it. */
@@ -411,10 +412,10 @@ function removeRefused(
   return entries.filter((entry) => entry.transition.runId !== runId);
 }
 
-function sizeOf(transition: Transition): number {
+function estimateBytes(transition: Transition): number {
   let bytes = 100;
   for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
   for (const run of transition.newChildren) bytes += 200 + run.input.length;
-  for (const mail of transition.messages) bytes += 50 + mail.data.length;
+  for (const message of transition.messages) bytes += 50 + message.data.length;
   return bytes;
 }

@@ -10,8 +10,8 @@ test("what was put in goes out once, all of it, at the position it is given", ()
   pendingWrites.events.push(newEvent("run.started", {}));
   pendingWrites.starts.push(newRun());
   pendingWrites.messages.push({ to: "x", kind: "cancel", data: "{}" });
-  pendingWrites.release.push("y");
-  pendingWrites.drained.push(3);
+  pendingWrites.releasedChildIds.push("y");
+  pendingWrites.drainedInboxIds.push(3);
   pendingWrites.setCursor({ node: "n", progress: "1" });
   expect(pendingWrites.isEmpty).toBe(false);
   const taken = pendingWrites.take("r", 4, [], keepOwner);
@@ -61,8 +61,8 @@ test("what was handed out stays as it is while the pending writes fills anew, al
   pendingWrites.events.push(newEvent("run.started", {}));
   pendingWrites.starts.push(newRun());
   pendingWrites.messages.push({ to: "x", kind: "cancel", data: "{}" });
-  pendingWrites.release.push("y");
-  pendingWrites.drained.push(3);
+  pendingWrites.releasedChildIds.push("y");
+  pendingWrites.drainedInboxIds.push(3);
   expect([first.events, first.newChildren, first.messages, first.releasedChildIds, first.drainedInboxIds]).toEqual([
     [],
     [],

@@ -8,8 +8,8 @@ export class PendingWrites {
   events: NewEvent[] = [];
   starts: NewRun[] = [];
   messages: Message[] = [];
-  release: string[] = [];
-  drained: number[] = [];
+  releasedChildIds: string[] = [];
+  drainedInboxIds: number[] = [];
   #cursors: Map<string, CursorWrite> | null = null;
   /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
   wakeInMs: number | null = null;
@@ -20,8 +20,8 @@ export class PendingWrites {
       this.events.length === 0 &&
       this.#cursors === null &&
       this.messages.length === 0 &&
-      this.release.length === 0 &&
-      this.drained.length === 0
+      this.releasedChildIds.length === 0 &&
+      this.drainedInboxIds.length === 0
     );
   }
 
@@ -42,11 +42,11 @@ export class PendingWrites {
     this.events.unshift(...events);
     this.starts.unshift(...newChildren);
     this.messages.unshift(...messages);
-    this.release.unshift(...releasedChildIds);
-    this.drained.unshift(...drainedInboxIds);
-    const later = this.#cursors;
+    this.releasedChildIds.unshift(...releasedChildIds);
+    this.drainedInboxIds.unshift(...drainedInboxIds);
+    const laterCursors = this.#cursors;
     this.#cursors = null;
-    for (const write of [...cursors, ...(later?.values() ?? [])]) this.setCursor(write);
+    for (const write of [...cursors, ...(laterCursors?.values() ?? [])]) this.setCursor(write);
   }
 
   /**
@@ -54,14 +54,14 @@ export class PendingWrites {
    * pending writes fill anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
    * for 17 items.
    */
-  take(runId: string, afterSeq: number, last: readonly NewEvent[], next: NextTaskState): Transition {
-    const { events, starts, messages, release, drained } = this;
+  take(runId: string, afterSeq: number, lastEvents: readonly NewEvent[], next: NextTaskState): Transition {
+    const { events, starts, messages, releasedChildIds, drainedInboxIds } = this;
     const cursors = this.#cursors === null ? emptyList : [...this.#cursors.values()];
     if (events.length > 0) this.events = [];
     if (starts.length > 0) this.starts = [];
     if (messages.length > 0) this.messages = [];
-    if (release.length > 0) this.release = [];
-    if (drained.length > 0) this.drained = [];
+    if (releasedChildIds.length > 0) this.releasedChildIds = [];
+    if (drainedInboxIds.length > 0) this.drainedInboxIds = [];
     this.#cursors = null;
     this.wakeInMs = null;
     this.wakeAt = null;
@@ -70,13 +70,13 @@ export class PendingWrites {
       afterSeq,
       next,
       cursors,
-      events: events.length === 0 ? last : last.length === 0 ? events : events.concat(last),
-      newChildren: filled(starts),
-      messages: filled(messages),
-      releasedChildIds: filled(release),
-      drainedInboxIds: filled(drained),
+      events: events.length === 0 ? lastEvents : lastEvents.length === 0 ? events : events.concat(lastEvents),
+      newChildren: orEmptyList(starts),
+      messages: orEmptyList(messages),
+      releasedChildIds: orEmptyList(releasedChildIds),
+      drainedInboxIds: orEmptyList(drainedInboxIds),
     };
   }
 }
 
-const filled = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? emptyList : items);
+const orEmptyList = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? emptyList : items);

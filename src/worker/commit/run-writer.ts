@@ -48,11 +48,11 @@ export class RunWriter {
   readonly #owner: RunWriterOwner;
   readonly #committer: GroupCommitter;
   #nextSeq: number;
-  #submitting = 0;
+  #unacknowledgedCount = 0;
   /** While a transactional step has the log to itself: what comes meanwhile waits for this. */
   #exclusiveLock: Promise<void> | null = null;
-  #waiting: (() => void)[] | null = null;
-  #closed = false;
+  #receiptWaiters: (() => void)[] | null = null;
+  #isClosed = false;
   /** The store's time as we last heard it, and our own monotonic clock then. */
   #lastStoreTimeAt: number;
   #lastStoreTimeMonotonic: number;
@@ -68,12 +68,12 @@ export class RunWriter {
 
   /** The run was let go of, or is about to be: nothing more is written. */
   get isClosed(): boolean {
-    return this.#closed;
+    return this.#isClosed;
   }
 
   /** True while the state does not know yet what has been submitted, or a transactional step has the log to itself. */
   get hasUnacknowledgedWrites(): boolean {
-    return this.#submitting > 0 || this.#exclusiveLock !== null;
+    return this.#unacknowledgedCount > 0 || this.#exclusiveLock !== null;
   }
 
   /** The number that the next event will have that is not in the pending writes yet. */
@@ -104,17 +104,17 @@ export class RunWriter {
   post(events: readonly NewEvent[], next: NextTaskState, done: (written: boolean) => void, isDecision = false): void {
     if (this.#exclusiveLock !== null)
       return void this.#exclusiveLock.then(() => this.post(events, next, done, isDecision));
-    if (this.#closed) return done(false);
+    if (this.#isClosed) return done(false);
     const transition = this.pendingWrites.take(this.#owner.runId, this.#nextSeq - 1, events, next);
     this.#nextSeq += transition.events.length;
-    if (next.kind !== "keep") this.#closed = true;
-    this.#submitting += 1;
-    this.#committer.post(transition, (receipt) => done(this.#received(transition, receipt, isDecision)));
+    if (next.kind !== "keep") this.#isClosed = true;
+    this.#unacknowledgedCount += 1;
+    this.#committer.post(transition, (receipt) => done(this.#onReceipt(transition, receipt, isDecision)));
   }
 
-  #received(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
+  #onReceipt(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
     const { next, events, afterSeq, newChildren } = transition;
-    this.#submitting -= 1;
+    this.#unacknowledgedCount -= 1;
     this.#resumeWaiters();
     // Nothing of this worker counts any more, and it knows by itself.
     if (receipt === null) return this.#endTurn({ how: "lost" });
@@ -135,13 +135,13 @@ export class RunWriter {
   async withExclusiveLog(work: (after: number) => Promise<ExclusiveWrite | null>): Promise<boolean> {
     if (!this.pendingWrites.isEmpty) await this.submit([]);
     while (this.#exclusiveLock !== null) await this.#exclusiveLock;
-    let open = () => {};
+    let unlock = () => {};
     this.#exclusiveLock = new Promise((resolve) => {
-      open = resolve;
+      unlock = resolve;
     });
     try {
-      await this.#submitted();
-      if (this.#closed) return false;
+      await this.#waitForAllReceipts();
+      if (this.#isClosed) return false;
       const after = this.#nextSeq - 1;
       const written = await work(after);
       if (written === null) return false;
@@ -153,21 +153,22 @@ export class RunWriter {
       return true;
     } finally {
       this.#exclusiveLock = null;
-      open();
+      unlock();
     }
   }
 
   /** Waits until the state knows what has been submitted so far, whatever is submitted meanwhile. */
   async waitForSubmitted(): Promise<void> {
     const { state } = this.#owner;
-    const last = this.#nextSeq - 1;
-    while (state.seq < last && this.#submitting > 0 && !this.#closed) await this.#nextReceipt();
+    const lastSubmittedSeq = this.#nextSeq - 1;
+    while (state.seq < lastSubmittedSeq && this.#unacknowledgedCount > 0 && !this.#isClosed)
+      await this.#waitForNextReceipt();
   }
 
   /** Waits until the state knows everything that was submitted. */
   async waitUntilAcknowledged(): Promise<void> {
     while (this.#exclusiveLock !== null) await this.#exclusiveLock;
-    await this.#submitted();
+    await this.#waitForAllReceipts();
   }
 
   /** The same, and children that are only in the pending writes are born: no run outlives its parent. */
@@ -176,28 +177,28 @@ export class RunWriter {
     if (this.pendingWrites.starts.length > 0) await this.submit([]);
   }
 
-  async #submitted(): Promise<void> {
-    while (this.#submitting > 0) await this.#nextReceipt();
+  async #waitForAllReceipts(): Promise<void> {
+    while (this.#unacknowledgedCount > 0) await this.#waitForNextReceipt();
   }
 
-  #nextReceipt(): Promise<void> {
+  #waitForNextReceipt(): Promise<void> {
     return new Promise((resolve) => {
-      (this.#waiting ??= []).push(resolve);
+      (this.#receiptWaiters ??= []).push(resolve);
     });
   }
 
   /** Those who wait for a receipt look again, once all that it set off has run. */
   #resumeWaiters(): void {
-    if (this.#waiting === null) return;
-    const waiting = this.#waiting;
-    this.#waiting = null;
+    if (this.#receiptWaiters === null) return;
+    const waiters = this.#receiptWaiters;
+    this.#receiptWaiters = null;
     this.#committer.runtime.setImmediate(() => {
-      for (const goOn of waiting) goOn();
+      for (const resume of waiters) resume();
     });
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#resumeWaiters();
   }
 
@@ -207,7 +208,7 @@ export class RunWriter {
   }
 
   #applyEvents(events: readonly NewEvent[], after: number, at: number): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     let seq = after;
     for (const { type, node, attempt, outcome, data } of events) {
       seq += 1;
@@ -218,14 +219,14 @@ export class RunWriter {
 
   /** Its end was not written: it goes on where its log ends. */
   #reopen(unwritten: Transition): false {
-    this.#closed = false;
+    this.#isClosed = false;
     this.#nextSeq = unwritten.afterSeq + 1;
     this.#owner.onEndRefused(unwritten);
     return false;
   }
 
   #endTurn(turnEnd: TurnEnd): false {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#owner.onTurnEnd(turnEnd);
     return false;
   }
@@ -234,6 +235,10 @@ export class RunWriter {
 function turnEndOf(next: NextTaskState, at: number): TurnEnd {
   if (next.kind !== "park") return { how: "finished" };
   const { wakeAt, wakeInMs } = next;
-  const dueIn = wakeInMs === null ? null : at + wakeInMs;
-  return { how: "parked", dueAt: wakeAt === null ? dueIn : dueIn === null ? wakeAt : Math.min(wakeAt, dueIn), at };
+  const delayedDueAt = wakeInMs === null ? null : at + wakeInMs;
+  return {
+    how: "parked",
+    dueAt: wakeAt === null ? delayedDueAt : delayedDueAt === null ? wakeAt : Math.min(wakeAt, delayedDueAt),
+    at,
+  };
 }

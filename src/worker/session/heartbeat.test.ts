@@ -9,11 +9,11 @@ const maintenance = { pausedQueues: async () => [] };
 test("a look that is asked for while one is under way follows it: that one may have been too early", async () => {
   const results: ((runIds: readonly string[]) => void)[] = [];
   const ownedWithMessages = () => new Promise<readonly string[]>((resolve) => results.push(resolve));
-  const heard: string[] = [];
+  const receivedRunIds: string[] = [];
   const store = { ownedWithMessages, maintenance } as unknown as Store;
   const events: LeaseEvents = {
     onLost: () => {},
-    onMessages: (runIds) => heard.push(...runIds),
+    onMessages: (runIds) => receivedRunIds.push(...runIds),
     onPausedQueues: () => {},
   };
   const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
@@ -27,15 +27,15 @@ test("a look that is asked for while one is under way follows it: that one may h
   await expect.poll(() => results.length).toBe(2);
   results[1]?.(["run"]);
   await first;
-  expect(heard).toEqual(["run"]);
+  expect(receivedRunIds).toEqual(["run"]);
   expect(results).toHaveLength(2);
 });
 
 test("none that is asked for is lost, at whatever moment of the one before, and none of them writes", async () => {
   for (let moments = 0; moments < 10; moments += 1) {
-    let looks = 0;
+    let reads = 0;
     const ownedWithMessages = async () => {
-      looks += 1;
+      reads += 1;
       return [];
     };
     const events = { onLost: () => {}, onMessages: () => {}, onPausedQueues: () => {} };
@@ -47,7 +47,7 @@ test("none that is asked for is lost, at whatever moment of the one before, and 
     void lease.pollNow();
     await new Promise((resolve) => setImmediate(resolve));
     lease.stop();
-    expect(looks, `asked after ${moments} moments`).toBe(2);
+    expect(reads, `asked after ${moments} moments`).toBe(2);
   }
 });
 

@@ -22,10 +22,10 @@ export class Heartbeat {
   readonly #events: LeaseEvents;
   readonly #runtime: Runtime;
   readonly #timer: Timer;
-  #beating = false;
-  #polling: Promise<void> | null = null;
+  #isHeartbeatInFlight = false;
+  #currentPoll: Promise<void> | null = null;
   #mustPollAgain = false;
-  #stopped = false;
+  #isStopped = false;
 
   constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents, runtime: Runtime) {
     this.#store = store;
@@ -42,54 +42,54 @@ export class Heartbeat {
    * another process wrote, workers that answered it with a beat would wake each other up for ever.
    */
   pollNow(): Promise<void> {
-    if (this.#polling !== null) {
+    if (this.#currentPoll !== null) {
       // A look that is under way may have been too early: then another one follows.
       this.#mustPollAgain = true;
-      return this.#polling;
+      return this.#currentPoll;
     }
-    this.#polling = this.#pollUntilCurrent();
-    return this.#polling;
+    this.#currentPoll = this.#pollUntilCurrent();
+    return this.#currentPoll;
   }
 
   async #pollUntilCurrent(): Promise<void> {
     do {
       this.#mustPollAgain = false;
       await this.#poll();
-    } while (this.#mustPollAgain && !this.#stopped);
+    } while (this.#mustPollAgain && !this.#isStopped);
     // At once: who asks a moment later must not be taken for one who asked in time.
-    this.#polling = null;
+    this.#currentPoll = null;
   }
 
   async #poll(): Promise<void> {
     try {
-      const [runIdsWithMessages, paused] = await Promise.all([
+      const [runIdsWithMessages, pausedQueues] = await Promise.all([
         this.#store.ownedWithMessages(this.#fence),
         this.#store.maintenance.pausedQueues(),
       ]);
-      if (this.#stopped) return;
-      this.#events.onPausedQueues(paused.map(({ name }) => name));
+      if (this.#isStopped) return;
+      this.#events.onPausedQueues(pausedQueues.map(({ name }) => name));
       if (runIdsWithMessages.length > 0) this.#events.onMessages(runIdsWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOfRetry(this.#log, "A look for news failed; the next heartbeat will tell.", error);
+      if (!this.#isStopped) warnOfRetry(this.#log, "A look for news failed; the next heartbeat will tell.", error);
     }
   }
 
   async #sendHeartbeat(): Promise<void> {
-    if (this.#beating) return;
-    this.#beating = true;
+    if (this.#isHeartbeatInFlight) return;
+    this.#isHeartbeatInFlight = true;
     try {
       const sentAt = this.#runtime.processMonotonic();
       const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(this.#fence);
-      if (this.#stopped) return;
+      if (this.#isStopped) return;
       if (!isAlive) return this.#events.onLost();
       this.#events.onRenewed?.(sentAt);
       if (reapedWorkerIds.length > 0) void this.#warnOfDeadWorkers(reapedWorkerIds);
       this.#events.onPausedQueues(pausedQueues);
       if (ownedWithMessages.length > 0) this.#events.onMessages(ownedWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOfRetry(this.#log, "A heartbeat failed; the next one will tell.", error);
+      if (!this.#isStopped) warnOfRetry(this.#log, "A heartbeat failed; the next one will tell.", error);
     } finally {
-      this.#beating = false;
+      this.#isHeartbeatInFlight = false;
     }
   }
 
@@ -97,18 +97,18 @@ export class Heartbeat {
   async #warnOfDeadWorkers(ids: readonly string[]): Promise<void> {
     const workers = await this.#store.workers().catch(() => []);
     const names = new Map(workers.map(({ id, name }) => [id, name]));
-    const few = ids.length <= maxListedWorkers;
+    const areFew = ids.length <= maxListedWorkers;
     const listed = ids.slice(0, maxListedWorkers).map((id) => {
       const name = names.get(id);
-      return name === undefined ? id : few ? `"${name}" (${id})` : `"${name}"`;
+      return name === undefined ? id : areFew ? `"${name}" (${id})` : `"${name}"`;
     });
-    const rest = few ? "" : ` and ${ids.length - maxListedWorkers} more`;
-    const whose = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
-    this.#log.warn(`Freed the runs of ${whose}: ${listed.join(", ")}${rest}.`);
+    const remainder = areFew ? "" : ` and ${ids.length - maxListedWorkers} more`;
+    const owners = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
+    this.#log.warn(`Freed the runs of ${owners}: ${listed.join(", ")}${remainder}.`);
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#runtime.clearInterval(this.#timer);
   }
 }

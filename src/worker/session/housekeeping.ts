@@ -22,68 +22,71 @@ export interface HousekeepingOptions {
 }
 
 const stuckCheckIntervalMs = 5 * 60_000;
-const forgetAfterMs = 24 * 3_600_000;
+const deleteDeadWorkersAfterMs = 24 * 3_600_000;
 
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  readonly #stuck: StuckRuns;
-  readonly vanished: VanishedJobs;
-  readonly #stop = new AbortController();
+  readonly #stuckRuns: StuckRuns;
+  readonly vanishedJobs: VanishedJobs;
+  readonly #stopController = new AbortController();
   readonly #timers = new Map<string, Timer>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #activeTasks = new Set<Promise<void>>();
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
     const { store, log, runtime } = options;
-    this.vanished = new VanishedJobs(store, runtime);
-    this.#stuck = new StuckRuns(store, log, runtime, this.vanished);
+    this.vanishedJobs = new VanishedJobs(store, runtime);
+    this.#stuckRuns = new StuckRuns(store, log, runtime, this.vanishedJobs);
   }
 
   start(): void {
     const { everyMs } = this.#options;
     this.#repeat("cleaning", everyMs, () => this.deleteOldData());
-    this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuck.check());
-    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanished.check());
+    this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuckRuns.check());
+    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanishedJobs.check());
   }
 
   /** Lets go of what is under way at its next batch. */
   async stop(): Promise<void> {
-    this.#stop.abort();
+    this.#stopController.abort();
     for (const timer of this.#timers.values()) this.#options.runtime.clearTimeout(timer);
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#activeTasks);
   }
 
   async deleteOldData(): Promise<void> {
     const { runtime, store, log, prune } = this.#options;
-    const forgotten = await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: runtime.now() - forgetAfterMs });
-    if (forgotten.length > 0) log.debug(`Forgot ${forgotten.length} worker(s) that died more than a day ago.`);
-    const { runs } = (await prune?.(this.#stop.signal)) ?? { runs: 0 };
+    const deletedWorkers = await store.maintenance.deleteDeadWorkers({
+      lastHeartbeatBefore: runtime.now() - deleteDeadWorkersAfterMs,
+    });
+    if (deletedWorkers.length > 0)
+      log.debug(`Forgot ${deletedWorkers.length} worker(s) that died more than a day ago.`);
+    const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
   /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
-  #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+  #repeat(taskName: string, everyMs: number, work: () => Promise<void>): void {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;
-    const after = (delayMs: number) => {
+    const schedule = (delayMs: number) => {
       const timer = runtime.setTimeout(() => {
-        const done = this.#attempt(what, work).finally(() => {
-          this.#underWay.delete(done);
-          if (!this.#stop.signal.aborted) after(everyMs);
+        const task = this.#runSafely(taskName, work).finally(() => {
+          this.#activeTasks.delete(task);
+          if (!this.#stopController.signal.aborted) schedule(everyMs);
         });
-        this.#underWay.add(done);
+        this.#activeTasks.add(task);
       }, delayMs);
-      this.#timers.set(what, timer.unref());
+      this.#timers.set(taskName, timer.unref());
     };
-    after((everyMs / 20) * (1 + runtime.random()));
+    schedule((everyMs / 20) * (1 + runtime.random()));
   }
 
-  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+  async #runSafely(taskName: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      if (!this.#stop.signal.aborted)
-        warnOfRetry(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
+      if (!this.#stopController.signal.aborted)
+        warnOfRetry(this.#options.log, `Housekeeping failed (${taskName}); it is tried again later.`, error);
     }
   }
 }

@@ -66,8 +66,8 @@ export class Session {
   readonly #host: TurnHost;
   /** Runs that are ours, or about to be, and whose turn has not begun yet. */
   readonly #openingRuns = new Set<string>();
-  #dead = false;
-  #stopping = false;
+  #isDead = false;
+  #isStopping = false;
 
   constructor(options: SessionOptions) {
     const { runtime, store, log, workerName, fence } = options;
@@ -78,8 +78,8 @@ export class Session {
       fence,
       onFenced: () => options.onLost(this),
       onUncertain: () => options.onUncertain(),
-      onTransientError: (what, error) =>
-        warnOfRetry(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
+      onTransientError: (operation, error) =>
+        warnOfRetry(log, `Worker "${workerName}": ${operation} failed, trying again.`, error),
     });
     this.#host = {
       runtime,
@@ -101,18 +101,18 @@ export class Session {
       hasWaitingRuns: () => options.hasWaitingRuns(),
       onStepEnded: options.onStepEnded,
       findRegistration: async (name) => {
-        const known = await options.findRegistration(name);
-        if (known === null) throw new WorkflowNotFoundError(name);
-        return known;
+        const registration = await options.findRegistration(name);
+        if (registration === null) throw new WorkflowNotFoundError(name);
+        return registration;
       },
       jobInfo: (job) => options.jobInfo(job),
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
-      onTurnEnd: (turn, parting) => this.#onTurnEnd(turn, parting),
+      onTurnEnd: (turn, turnEnd) => this.#onTurnEnd(turn, turnEnd),
     };
   }
 
   get isDead(): boolean {
-    return this.#dead;
+    return this.#isDead;
   }
 
   /** How many runs it has. */
@@ -122,7 +122,7 @@ export class Session {
 
   /** Drops everything: other workers have the runs. */
   kill(): void {
-    this.#dead = true;
+    this.#isDead = true;
     this.committer.giveUp();
     for (const turn of this.turns.values()) turn.abandon();
     this.turns.clear();
@@ -130,7 +130,7 @@ export class Session {
 
   /** What runs may finish; then each run is handed over. */
   stop(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
     for (const turn of this.turns.values()) turn.stop();
   }
 
@@ -140,10 +140,10 @@ export class Session {
 
   /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
   async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
-    const isNew = (task: ClaimedTask) =>
+    const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {
-      if (isNew(task))
+      if (needsNoReads(task))
         void this.#startTurn({
           run: task.run,
           deliveries: task.deliveries,
@@ -152,16 +152,16 @@ export class Session {
           claimedAt,
         });
     }
-    const old = tasks.filter((task) => !isNew(task));
-    if (old.length === 0) return;
+    const tasksToRead = tasks.filter((task) => !needsNoReads(task));
+    if (tasksToRead.length === 0) return;
     const { store } = this.#options;
-    const ids = old.map((task) => task.run.id);
+    const ids = tasksToRead.map((task) => task.run.id);
     await this.#whileOpening(ids, async () => {
-      const idsWithMessages = old.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
+      const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
-      const begun = old.map((task) => {
+      const opened = tasksToRead.map((task) => {
         const { id } = task.run;
         return this.#startRun({
           ...task,
@@ -170,7 +170,7 @@ export class Session {
           claimedAt,
         });
       });
-      await Promise.all(begun);
+      await Promise.all(opened);
     });
   }
 
@@ -198,8 +198,8 @@ export class Session {
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
-    const known = new Set([...this.turns.keys(), ...this.#openingRuns]);
-    const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
+    const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns]);
+    const isForgotten = (id: string) => !knownIds.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
     const owned = await this.#retryUntilReachable(() => store.ownedTasks(fence));
     const forgotten = owned.filter((task) => isForgotten(task.runId));
     if (forgotten.length === 0) return;
@@ -225,7 +225,7 @@ export class Session {
 
   /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
   #retryUntilReachable<T>(read: () => Promise<T>): Promise<T> {
-    return retryUntilReachable(this.#options.runtime, read, () => this.#dead || this.#stopping);
+    return retryUntilReachable(this.#options.runtime, read, () => this.#isDead || this.#isStopping);
   }
 
   #startRun(snapshot: TurnSnapshot): void | Promise<void> {
@@ -248,14 +248,14 @@ export class Session {
       else if (inherited.kind === "has messages") await this.#reopen(run.id);
       else onRunReleased(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
-      if (this.#dead || error instanceof FencedError) return;
-      const why = writePauseNote(toFailure(error).message);
-      await this.#pauseUnwritable(run.id, snapshot.log.length, error, why);
+      if (this.#isDead || error instanceof FencedError) return;
+      const pauseNote = writePauseNote(toFailure(error).message);
+      await this.#pauseUnwritable(run.id, snapshot.log.length, error, pauseNote);
     }
   }
 
   #startTurn(snapshot: TurnSnapshot): void | Promise<void> {
-    if (this.#dead) return;
+    if (this.#isDead) return;
     const { run } = snapshot;
     let turn: Turn;
     try {
@@ -266,7 +266,7 @@ export class Session {
     }
     this.turns.set(run.id, turn);
     pauseRunOnError(turn, () => turn.start());
-    if (this.#stopping) turn.stop();
+    if (this.#isStopping) turn.stop();
   }
 
   #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
@@ -328,8 +328,8 @@ export class Session {
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);
         await this.#pauseUnwritable(runId, written, error);
-      } catch (second) {
-        log.error(`Run ${runId} could not be paused either.`, second);
+      } catch (pauseError) {
+        log.error(`Run ${runId} could not be paused either.`, pauseError);
       }
     });
   }
@@ -345,10 +345,10 @@ export class Session {
         return await this.#reopen(id);
       if (receipt.kind === "evicted") throw receipt.error;
       publishCommit(log, snapshot.run, { ...transition, at: receipt.at });
-      const became = transition.next.kind === "finish" ? "canceled" : "paused";
-      log.warn(`Run ${id} (${workflow}) is ${became}: ${reason}`);
-    } catch (second) {
-      if (!this.#dead) log.error(`Run ${id} cannot be read, and could not be paused either.`, second);
+      const newStatus = transition.next.kind === "finish" ? "canceled" : "paused";
+      log.warn(`Run ${id} (${workflow}) is ${newStatus}: ${reason}`);
+    } catch (pauseError) {
+      if (!this.#isDead) log.error(`Run ${id} cannot be read, and could not be paused either.`, pauseError);
     }
   }
 

@@ -41,13 +41,13 @@ export class StalledCodeDetector {
   }
 
   check(): void {
-    const now = new Map<WatchedTurn, number>();
+    const stalledNow = new Map<WatchedTurn, number>();
     for (const turn of this.#turns()) {
       if (!turn.isStalled) continue;
       if (this.#stalledAtLastCheck.get(turn) === turn.state.seq && !this.#warnedAbout.has(turn)) this.#warn(turn);
-      now.set(turn, turn.state.seq);
+      stalledNow.set(turn, turn.state.seq);
     }
-    this.#stalledAtLastCheck = now;
+    this.#stalledAtLastCheck = stalledNow;
   }
 
   #warn(turn: WatchedTurn): void {

@@ -14,20 +14,20 @@ export class StuckRuns {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #runtime: Runtime;
-  readonly #vanished: VanishedJobs;
+  readonly #vanishedJobs: VanishedJobs;
   #warnedAbout: ReadonlySet<string> = new Set();
 
-  constructor(store: Store, log: Logger, runtime: Runtime, vanished = new VanishedJobs(store, runtime)) {
+  constructor(store: Store, log: Logger, runtime: Runtime, vanishedJobs = new VanishedJobs(store, runtime)) {
     this.#store = store;
     this.#log = log;
     this.#runtime = runtime;
-    this.#vanished = vanished;
+    this.#vanishedJobs = vanishedJobs;
   }
 
   async check(): Promise<void> {
     const warnings = [...(await this.#findRunsWithoutWorkers()), ...(await this.#findRunsOfDeadWorkers())];
-    for (const [about, text] of warnings) if (!this.#warnedAbout.has(about)) this.#log.warn(text);
-    this.#warnedAbout = new Set(warnings.map(([about]) => about));
+    for (const [subject, text] of warnings) if (!this.#warnedAbout.has(subject)) this.#log.warn(text);
+    this.#warnedAbout = new Set(warnings.map(([subject]) => subject));
   }
 
   /** Due for long, and no live worker has their workflow. Runs of a paused queue have one: it does not take them. */
@@ -41,12 +41,12 @@ export class StuckRuns {
       routes.some((one) => one.workflow === route && one.version === version);
     const withoutWorkers = late.filter((one) => !hasWorker(one));
     // Jobs that not even a dead worker is remembered with.
-    await this.#vanished.notifyWaitingRuns(
+    await this.#vanishedJobs.notifyWaitingRuns(
       withoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
     );
     return withoutWorkers.map((one) => [
       `unserved ${one.route} ${one.version}`,
-      `${one.dueCount} run(s) of ${nameOf(one)} are due, the first since ${at(one.oldestDueAt)}, and no live worker takes them.`,
+      `${one.dueCount} run(s) of ${describeRoute(one)} are due, the first since ${formatInstant(one.oldestDueAt)}, and no live worker takes them.`,
     ]);
   }
 
@@ -65,16 +65,16 @@ export class StuckRuns {
       .filter(isGone)
       .map(({ id, name, ownedTaskCount, heartbeatAt }) => [
         `abandoned ${id}`,
-        `${ownedTaskCount} run(s) belong to worker "${name}", which was last heard of at ${at(heartbeatAt)}, and nobody has freed them.`,
+        `${ownedTaskCount} run(s) belong to worker "${name}", which was last heard of at ${formatInstant(heartbeatAt)}, and nobody has freed them.`,
       ]);
   }
 }
 
-function nameOf({ route, version }: RouteBacklog): string {
+function describeRoute({ route, version }: RouteBacklog): string {
   if (route === graphRoute) return "graphs built at run time (a worker with `jobs` takes them)";
   const [workflow, queue] = route.split("\t");
   const ofVersion = version === "" ? "" : ` version "${version}"`;
   return `workflow "${workflow}"${ofVersion}${queue === undefined ? "" : `, queue "${queue}"`}`;
 }
 
-const at = (instant: number) => new Date(instant).toISOString();
+const formatInstant = (instant: number) => new Date(instant).toISOString();

@@ -13,8 +13,8 @@ import type { Store, WorkerRoutes } from "../../store/contract/store.js";
 /** A worker may be restarted, and a deploy may take a while. */
 export const jobMissingGraceMs = 60_000;
 /** So many jobs and so many runs at a time; the others are found the next time. */
-const jobsAtOnce = 100;
-const runsAtOnce = 200;
+const maxJobsPerCheck = 100;
+const maxRunsPerCheck = 200;
 
 export class VanishedJobs {
   readonly #store: Store;
@@ -34,8 +34,8 @@ export class VanishedJobs {
 
   /** The owner of each run looks for itself whether the job is gone. */
   async notifyWaitingRuns(routes: readonly string[]): Promise<void> {
-    const checkedRoutes = routes.slice(0, jobsAtOnce);
-    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, runsAtOnce);
+    const checkedRoutes = routes.slice(0, maxJobsPerCheck);
+    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
     if (waiting.length === 0) return;
     await this.#store.send(
       waiting.map(({ parentId, route }) => encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string })),

@@ -37,11 +37,11 @@ export class Attempt implements StepTools {
   readonly key: string;
   readonly attempt: number;
   readonly #startedMs: number;
-  readonly #startedVirtually: number | null;
+  readonly #startedVirtualMs: number | null;
   /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
   isStartRecorded = false;
   /** Flow control that this body raised, as far as that is known. */
-  raisedSignal: FlowControlInterrupt | null = null;
+  raisedInterrupt: FlowControlInterrupt | null = null;
   readonly #host: AttemptHost;
   #log: Logger | null = null;
   #controller: AbortController | null = null;
@@ -53,7 +53,7 @@ export class Attempt implements StepTools {
   constructor(host: AttemptHost, key: string, attempt: number) {
     this.#host = host;
     this.#startedMs = host.host.runtime.monotonic();
-    this.#startedVirtually = host.virtualNow;
+    this.#startedVirtualMs = host.virtualNow;
     this.key = key;
     this.attempt = attempt;
   }
@@ -93,7 +93,7 @@ export class Attempt implements StepTools {
 
   /** How long it has taken so far, by the clock that its run goes by. */
   get elapsedMs(): number {
-    if (this.#startedVirtually !== null) return (this.#host.virtualNow as number) - this.#startedVirtually;
+    if (this.#startedVirtualMs !== null) return (this.#host.virtualNow as number) - this.#startedVirtualMs;
     return this.elapsedRealMs;
   }
 
@@ -112,23 +112,28 @@ export class Attempt implements StepTools {
    * Runs the body; after the time limit it is aborted and given up on, whatever it still does. Not async, and it calls
    * back at once when the body does: most steps have no use for the two kilobytes of promises that would cost.
    */
-  run(body: Body, timeoutMs: number | null, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+  run(
+    body: Body,
+    timeoutMs: number | null,
+    onReturned: (value: unknown) => void,
+    onThrown: (error: unknown) => void,
+  ): void {
     let value: unknown;
-    let settled: Promise<unknown> | null;
+    let promise: Promise<unknown> | null;
     try {
       value = this.#host.callBody(this, body);
-      settled = isThenable(value) ? Promise.resolve(value) : null;
+      promise = isThenable(value) ? Promise.resolve(value) : null;
     } catch (error) {
-      return threw(error);
+      return onThrown(error);
     }
-    if (settled === null) return returned(value);
+    if (promise === null) return onReturned(value);
     // A limit beyond what a timer can count is no limit: it must not fire early.
-    if (timeoutMs === null || timeoutMs > maxTimerMs) return void settled.then(returned, threw);
-    this.#within(settled, timeoutMs).then(returned, threw);
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return void promise.then(onReturned, onThrown);
+    this.#awaitWithTimeout(promise, timeoutMs).then(onReturned, onThrown);
   }
 
-  async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
-    const expired = new Promise<never>((_, reject) => {
+  async #awaitWithTimeout(promise: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+    const timeout = new Promise<never>((_, reject) => {
       this.#timer = this.#host.host.runtime.setTimeout(() => {
         const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
         this.abort(error);
@@ -136,9 +141,9 @@ export class Attempt implements StepTools {
       }, timeoutMs);
     });
     // The promise that loses the race below may still reject later; that must not end the process.
-    value.catch(() => {});
+    promise.catch(() => {});
     try {
-      return await Promise.race([value, expired]);
+      return await Promise.race([promise, timeout]);
     } finally {
       this.dispose();
     }

@@ -32,15 +32,15 @@ interface StoredCursor {
 export async function openCheckpoints(
   attempt: TurnAttempt,
   options: CheckpointOptions,
-  leave: (action: FlowControlAction) => never,
+  raiseFlowControl: (action: FlowControlAction) => never,
 ): Promise<StepCheckpoints> {
   const { turn, key } = attempt;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
-  const rewound = op?.isRewound === true && op.phase === "awaiting_attempt";
-  const stored = rewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
-  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !rewound && op !== undefined && !op.isScheduled);
-  return new StepCheckpoints(attempt, options, leave, stored, resumed);
+  const isRewound = op?.isRewound === true && op.phase === "awaiting_attempt";
+  const stored = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
+  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
+  return new StepCheckpoints(attempt, options, raiseFlowControl, stored, resumed);
 }
 
 const noCursor: StoredCursor = { cursor: null, done: 0, total: null, moves: 0 };
@@ -57,7 +57,7 @@ export class StepCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   readonly #raiseFlowControl: (action: FlowControlAction) => never;
   readonly #startedAt: number;
-  readonly #first: string | null;
+  readonly #initialText: string | null;
   #cursor: unknown;
   /** The cursor as it is stored; undefined when it has to be encoded yet. */
   #text: string | null | undefined;
@@ -66,23 +66,23 @@ export class StepCheckpoints implements Checkpoints {
   #done: number;
   #moves: number;
   #total: number | null;
-  #writing = false;
-  #dirty = false;
+  #isWriting = false;
+  #isDirty = false;
   #yieldedAt: number;
 
   constructor(
     attempt: TurnAttempt,
     options: CheckpointOptions,
-    leave: (action: FlowControlAction) => never,
+    raiseFlowControl: (action: FlowControlAction) => never,
     stored: StoredCursor,
     resumed: boolean,
   ) {
     this.#attempt = attempt;
     this.#options = options;
-    this.#raiseFlowControl = leave;
+    this.#raiseFlowControl = raiseFlowControl;
     this.#startedAt = attempt.turn.storeNow();
     this.#yieldedAt = attempt.turn.host.runtime.monotonic();
-    this.#first = stored.cursor;
+    this.#initialText = stored.cursor;
     this.#text = stored.cursor;
     this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
     this.#done = stored.done;
@@ -106,7 +106,7 @@ export class StepCheckpoints implements Checkpoints {
 
   /** Whether it stands where its predecessor stood. */
   get isUnmoved(): boolean {
-    return this.#encoded() === this.#first;
+    return this.#encoded() === this.#initialText;
   }
 
   set(cursor: unknown): Promise<void> {
@@ -121,7 +121,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#tooLate()));
+    if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#createStepOverError()));
     // An interruption is noted already: a call that no code awaits must not end the process because of it.
     return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
@@ -137,7 +137,7 @@ export class StepCheckpoints implements Checkpoints {
 
   total(count: number): void {
     this.#total = count;
-    this.#dirty = true;
+    this.#isDirty = true;
   }
 
   /** The next execution begins at the beginning. */
@@ -149,23 +149,23 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
-  writeFinalCursor(over: boolean): void {
+  writeFinalCursor(isOver: boolean): void {
     const { turn, key } = this.#attempt;
-    turn.pendingWrites.setCursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+    turn.pendingWrites.setCursor({ node: key, cursor: isOver ? null : this.#encoded(), progress: this.#progress() });
   }
 
   /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
   #move(cursor: unknown): void {
-    if (this.#attempt.isOver) throw this.#tooLate();
+    if (this.#attempt.isOver) throw this.#createStepOverError();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
     this.#attempt.scope?.markCursorMoved();
     this.#advanced = true;
-    this.#dirty = true;
+    this.#isDirty = true;
   }
 
-  #tooLate(): InvalidStateError {
+  #createStepOverError(): InvalidStateError {
     return new InvalidStateError(`Step "${this.#attempt.key}" is over; its iterator cannot be used any more.`);
   }
 
@@ -193,7 +193,7 @@ export class StepCheckpoints implements Checkpoints {
 
   #write(done: (written: boolean) => void): void {
     const { turn, key } = this.#attempt;
-    this.#dirty = false;
+    this.#isDirty = false;
     turn.pendingWrites.setCursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
     turn.post(emptyList, done);
   }
@@ -202,15 +202,15 @@ export class StepCheckpoints implements Checkpoints {
   async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
     await this.#waitForInboxCheck();
-    this.#leaveIfInterrupted();
+    this.#raiseIfInterrupted();
   }
 
   /** Goes on at once; the latest cursor is written as fast as the store takes it. */
   async #checkpointRelaxed(): Promise<void> {
-    if (!this.#writing && this.#dirty) this.#writeLatest();
+    if (!this.#isWriting && this.#isDirty) this.#writeLatest();
     await this.#yieldToEventLoop();
     await this.#waitForInboxCheck();
-    this.#leaveIfInterrupted();
+    this.#raiseIfInterrupted();
   }
 
   /** A pause or cancel that was acknowledged acts before the next item begins. */
@@ -227,19 +227,19 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   #writeLatest(): void {
-    this.#writing = true;
+    this.#isWriting = true;
     this.#write((written) => {
-      this.#writing = false;
-      if (written && this.#dirty && !this.#attempt.isOver) this.#writeLatest();
+      this.#isWriting = false;
+      if (written && this.#isDirty && !this.#attempt.isOver) this.#writeLatest();
     });
   }
 
-  #leaveIfInterrupted(): void {
-    const action = this.#interruption();
+  #raiseIfInterrupted(): void {
+    const action = this.#findInterruption();
     if (action !== null) this.#raiseFlowControl(action);
   }
 
-  #interruption(): FlowControlAction | null {
+  #findInterruption(): FlowControlAction | null {
     const { turn } = this.#attempt;
     const { cancelRequest } = turn.state;
     if (cancelRequest !== null) return { kind: "cancel", reason: cancelRequest.reason };

@@ -60,8 +60,8 @@ function runCompensation(
     undoable: false,
     semaphore: null,
   } as const;
-  const undoing = withoutOutput(body);
-  return new Step(turn, compensationKeyOf(step), undoing, { ...settings, declared, react, explain }).call(
+  const bodyWithoutOutput = withoutOutput(body);
+  return new Step(turn, compensationKeyOf(step), bodyWithoutOutput, { ...settings, declared, react, explain }).call(
     new CallScope(turn),
   );
 }

@@ -85,12 +85,12 @@ export class DeclaredSteps implements StepEngine {
     const isNew = !turn.state.ops.has(key);
     // An operator who sends a run to a step wants it to go on there now.
     const waitMs = isNew && this.resumeAtStep === name ? 0 : declared.waitMs;
-    const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
-    placeNextStep(turn, station, isNew && waitMs > 0);
+    const placement = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
+    placeNextStep(turn, placement, isNew && waitMs > 0);
     const step = new Step(
       turn,
       key,
-      (execution) => runDeclaredBody(turn, declared, execution as TurnAttempt, declared.body),
+      (attempt) => runDeclaredBody(turn, declared, attempt as TurnAttempt, declared.body),
       {
         timeoutMs: declared.timeoutMs,
         onCrash: declared.onCrash,
@@ -113,8 +113,8 @@ export class DeclaredSteps implements StepEngine {
       const { name, compensate, retry } = declared;
       if (compensate === null) continue;
       const key = this.#keyOf(name);
-      const body = (execution: StepTools) =>
-        runDeclaredBody(turn, declared, execution as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
+      const body = (attempt: StepTools) =>
+        runDeclaredBody(turn, declared, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -192,10 +192,10 @@ function runDeclaredBody(
 ): unknown {
   const scope = new CallScope(turn, attempt);
   attempt.scope = scope;
-  const leave = (action: FlowControlAction): never => {
-    const signal = new FlowControlInterrupt(action);
-    scope.raise(signal);
-    throw signal;
+  const raiseFlowControl = (action: FlowControlAction): never => {
+    const interrupt = new FlowControlInterrupt(action);
+    scope.raise(interrupt);
+    throw interrupt;
   };
   const parts = {
     ctx: createContext(scope),
@@ -206,8 +206,8 @@ function runDeclaredBody(
     markJobFailed: () => {
       attempt.hasJobFailed = true;
     },
-    leave,
-    withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
+    leave: raiseFlowControl,
+    withoutRecords: <T>(label: string, call: () => Promise<T>) => scope.withoutRecords(label, call),
     inFrame: <T>(call: () => T) => turn.callInFrame(attempt.key, call),
   };
   const { checkpoints: options } = declared;
@@ -215,7 +215,7 @@ function runDeclaredBody(
     scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints: null });
   }
-  return openCheckpoints(attempt, options, leave).then((checkpoints) => {
+  return openCheckpoints(attempt, options, raiseFlowControl).then((checkpoints) => {
     attempt.checkpoints = checkpoints;
     scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints });

@@ -36,28 +36,28 @@ export function decideConsequence(
   turn: RunPort,
   error: unknown,
   attempt: Attempt,
-  { react, explain, postponed, ...facts }: ExceptionContext,
+  { react, explain, postponed, ...flags }: ExceptionContext,
 ): Consequence {
   const { key } = attempt;
   const { recheckPausedMs, workerName: worker } = turn.host;
-  const context = { explain, worker, recheckPausedMs, ...facts };
+  const context = { explain, worker, recheckPausedMs, ...flags };
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.countsAsReattempt || !isPostponedTooOften(postponed))
-      return eventsOf(reaction, error, attempt, context);
-    const tooOften = { ...context, explain: () => describePostponedTooOften(`Step "${key}"`, error) };
-    return eventsOf({ kind: "pause" }, error, attempt, tooOften);
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+      return createConsequence(reaction, error, attempt, context);
+    const pauseContext = { ...context, explain: () => describePostponedTooOften(`Step "${key}"`, error) };
+    return createConsequence({ kind: "pause" }, error, attempt, pauseContext);
+  } catch (policyError) {
+    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, policyError);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, attempt, context);
+    return createConsequence({ kind: isRepairable ? "pause" : "fail" }, error, attempt, context);
   }
 }
 
 interface Consequence {
   readonly events: readonly NewEvent[];
   /** What the whole run is to do about it. */
-  readonly signal: FlowControlInterrupt | null;
+  readonly interrupt: FlowControlInterrupt | null;
   /** False: the step asked for a pause, which is no failure. */
   readonly isFailure: boolean;
 }
@@ -74,51 +74,51 @@ function createPauseConsequence(
   { recheckPausedMs }: FailureContext,
 ): Consequence {
   const { key: node, attempt, elapsedMs: ms } = stepAttempt;
-  const ended = newEvent("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
-  return { events: [ended, pausedBy(error, { node }, recheckPausedMs)], signal: null, isFailure: false };
+  const stepEnded = newEvent("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
+  return { events: [stepEnded, pausedBy(error, { node }, recheckPausedMs)], interrupt: null, isFailure: false };
 }
 
-function eventsOf(reaction: Reaction, error: unknown, attempt: Attempt, context: FailureContext): Consequence {
+function createConsequence(reaction: Reaction, error: unknown, attempt: Attempt, context: FailureContext): Consequence {
   const { explain, jobRunEnded, cursorMoved, worker } = context;
   const failure = toFailure(error);
-  const ended = {
+  const failureData = {
     error: failure,
     ms: attempt.elapsedMs,
     worker,
     ...(jobRunEnded ? ({ jobRunEnded: true } as const) : {}),
     ...(cursorMoved ? ({ cursorMoved: true } as const) : {}),
   };
-  const place = (outcome: StepOutcome) => ({ node: attempt.key, attempt: attempt.attempt, outcome });
-  const timedOut = error instanceof TimeoutError ? "timed_out" : null;
+  const placeOf = (outcome: StepOutcome) => ({ node: attempt.key, attempt: attempt.attempt, outcome });
+  const timeoutOutcome = error instanceof TimeoutError ? "timed_out" : null;
   switch (reaction.kind) {
     case "reattempt": {
       const transient = reaction.countsAsReattempt ? {} : { transient: true };
-      const data = { ...ended, retryMs: reaction.waitMs, ...transient };
-      return only(newEvent("step.failed", place(timedOut ?? "reattempted_by_exception"), data));
+      const data = { ...failureData, retryMs: reaction.waitMs, ...transient };
+      return asFailure(newEvent("step.failed", placeOf(timeoutOutcome ?? "reattempted_by_exception"), data));
     }
     case "fail":
-      return only(newEvent("step.failed", place(timedOut ?? "failed_by_exception"), ended));
+      return asFailure(newEvent("step.failed", placeOf(timeoutOutcome ?? "failed_by_exception"), failureData));
     case "pause": {
       if (error instanceof PauseError && !jobRunEnded) return createPauseConsequence(error, attempt, context);
-      const data = { ...ended, retryMs: 0, transient: true };
-      return only(
-        newEvent("step.failed", place(timedOut ?? "paused_by_exception"), data),
+      const data = { ...failureData, retryMs: 0, transient: true };
+      return asFailure(
+        newEvent("step.failed", placeOf(timeoutOutcome ?? "paused_by_exception"), data),
         createPausedEvent(error, attempt.key, explain),
       );
     }
     case "skip":
-      return only(newEvent("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
+      return asFailure(newEvent("step.skipped", placeOf(timeoutOutcome ?? "skipped_by_exception"), failureData));
     case "cancel": {
-      const signal = new FlowControlInterrupt({ kind: "cancel", reason: failure.message });
-      const events = [newEvent("step.failed", place(timedOut ?? "canceled_by_exception"), ended)];
-      return { events, signal, isFailure: true };
+      const interrupt = new FlowControlInterrupt({ kind: "cancel", reason: failure.message });
+      const events = [newEvent("step.failed", placeOf(timeoutOutcome ?? "canceled_by_exception"), failureData)];
+      return { events, interrupt, isFailure: true };
     }
     default:
       throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
   }
 }
 
-const only = (...events: NewEvent[]): Consequence => ({ events, signal: null, isFailure: true });
+const asFailure = (...events: NewEvent[]): Consequence => ({ events, interrupt: null, isFailure: true });
 
 function createPausedEvent(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
   const failure = toFailure(error);

@@ -5,7 +5,7 @@ import type { Attempt, Body } from "./attempt.js";
 
 export class FlowControlTracker {
   /** When it is not known in which step. */
-  #signal: FlowControlInterrupt | null = null;
+  #unattributedInterrupt: FlowControlInterrupt | null = null;
   #current: Attempt | null = null;
 
   /** Whose body runs right now, synchronously. */
@@ -25,17 +25,17 @@ export class FlowControlTracker {
   }
 
   /** Noted before it is thrown. */
-  raise(signal: FlowControlInterrupt, scope: Attempt | null): void {
-    const attempt = this.#current ?? scope;
-    if (attempt !== null) attempt.raisedSignal = signal;
-    else this.#signal = signal;
+  raise(interrupt: FlowControlInterrupt, scopeAttempt: Attempt | null): void {
+    const attempt = this.#current ?? scopeAttempt;
+    if (attempt !== null) attempt.raisedInterrupt = interrupt;
+    else this.#unattributedInterrupt = interrupt;
   }
 
   /** What this step's body raised; or, when it is not known whose signal it is, what any body did. */
   take(attempt?: Attempt): FlowControlInterrupt | null {
-    const signal = attempt?.raisedSignal ?? this.#signal;
-    if (attempt?.raisedSignal == null) this.#signal = null;
-    else attempt.raisedSignal = null;
-    return signal === null || signal.isHandled ? null : signal;
+    const interrupt = attempt?.raisedInterrupt ?? this.#unattributedInterrupt;
+    if (attempt?.raisedInterrupt == null) this.#unattributedInterrupt = null;
+    else attempt.raisedInterrupt = null;
+    return interrupt === null || interrupt.isHandled ? null : interrupt;
   }
 }

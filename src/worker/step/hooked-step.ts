@@ -18,15 +18,15 @@ export function withHooks(
     const turnAttempt = args.at(-1) as TurnAttempt;
     const { id, key: step, attempt } = turnAttempt;
     const scope = new CallScope(turn, turnAttempt);
-    const bound = bindHooks(hooks, createContext(scope));
-    const about = { id, step, attempt };
+    const boundHooks = bindHooks(hooks, createContext(scope));
+    const execution = { id, step, attempt };
     const host = { runId: turn.runId, log: turn.log, inFrame: <T>(call: () => T) => turn.callInFrame(step, call) };
     const callBody = () =>
       turn.flowControl.callBody(turnAttempt, () => (body as (...args: unknown[]) => unknown)(...args));
     // They are not called again when the handler is replayed: what they recorded would be missed then.
     return scope.withoutRecords("A hook", async () => {
-      await bound.before(about);
-      return runWithHooks(bound, about, host, callBody);
+      await boundHooks.before(execution);
+      return runWithHooks(boundHooks, execution, host, callBody);
     });
   };
 }

@@ -14,8 +14,8 @@ export function pausedBy(
   recheckPausedMs: number | null,
 ): NewEvent {
   const failure = toFailure(error);
-  const terms = pauseOptionsOf(error);
-  const isRechecked = terms.resumeOn !== undefined && recheckPausedMs !== null;
+  const pauseOptions = pauseOptionsOf(error);
+  const isRechecked = pauseOptions.resumeOn !== undefined && recheckPausedMs !== null;
   const recheck = isRechecked ? { recheckMs: recheckPausedMs } : {};
-  return newEvent("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...terms });
+  return newEvent("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...pauseOptions });
 }

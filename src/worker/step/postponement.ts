@@ -7,5 +7,5 @@ const maxConsecutivePostponements = 1_000;
 /** @param postponed how often in a row it was put off before */
 export const isPostponedTooOften = (postponed: number): boolean => postponed + 1 >= maxConsecutivePostponements;
 
-export const describePostponedTooOften = (what: string, error: unknown): string =>
-  `${what} was put off ${maxConsecutivePostponements} times in a row by passing errors, and gets nowhere: ${toFailure(error).message} Resume the run to try as often again.`;
+export const describePostponedTooOften = (subject: string, error: unknown): string =>
+  `${subject} was put off ${maxConsecutivePostponements} times in a row by passing errors, and gets nowhere: ${toFailure(error).message} Resume the run to try as often again.`;

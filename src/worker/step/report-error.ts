@@ -10,9 +10,9 @@ export function reportError(turn: RunPort, error: unknown, step: string, attempt
     logWithFields(host.log, "debug", fields, `Run ${runId}: step "${step}" failed at attempt ${attempt}.`, error);
   warnOfInvalidTerms(turn, error, `step "${step}"`);
   if (host.onError === null && definition.onError === null) return;
-  const about = { runId, workflowName: definition.name, step, attempt };
+  const errorContext = { runId, workflowName: definition.name, step, attempt };
   for (const reporter of [host.onError, definition.onError]) {
     if (reporter === null) continue;
-    callSafely(turn.log, `Run ${runId}: the onError reporter itself failed.`, () => reporter(error, about));
+    callSafely(turn.log, `Run ${runId}: the onError reporter itself failed.`, () => reporter(error, errorContext));
   }
 }

@@ -10,20 +10,20 @@ export class SlotQueue {
   }
 
   /** `begin` gets how to give the place back. */
-  enqueue(semaphore: Semaphore, begin: (leave: () => void) => void): void {
-    let entered = false;
-    const leave = semaphore.acquire((leaveIt) => {
-      entered = true;
-      this.#waiting?.delete(leaveIt);
-      begin(leaveIt);
+  enqueue(semaphore: Semaphore, onAcquired: (release: () => void) => void): void {
+    let isAcquired = false;
+    const release = semaphore.acquire((releaseSlot) => {
+      isAcquired = true;
+      this.#waiting?.delete(releaseSlot);
+      onAcquired(releaseSlot);
     });
-    if (!entered) (this.#waiting ??= new Set()).add(leave);
+    if (!isAcquired) (this.#waiting ??= new Set()).add(release);
   }
 
   /** Nothing may begin any more. */
   cancelAll(): void {
     if (this.#waiting === null) return;
-    for (const leave of this.#waiting) leave();
+    for (const release of this.#waiting) release();
     this.#waiting.clear();
   }
 }

@@ -21,13 +21,13 @@ export async function inTransaction(
   attempt: TurnAttempt,
   body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
-  record: (output: unknown) => NewEvent,
+  createEvent: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
   const recorded = await turn.writer.withExclusiveLog(async (after) => {
     const transaction = await turn.host.store.beginTransaction();
     let isRunning = true;
-    const whole = async (step: StepTools) => {
+    const trackedBody = async (step: StepTools) => {
       try {
         return await body(transaction.handle, step);
       } finally {
@@ -36,11 +36,11 @@ export async function inTransaction(
     };
     try {
       const output = await new Promise((resolve, reject) => {
-        attempt.run(whole, timeoutMs, resolve, reject);
+        attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
       const swallowed = turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
-      const event = record(output);
+      const event = createEvent(output);
       if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed")
@@ -72,8 +72,8 @@ async function commit(
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), never);
-    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
+    const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), neverGiveUp);
+    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), neverGiveUp);
     if (!isAlive || written === undefined) throw error;
     return { kind: "committed", at: written.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
@@ -88,4 +88,4 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
 }
 
 /** Whether it was written must be known, however long that takes. */
-const never = () => false;
+const neverGiveUp = () => false;

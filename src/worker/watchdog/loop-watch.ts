@@ -26,7 +26,7 @@ export interface LoopWatchOptions {
   print(text: string): void;
 }
 
-type OwnStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
+type WatchdogStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
 /** Both are parts of a lease. The loop may be late without harm until then, and that much is left to write it down. */
 const connectAtLeaseFraction = 1 / 3;
@@ -38,10 +38,10 @@ export class LoopWatch {
   #lastHeartbeats = -1;
   /** How often in a row a look found the loop where it was. After a pause of the whole process the first look proves nothing. */
   #checksWithoutHeartbeat = 0;
-  #store: Promise<OwnStore> | null = null;
+  #store: Promise<WatchdogStore> | null = null;
   /** The runs of each worker, read while they are certainly its own: others may reap it before it can be reported. */
-  readonly #owned = new Map<number, readonly string[]>();
-  #reporting = false;
+  readonly #ownedRunIds = new Map<number, readonly string[]>();
+  #isReporting = false;
   #hasWarned = false;
 
   constructor(options: LoopWatchOptions) {
@@ -74,16 +74,16 @@ export class LoopWatch {
       this.#lastHeartbeats = heartbeats;
       this.#checksWithoutHeartbeat = 0;
       this.#hasWarned = false;
-      this.#owned.clear();
+      this.#ownedRunIds.clear();
       return this.#disconnect();
     }
     this.#checksWithoutHeartbeat += 1;
-    const silentMs = this.#checksWithoutHeartbeat * everyMs;
+    const withoutHeartbeatMs = this.#checksWithoutHeartbeat * everyMs;
     const blockedWorkers = [...this.#workers.values()].filter(
-      ({ leaseMs }) => silentMs >= leaseMs * connectAtLeaseFraction,
+      ({ leaseMs }) => withoutHeartbeatMs >= leaseMs * connectAtLeaseFraction,
     );
-    if (blockedWorkers.length === 0 || this.#reporting) return;
-    this.#reporting = true;
+    if (blockedWorkers.length === 0 || this.#isReporting) return;
+    this.#isReporting = true;
     try {
       // Connected beforehand: that may take longer than there is time at the end.
       this.#store ??= this.#options.openStore();
@@ -98,22 +98,22 @@ export class LoopWatch {
       if (!this.#hasWarned) this.#options.print(`A blocked event loop could not be reported yet: ${String(error)}`);
       this.#hasWarned = true;
     } finally {
-      this.#reporting = false;
+      this.#isReporting = false;
     }
   }
 
-  async #readOwnedRunIds(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
-    const known = this.#owned.get(index);
+  async #readOwnedRunIds(store: WatchdogStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
+    const known = this.#ownedRunIds.get(index);
     if (known !== undefined) return known;
     const owned = (await store.ownedTasks(fence)).map(({ runId }) => runId);
-    this.#owned.set(index, owned);
+    this.#ownedRunIds.set(index, owned);
     return owned;
   }
 
-  async #report(store: OwnStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
+  async #report(store: WatchdogStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
-    const culprit = this.#options.frames.top() ?? this.#onlyOne(index, owned);
+    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, owned);
     const receiverIds = new Set(owned);
     if (culprit?.worker === index) receiverIds.add(culprit.runId);
     const messages = [...receiverIds].map((runId) => {
@@ -128,7 +128,7 @@ export class LoopWatch {
     this.#options.print(describe(name, culprit, owned.length));
   }
 
-  #onlyOne(worker: number, owned: readonly string[]): Frame | null {
+  #onlyOwnedRun(worker: number, owned: readonly string[]): Frame | null {
     const [runId] = owned;
     return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
   }

@@ -56,7 +56,7 @@ let nextIndex = 0;
 class Watchdog {
   readonly #address: StoreAddress;
   readonly #log: Logger;
-  readonly #leases = new Map<number, number>();
+  readonly #leaseMsByIndex = new Map<number, number>();
   #thread: Thread | null = null;
   readonly #runtime: Runtime;
   #heartbeatTimer: Timer | null = null;
@@ -69,18 +69,18 @@ class Watchdog {
 
   watch(worker: Omit<WatchedWorker, "index">): WorkerWatchdog {
     const index = nextIndex++;
-    this.#leases.set(index, worker.leaseMs);
+    this.#leaseMsByIndex.set(index, worker.leaseMs);
     this.#restartHeartbeat();
-    this.#tell({ kind: "watch", worker: { ...worker, index } });
+    this.#send({ kind: "watch", worker: { ...worker, index } });
     return {
       enter: (runId, key) => frames.enter(index, runId, key),
       leave: () => frames.leave(),
       markSuspect: (runId) => frames.markSuspect(index, runId),
       clearSuspect: () => frames.clearSuspect(),
-      noteLeaseRenewed: (at) => this.#tell({ kind: "renewed", index, at }),
+      noteLeaseRenewed: (at) => this.#send({ kind: "renewed", index, at }),
       stop: () => {
-        if (!this.#leases.delete(index)) return;
-        this.#tell({ kind: "leave", index });
+        if (!this.#leaseMsByIndex.delete(index)) return;
+        this.#send({ kind: "leave", index });
         this.#restartHeartbeat();
       },
     };
@@ -89,17 +89,17 @@ class Watchdog {
   #restartHeartbeat(): void {
     this.#runtime.clearInterval(this.#heartbeatTimer);
     this.#heartbeatTimer = null;
-    if (this.#leases.size === 0) return;
-    const everyMs = Math.max(10, Math.min(...this.#leases.values()) / 30);
+    if (this.#leaseMsByIndex.size === 0) return;
+    const everyMs = Math.max(10, Math.min(...this.#leaseMsByIndex.values()) / 30);
     this.#heartbeatTimer = this.#runtime.setInterval(() => frames.heartbeat(), everyMs).unref();
   }
 
-  #tell(message: WatchdogMessage): void {
-    this.#thread ??= this.#begin();
+  #send(message: WatchdogMessage): void {
+    this.#thread ??= this.#startThread();
     this.#thread.postMessage(message);
   }
 
-  #begin(): Thread {
+  #startThread(): Thread {
     const { program, ...address } = this.#address;
     const workerData: WatchdogData = { ...address, memory: frames.memory };
     // Without the flags of this process: a loader of its sources has no business there.
