@@ -1,6 +1,6 @@
 /**
- * Drives a worker by hand, for tests: it takes runs only while it is told to, none begins at its birth, and time is the
- * test's. A worker that is not driven takes runs whenever it likes.
+ * Lets a test drive a worker by hand: the worker claims runs only while the test calls it, adopts no new runs, and uses the
+ * test's clock. Without a clock the worker is not driven and claims runs on its own.
  */
 import type { Runtime } from "../runtime/runtime.js";
 import { yieldToEventLoop } from "../runtime/wait.js";
@@ -8,14 +8,14 @@ import { inCleanContext } from "../telemetry/async-context.js";
 import type { Claimer } from "./claim/claimer.js";
 import type { HostedTurn } from "./turn/turn-host.js";
 
-/** The runs that the worker has. */
+/** The worker's session, as the driver sees it. */
 interface DrivenSession {
   readonly size: number;
   readonly turns: ReadonlyMap<string, { checkInbox(): Promise<void> }>;
 }
 
 export class TestDriver {
-  /** The store's clock, which the test moves; null: the worker is not driven. */
+  /** The store's clock, which the test advances; null: the worker is not driven. */
   clock: (() => number) | null = null;
   readonly #claimer: Claimer;
   readonly #runtime: Runtime;
@@ -34,7 +34,7 @@ export class TestDriver {
     return this.#singleStep?.ended !== true;
   }
 
-  /** False while a test wants a resumable step to go through at once. */
+  /** False while a test runs a single step, which must not be interrupted at a checkpoint. */
   get allowsInterruptions(): boolean {
     return this.#singleStep === null;
   }
@@ -76,7 +76,7 @@ export class TestDriver {
     }
   }
 
-  /** Comes back when the worker has no run and asks for none. */
+  /** Resolves when the worker owns no runs and no claim is in progress. */
   async #waitUntilIdle(): Promise<void> {
     while (this.#claimer.currentClaim !== null || (this.#session()?.size ?? 0) > 0 || this.#claimer.reservedSlots > 0) {
       await this.#claimer.currentClaim;

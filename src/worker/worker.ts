@@ -1,4 +1,4 @@
-/** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
+/** A worker: keeps its lease, claims due runs, and passes them to its session, which executes each in a turn. */
 
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
@@ -26,27 +26,42 @@ import { TestDriver } from "./test-driver.js";
 import type { WorkflowSummary } from "./turn/turn-host.js";
 import { type StoreAddress, type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
+/** What the composition root (`connect.ts`) provides to a worker. */
 export interface WorkerServices {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   readonly newId: () => string;
-  /** Makes the workflows known, and looks up those that are known by name only. */
+  /** Stores the registrations of the worker's workflows. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
+  /** Reads the registration of a workflow by its name; null: it was never registered. */
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   readonly onError: ErrorReporter | null;
-  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  /** After how long a run is rechecked that a `PauseError` paused until a signal arrives; null: never. */
   readonly recheckPausedMs: number | null;
-  /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
+  /** How the watchdog's thread opens the database; null if it cannot, which turns the watchdog off. */
   readonly storeAddress: StoreAddress | null;
-  /** Deletes what is older than the retention, if there is one. */
+  /** Deletes runs that are older than the retention; null: there is no retention. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
 
+/** The phases of a worker, in their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
+/**
+ * Executes runs of its workflows. Create one with `pawl.worker()`.
+ *
+ * @example
+ * ```ts
+ * const worker = pawl.worker({ workflows: [order] });
+ * await worker.start();
+ * process.once("SIGTERM", () => void worker.stop());
+ * ```
+ */
 export class Worker {
+  /** The unique id of the worker, the same as in `pawl.workers()`. */
   readonly id: string;
+  /** The name from the options; default: the host name and process id, `"host:1234"`. */
   readonly name: string;
   readonly #port: number | null;
   readonly #services: WorkerServices;
@@ -104,25 +119,30 @@ export class Worker {
     this.#driver = new TestDriver(this.#claimer, services.runtime, () => this.#session);
   }
 
-  /** How many runs it is executing now. */
+  /** How many runs the worker is executing now. */
   get active(): number {
     return this.#session?.size ?? 0;
   }
 
-  /** Queues that are paused, as far as it has heard: it begins nothing there. */
+  /** The paused queues as of the last heartbeat. The worker starts nothing from them. */
   get pausedQueues(): readonly string[] {
     return this.#registry.pausedQueues.names;
   }
 
+  /** Where the worker is in its life: `"idle"` before `start()`, then `"running"`, `"stopping"` and `"stopped"`. */
   get phase(): WorkerPhase {
     return this.#phase;
   }
 
+  /**
+   * Registers the worker and its workflows, and starts to execute runs. Resolves to the worker when it is registered; throws
+   * `InvalidStateError` if the worker was started before.
+   */
   start(): Promise<this> {
     return inCleanContext(() => this.#start());
   }
 
-  /** @internal Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
+  /** @internal Starts the worker for a test: it executes runs only during `runUntilIdle` and `runOneStep`. */
   startDriven(clock: () => number): Promise<this> {
     this.#driver.clock = clock;
     return this.start();
@@ -134,7 +154,7 @@ export class Worker {
 
   async #start(): Promise<this> {
     if (this.#phase !== "idle")
-      throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
+      throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; create a new one to start again.`);
     this.#phase = "running";
     if (this.#registry.routes.length === 0)
       this.#services.log.warn(
@@ -158,7 +178,10 @@ export class Worker {
     return this;
   }
 
-  /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
+  /**
+   * Stops the worker: it takes no new runs, lets running steps finish for up to `grace` (default: 10 seconds), and releases
+   * its runs to other workers. Steps that are still running then are run again by another worker.
+   */
   stop(): Promise<void> {
     this.#stopPromise ??= inCleanContext(() => this.#stop());
     return this.#stopPromise;
@@ -174,7 +197,7 @@ export class Worker {
   async #shutDown(): Promise<void> {
     this.#stopListening?.();
     const session = this.#session;
-    // Before the claim has ended: it may be waiting for a database that is away.
+    // Stop the session before waiting for the current claim, which may be waiting for an unreachable database.
     session?.stop();
     await waitAtMost(
       this.#services.runtime,
@@ -201,7 +224,7 @@ export class Worker {
     await waitAtMost(this.#services.runtime, this.#graceMs, empty);
     if (session.size > 0)
       this.#services.log.warn(
-        `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
+        `Worker "${this.name}" stops with ${session.size} run(s) whose steps did not end within ${this.#graceMs} ms; another worker runs those steps again.`,
       );
     session.abort(new ExecutionAbortedError("The worker stops."));
   }
@@ -210,7 +233,7 @@ export class Worker {
     try {
       await this.#services.store.deregisterWorker(session.committer.fence);
     } catch (error) {
-      const message = `Worker "${this.name}" could not sign off; its lease will run out.`;
+      const message = `Worker "${this.name}" could not deregister; other workers take its runs when its lease expires.`;
       this.#services.log.warn(message, ...(isUnreachable(error) ? [] : [error]));
     }
   }
@@ -278,12 +301,12 @@ export class Worker {
     this.#heartbeat = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
-  /** Nothing of this session counts any more: other workers have its runs. Begin anew. */
+  /** Drops the session, because other workers may own its runs now, and registers again under a new epoch. */
   #onLeaseLost(session: Session): void {
     if (session.isDead) return;
     const { epoch } = session.committer.fence;
     this.#services.log.warn(
-      `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
+      `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} run(s) and registers again.`,
     );
     if (this.#session === session) this.#session = null;
     this.#watchdog?.stop();
@@ -299,7 +322,7 @@ export class Worker {
         await this.#startSession();
         this.#claimer.claimSoon();
       } catch (error) {
-        warnOfRetry(this.#services.log, `Worker "${this.name}" cannot register yet.`, error);
+        warnOfRetry(this.#services.log, `Worker "${this.name}" could not register; it tries again.`, error);
         await backoff.wait();
       }
     }
@@ -321,7 +344,7 @@ export class Worker {
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
-  /** @internal Whether a run of this workflow could begin here at once. */
+  /** @internal Whether this worker could start a run of this workflow at once. */
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
@@ -333,26 +356,26 @@ export class Worker {
     );
   }
 
-  /** @internal Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** @internal Creates a run that this worker owns from the start, without a claim. */
   adopt(run: NewRun): Promise<StartReceipt> {
     const session = this.#session as Session;
     return inCleanContext(() => session.adopt(run));
   }
 
-  /** @internal Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
+  /** @internal Executes due runs until none is left; resolves to the due time of the next run, or null. For tests. */
   runUntilIdle(): Promise<number | null> {
     return this.#driver.runUntilIdle();
   }
 
   /**
-   * @internal The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it
-   * meanwhile. The worker then takes no more runs until it is asked to. For tests.
+   * @internal Like `runUntilIdle`, but stops after the next step of this run that ends, and lets nothing interrupt that step.
+   * After that, the worker claims nothing until the next call. For tests.
    */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }
 
-  /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
+  /** @internal Notifies the runs that wait for a job without a live worker. For tests, in which time does not pass by itself. */
   checkVanishedJobs(): Promise<void> {
     return this.#housekeeping.vanishedJobs.check(0);
   }
@@ -360,7 +383,7 @@ export class Worker {
 
 const deregisterTimeoutMs = 2_000;
 
-/** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
+/** Resolves when the work is done or the time is up, so that an unreachable database cannot delay the stop forever. */
 async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
   const timeout = new Promise<void>((resolve) => {

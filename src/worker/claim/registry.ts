@@ -1,4 +1,4 @@
-/** What a worker can execute: its workflows, its jobs, graphs that were built at run time; and by which routes it is asked for them. */
+/** What a worker can execute (workflows, jobs, graphs that were built at run time), and the routes by which it claims them. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
@@ -26,7 +26,7 @@ export class WorkflowRegistry {
   readonly pausedQueues = new PausedQueues();
   readonly #definitions = new Map<string, WorkflowDefinition>();
   readonly #queues: ReadonlySet<string> | null;
-  /** It takes runs of frozen graphs. */
+  /** Whether the worker executes graphs that were built at run time. */
   #executesGraphs = false;
   #routes: QueuedRoute[];
 
@@ -34,7 +34,7 @@ export class WorkflowRegistry {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
     const definitions = asDefinitions(workflows);
     for (const definition of definitions) if (!isJob(definition)) this.#addDefinition(definition);
-    // Jobs may be among them: a program that collects what a module exports need not tell them apart.
+    // `workflows` may contain jobs, so that a program can pass all exports of a module.
     const jobsAmongWorkflows = definitions.filter(isJob);
     if (jobs !== undefined || jobsAmongWorkflows.length > 0) this.#addJobs(jobs ?? [], jobsAmongWorkflows);
     this.#queues = queues === undefined ? null : new Set(queues.map((queue) => checkName("queue", queue)));
@@ -55,7 +55,7 @@ export class WorkflowRegistry {
   #addJobs(jobs: readonly JobDefinition[], jobsAmongWorkflows: readonly JobDefinition[]): void {
     if (!Array.isArray(jobs) || !jobs.every(isJob))
       throw new InvalidInputError(
-        "`jobs` of a worker is a list of what job(…) makes; of a module that is Object.values(module), or if it exports other things, too, discoverWorkflows(module) as `workflows`.",
+        "`jobs` of a worker must be a list of jobs made by job(…): for a module, pass Object.values(module); if it also exports other things, pass discoverWorkflows(module) as `workflows`.",
       );
     for (const job of [...jobs, ...jobsAmongWorkflows]) this.#addDefinition(job);
     this.#executesGraphs = true;
@@ -76,7 +76,7 @@ export class WorkflowRegistry {
     return this.#routes;
   }
 
-  /** A run may still be parked in a queue that its step had in the code of yesterday. */
+  /** Adds the queues that steps had in earlier versions of the code, because runs may still be parked in them. */
   async rememberQueues(findRegistration: FindRegistration): Promise<void> {
     const rememberedQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of this.#definitions.values()) {
@@ -90,21 +90,21 @@ export class WorkflowRegistry {
     return this.#definitions.get(definitionKeyOf(workflow, version));
   }
 
-  /** @param version null: any */
+  /** @param version null matches every version */
   canExecute(route: string, version: string | null): boolean {
     const isMatching = (candidate: QueuedRoute) =>
       candidate.workflow === route && (version === null || candidate.version === version);
     return this.#routes.some((candidate) => isMatching(candidate) && this.pausedQueues.isOpen(candidate));
   }
 
-  /** Those that are not paused, each time in another order: no workflow is always the first to be asked for. */
+  /** The routes that are not paused, rotated by one at each call, so that no workflow is always claimed first. */
   nextRoutes(): readonly QueuedRoute[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);
     return this.pausedQueues.filterOpen(this.#routes);
   }
 
-  /** What is known of a job that this worker, or some other live one, has. */
+  /** The queue, priority and tags of a job; null if neither this worker nor any other live worker has it. */
   async jobInfo(job: string, store: Store, findRegistration: FindRegistration, runtime: Runtime): Promise<JobInfo> {
     const name = jobWorkflow(job);
     const ownJob = this.#definitions.get(definitionKeyOf(name, ""));

@@ -1,4 +1,4 @@
-/** What a run has to write and has not submitted yet. It goes out with the next commit of the run, all of it. */
+/** The writes of a run that have not been submitted yet; all of them are part of the run's next commit. */
 
 import type { NewEvent } from "../../core/run/event.js";
 import { emptyList } from "../../core/run/transition.js";
@@ -11,8 +11,9 @@ export class PendingWrites {
   releasedChildIds: string[] = [];
   drainedInboxIds: number[] = [];
   #cursors: Map<string, CursorWrite> | null = null;
-  /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
+  /** How long after the commit the earliest of the pending waits with a relative time becomes due. */
   wakeInMs: number | null = null;
+  /** When the earliest of the pending waits with an absolute time becomes due. */
   wakeAt: number | null = null;
 
   get isEmpty(): boolean {
@@ -25,7 +26,7 @@ export class PendingWrites {
     );
   }
 
-  /** A wait begins: it is due so long after this commit, or at an instant, or never by itself. */
+  /** Adds the start of a wait that becomes due `inMs` after the commit, or at the instant `at`, or has no due time. */
   addWaitEvent(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
     this.events.push(event);
     if (due.inMs !== undefined) this.wakeInMs = this.wakeInMs === null ? due.inMs : Math.min(this.wakeInMs, due.inMs);
@@ -37,7 +38,7 @@ export class PendingWrites {
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
-  /** What was handed out and not written comes first again. */
+  /** Puts a transition that was taken but not written back, ahead of all later writes. */
   putBack({ events, newChildren, messages, releasedChildIds, drainedInboxIds, cursors }: Transition): void {
     this.events.unshift(...events);
     this.starts.unshift(...newChildren);
@@ -50,9 +51,9 @@ export class PendingWrites {
   }
 
   /**
-   * The contents, followed by `last`. What is handed out is never written to again: it may wait for its flush while the
-   * pending writes fill anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
-   * for 17 items.
+   * Takes all pending writes, with `lastEvents` behind their events. The returned arrays are never modified again, because
+   * they may wait for a flush while new writes are added. Empty arrays are neither copied nor replaced, and events are joined
+   * by `concat`, because `push` reserves room for 17 items.
    */
   take(runId: string, afterSeq: number, lastEvents: readonly NewEvent[], next: NextTaskState): Transition {
     const { events, starts, messages, releasedChildIds, drainedInboxIds } = this;

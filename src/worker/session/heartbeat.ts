@@ -1,4 +1,4 @@
-/** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
+/** The worker's heartbeat: renews its lease, frees the runs of workers whose lease expired, and finds messages without a hint. */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Fence, Store } from "../../store/contract/store.js";
@@ -7,10 +7,11 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 const maxListedWorkers = 3;
 
 export interface LeaseEvents {
-  /** The store says that this epoch is over. */
+  /** The store reports that the lease is lost: the epoch of this worker is over. */
   readonly onLost: () => void;
-  /** It was renewed, at this time or later (by `threadClock`). */
+  /** The lease was renewed, at this time or later, by `Runtime.processMonotonic`. */
   readonly onRenewed?: (at: number) => void;
+  /** Messages wait in the inboxes of these runs, which the worker owns. */
   readonly onMessages: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
@@ -33,17 +34,17 @@ export class Heartbeat {
     this.#log = log;
     this.#events = events;
     this.#runtime = runtime;
-    // Three beats to a lease: one may be lost, and one late.
+    // Three heartbeats per lease: one may be lost and another one late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
 
   /**
-   * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
-   * another process wrote, workers that answered it with a beat would wake each other up for ever.
+   * Reads what a heartbeat would return, without writing one. Some stores only hint that another process has written: workers
+   * that answered such a hint with a write would wake each other up forever.
    */
   pollNow(): Promise<void> {
     if (this.#currentPoll !== null) {
-      // A look that is under way may have been too early: then another one follows.
+      // The current poll may have read too early, so another one follows it.
       this.#mustPollAgain = true;
       return this.#currentPoll;
     }
@@ -56,7 +57,7 @@ export class Heartbeat {
       this.#mustPollAgain = false;
       await this.#poll();
     } while (this.#mustPollAgain && !this.#isStopped);
-    // At once: who asks a moment later must not be taken for one who asked in time.
+    // Reset in the same microtask as the check above: a later request must start a poll of its own.
     this.#currentPoll = null;
   }
 
@@ -70,7 +71,12 @@ export class Heartbeat {
       this.#events.onPausedQueues(pausedQueues.map(({ name }) => name));
       if (runIdsWithMessages.length > 0) this.#events.onMessages(runIdsWithMessages);
     } catch (error) {
-      if (!this.#isStopped) warnOfRetry(this.#log, "A look for news failed; the next heartbeat will tell.", error);
+      if (!this.#isStopped)
+        warnOfRetry(
+          this.#log,
+          "Messages and paused queues could not be read; the next heartbeat reads them again.",
+          error,
+        );
     }
   }
 
@@ -87,13 +93,14 @@ export class Heartbeat {
       this.#events.onPausedQueues(pausedQueues);
       if (ownedWithMessages.length > 0) this.#events.onMessages(ownedWithMessages);
     } catch (error) {
-      if (!this.#isStopped) warnOfRetry(this.#log, "A heartbeat failed; the next one will tell.", error);
+      if (!this.#isStopped)
+        warnOfRetry(this.#log, "A heartbeat failed; the next one follows at the usual interval.", error);
     } finally {
       this.#isHeartbeatInFlight = false;
     }
   }
 
-  /** By the names that people gave them; the ids help as long as there are few. */
+  /** Names the workers, and adds their ids only if there are few. */
   async #warnOfDeadWorkers(ids: readonly string[]): Promise<void> {
     const workers = await this.#store.workers().catch(() => []);
     const names = new Map(workers.map(({ id, name }) => [id, name]));

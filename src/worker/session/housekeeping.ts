@@ -1,7 +1,7 @@
 /**
- * What workers do beside their work, each its share: they delete what is older than the retention, forget workers that are
- * long dead, and say what is stuck. Every worker begins at a moment of its own, so that many do not do it at once; should
- * they all the same, nothing is done twice.
+ * Periodic maintenance by every worker: deletes runs that are older than the retention, deletes the rows of workers that died
+ * long ago, and warns of stuck runs. Each worker starts at a random moment, so that few do it at once; several at once do no
+ * harm.
  */
 
 import type { Logger } from "../../define/context.js";
@@ -15,9 +15,9 @@ export interface HousekeepingOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
-  /** Deletes what is older than the retention, until it is done or told to stop; null: nothing is ever deleted. */
+  /** Deletes runs that are older than the retention, until all are deleted or `stop` is aborted; null: there is no retention. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** How often what is old is deleted; what is stuck is looked for more often than in an hour. */
+  /** How often old runs are deleted; stuck runs and vanished jobs are checked at least every 5 minutes and every minute. */
   readonly everyMs: number;
 }
 
@@ -46,7 +46,7 @@ export class Housekeeping {
     this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanishedJobs.check());
   }
 
-  /** Lets go of what is under way at its next batch. */
+  /** Resolves when the current tasks have stopped; a deletion stops after its current batch. */
   async stop(): Promise<void> {
     this.#stopController.abort();
     for (const timer of this.#timers.values()) this.#options.runtime.clearTimeout(timer);
@@ -59,12 +59,12 @@ export class Housekeeping {
       lastHeartbeatBefore: runtime.now() - deleteDeadWorkersAfterMs,
     });
     if (deletedWorkers.length > 0)
-      log.debug(`Forgot ${deletedWorkers.length} worker(s) that died more than a day ago.`);
+      log.debug(`Deleted the records of ${deletedWorkers.length} worker(s) that died more than a day ago.`);
     const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
-  /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
+  /** The first time is after 5 to 10 % of the interval: processes that restart often do their share too, but not at startup. */
   #repeat(taskName: string, everyMs: number, work: () => Promise<void>): void {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;

@@ -1,6 +1,6 @@
 /**
- * One epoch of a worker: its fence, its committer, and the runs it has. When the store says that the fence is gone,
- * everything in here is dropped; the worker begins a new session under a higher epoch.
+ * One epoch of a worker: its fence, its committer, and the runs that it owns. When the store reports that the fence is no
+ * longer valid, the session is dropped, and the worker starts a new one under a higher epoch.
  */
 
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -46,16 +46,16 @@ export interface SessionOptions {
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;
   hasWaitingRuns(): boolean;
-  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  /** Called when a top-level step has its result; null except in tests. */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   jobInfo(job: string): Promise<JobInfo>;
-  /** An answer was lost: it is not certain which runs are ours. */
+  /** The answer to a commit was lost: it is unknown which runs the session still owns. */
   onUncertain(): void;
-  /** The fence is gone. */
+  /** The store reports that the fence is no longer valid. */
   onLost(session: Session): void;
-  /** There is room for another run; it was parked and is due again then, if that is known. */
+  /** The session released a run, so a slot is free; `parking` tells when the run is due again, if it was parked and that is known. */
   onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void;
 }
 
@@ -64,7 +64,7 @@ export class Session {
   readonly turns = new Map<string, Turn>();
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
-  /** Runs that are ours, or about to be, and whose turn has not begun yet. */
+  /** Runs that this session owns, or is about to own, and whose turn has not started yet. */
   readonly #openingRuns = new Set<string>();
   #isDead = false;
   #isStopping = false;
@@ -115,12 +115,12 @@ export class Session {
     return this.#isDead;
   }
 
-  /** How many runs it has. */
+  /** How many runs the session owns. */
   get size(): number {
     return this.turns.size + this.#openingRuns.size;
   }
 
-  /** Drops everything: other workers have the runs. */
+  /** Drops all turns, because other workers may own the runs. */
   kill(): void {
     this.#isDead = true;
     this.committer.giveUp();
@@ -128,7 +128,7 @@ export class Session {
     this.turns.clear();
   }
 
-  /** What runs may finish; then each run is handed over. */
+  /** Lets running steps finish; each run is then released to the next worker. */
   stop(): void {
     this.#isStopping = true;
     for (const turn of this.turns.values()) turn.stop();
@@ -138,7 +138,7 @@ export class Session {
     for (const turn of this.turns.values()) turn.abort(reason);
   }
 
-  /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
+  /** Starts the turns of claimed runs. The logs and inboxes are read for all runs at once; fresh runs need no read. */
   async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
@@ -174,7 +174,7 @@ export class Session {
     });
   }
 
-  /** Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** Creates a run that this worker owns from the start, without a claim. */
   adopt(run: NewRun): Promise<StartReceipt> {
     return this.#whileOpening([run.id], async () => {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
@@ -193,8 +193,8 @@ export class Session {
   }
 
   /**
-   * After an answer was lost: runs that the store says are ours and that this session does not know of are begun. What was known
-   * before the question is left alone: it may have been let go of since.
+   * After a lost answer, opens the runs that the store says this session owns and that it does not know. Runs that it knew
+   * before the read are skipped, because they may have been released in the meantime.
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
@@ -223,7 +223,7 @@ export class Session {
     }
   }
 
-  /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
+  /** Retries reads for owned runs until they succeed, the session dies, or the worker stops. */
   #retryUntilReachable<T>(read: () => Promise<T>): Promise<T> {
     return retryUntilReachable(this.#options.runtime, read, () => this.#isDead || this.#isStopping);
   }
@@ -232,7 +232,7 @@ export class Session {
     return mustInherit(snapshot) ? this.#startSuccessor(snapshot) : this.#startTurn(snapshot);
   }
 
-  /** It goes on for another run, and has to know first what that one has done. */
+  /** Starts a run that retries another one: the recorded steps of that run are first copied into its log. */
   async #startSuccessor(snapshot: TurnSnapshot): Promise<void> {
     const { store, onRunReleased } = this.#options;
     const { run } = snapshot;
@@ -261,7 +261,7 @@ export class Session {
     try {
       turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), snapshot);
     } catch (error) {
-      // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
+      // The log cannot be folded: the run is paused for an operator, and the worker continues.
       return this.#pauseDamaged(snapshot, error);
     }
     this.turns.set(run.id, turn);
@@ -270,7 +270,7 @@ export class Session {
   }
 
   #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
-    // Claimed again before we heard that it was parked, perhaps: then another turn has it.
+    // The run may have been claimed again before this receipt arrived: then another turn of this session has it.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
     if (this.turns.has(turn.runId)) return;
     if (turnEnd.how === "has messages") void this.#reopen(turn.runId);
@@ -280,7 +280,7 @@ export class Session {
     } else this.#options.onRunReleased(null);
   }
 
-  /** Mail came while the run was being parked: it is still ours, and is taken up where its log now ends. */
+  /** Starts a new turn for a run that the session still owns, for example because messages kept it from being parked. */
   #reopen(runId: string): Promise<void> {
     const { store, log } = this.#options;
     return this.#whileOpening([runId], async () => {
@@ -297,15 +297,15 @@ export class Session {
           claimedAt,
         });
       } catch (error) {
-        log.error(`Run ${runId} could not be taken up again.`, error);
+        log.error(`Run ${runId} could not be reopened; another worker takes it when this one stops.`, error);
       }
     });
   }
 
   /**
-   * What the run wanted to write cannot be written. If the database has less of the run than this worker wrote (it went back in
-   * time, as a standby that takes over may), the run is taken up as it is there, or left to its owner. Otherwise it is
-   * paused with the reason.
+   * The store refused the writes of a run. If another worker owns the run, the session drops it. If the log is shorter than what
+   * this worker wrote (a standby without the last writes took over), the run is reopened from that log. Otherwise the run is
+   * paused with the error.
    */
   #evict(runId: string, error: unknown): Promise<void> {
     const { store, log, fence } = this.#options;
@@ -317,11 +317,11 @@ export class Session {
         const written = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
-            return log.warn(`Run ${runId} does not belong to this worker any more, and is left to its owner.`);
+            return log.warn(`Run ${runId} is owned by another worker now; this worker drops it.`);
           }
           if (written < error.after) {
             log.warn(
-              `The log of run ${runId} ends at ${written}, not at ${error.after}: the run is replayed from there.`,
+              `The log of run ${runId} ends at event ${written}, not at ${error.after}: the run is replayed from there.`,
             );
             return await this.#reopen(runId);
           }
@@ -329,7 +329,7 @@ export class Session {
         log.error(`Run ${runId} could not be written and is paused.`, error);
         await this.#pauseUnwritable(runId, written, error);
       } catch (pauseError) {
-        log.error(`Run ${runId} could not be paused either.`, pauseError);
+        log.error(`Run ${runId} could not be written, and could not be paused either.`, pauseError);
       }
     });
   }
@@ -354,7 +354,7 @@ export class Session {
 
   async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
-    // If it had not begun yet: a worker had it, so its time has come.
+    // `run.became_due` is for a run that has not started yet: a worker had claimed it, so its start time has passed.
     const events = [
       newEvent("run.paused", {}, { reason: failure.message, error: failure }),
       newEvent("run.became_due", {}),
@@ -367,7 +367,7 @@ export class Session {
 
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
-/** Field by field: copies by spreading were 2 % of the time of one-step runs. */
+/** Copied field by field, because object spread took 2 % of the time of one-step runs. */
 function toRunRecord(run: NewRun, at: number): RunRecord {
   return {
     id: run.id,

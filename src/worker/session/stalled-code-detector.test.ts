@@ -12,7 +12,7 @@ function createDetector(...turns: object[]) {
   return { warnings, detector: new StalledCodeDetector(log, () => turns as never, systemRuntime) };
 }
 
-test("code that is silent at two looks in a row is told of once", () => {
+test("warns once of code that has recorded nothing between two checks", () => {
   const { warnings, detector } = createDetector(turn(true), turn(false));
   detector.check();
   expect(warnings).toEqual([]);
@@ -22,7 +22,7 @@ test("code that is silent at two looks in a row is told of once", () => {
   expect(warnings[0]).toContain("Run r1 (w) has recorded nothing");
 });
 
-test("code that has recorded something in between is not told of", () => {
+test("does not warn of code that has recorded something between two checks", () => {
   const moving = { runId: "r1", run: { workflow: "w" }, isStalled: true, state: { seq: 1 } };
   const { warnings, detector } = createDetector(moving);
   detector.check();

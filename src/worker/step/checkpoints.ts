@@ -1,7 +1,7 @@
 /**
- * The cursor of one execution of a resumable step. Each checkpoint overwrites one row, in the same group commit as
- * everything else; the log hears of the execution only when it ends. At a checkpoint the step can be interrupted: its
- * successor goes on from the cursor.
+ * The cursor of one attempt at a resumable step. Each checkpoint overwrites one row in the group commit; the log gets an
+ * event only when the attempt ends. A checkpoint is also where the step can be interrupted: the next attempt resumes from
+ * the cursor.
  */
 
 import { decode } from "../../core/encoding/decode.js";
@@ -18,17 +18,18 @@ import { readForTurn } from "../turn/read.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
+/** How long a relaxed loop may run before it lets the event loop turn. */
 const yieldEveryMs = 4;
 
 interface StoredCursor {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
-  /** How often the cursor was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is also the number of the item in flight. */
   readonly moves: number;
 }
 
-/** Reads where the step stands, before its body runs. */
+/** Reads the stored cursor of the step, before its body runs. */
 export async function openCheckpoints(
   attempt: TurnAttempt,
   options: CheckpointOptions,
@@ -59,7 +60,7 @@ export class StepCheckpoints implements Checkpoints {
   readonly #startedAt: number;
   readonly #initialText: string | null;
   #cursor: unknown;
-  /** The cursor as it is stored; undefined when it has to be encoded yet. */
+  /** The encoded cursor; undefined until it is encoded. */
   #text: string | null | undefined;
   #advanced = false;
   #iterations = 0;
@@ -99,12 +100,12 @@ export class StepCheckpoints implements Checkpoints {
     return this.#advanced;
   }
 
-  /** How often the cursor was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is also the number of the item in flight. */
   get moves(): number {
     return this.#moves;
   }
 
-  /** Whether it stands where its predecessor stood. */
+  /** Whether the cursor is where it was when this attempt started. */
   get isUnmoved(): boolean {
     return this.#encoded() === this.#initialText;
   }
@@ -122,7 +123,7 @@ export class StepCheckpoints implements Checkpoints {
 
   checkpoint(): Promise<void> {
     if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#createStepOverError()));
-    // An interruption is noted already: a call that no code awaits must not end the process because of it.
+    // User code may not await the promise: the interruption is recorded before it rejects, so the rejection may be ignored.
     return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
 
@@ -140,7 +141,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#isDirty = true;
   }
 
-  /** The next execution begins at the beginning. */
+  /** Clears the cursor, so that the next attempt starts with the first item. */
   rewind(): void {
     this.#cursor = null;
     this.#text = null;
@@ -148,13 +149,13 @@ export class StepCheckpoints implements Checkpoints {
     this.#moves = 0;
   }
 
-  /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
+  /** Writes the cursor in the same commit as the event that ends the attempt, or deletes it if the step is over. */
   writeFinalCursor(isOver: boolean): void {
     const { turn, key } = this.#attempt;
     turn.pendingWrites.setCursor({ node: key, cursor: isOver ? null : this.#encoded(), progress: this.#progress() });
   }
 
-  /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
+  /** A number is encoded lazily, because it can be neither too large nor mutated before it is written. */
   #move(cursor: unknown): void {
     if (this.#attempt.isOver) throw this.#createStepOverError();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
@@ -185,7 +186,7 @@ export class StepCheckpoints implements Checkpoints {
     }
   }
 
-  /** `items` in `ms` are of this execution alone: what the rate is made of. */
+  /** `items` and `ms` count this attempt only, so that readers can compute a rate from them. */
   #progress(): string {
     const [done, total, moves, items] = [this.#done, this.#total, this.#moves, this.#iterations];
     return writeProgress({ done, total, message: null, moves, items, ms: this.#attempt.elapsedRealMs });
@@ -198,14 +199,14 @@ export class StepCheckpoints implements Checkpoints {
     turn.post(emptyList, done);
   }
 
-  /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
+  /** Waits until the cursor is durable: after a crash, only the item in flight is processed again. */
   async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
     await this.#waitForInboxCheck();
     this.#raiseIfInterrupted();
   }
 
-  /** Goes on at once; the latest cursor is written as fast as the store takes it. */
+  /** Does not wait for the write: the latest cursor is written as fast as the store accepts it. */
   async #checkpointRelaxed(): Promise<void> {
     if (!this.#isWriting && this.#isDirty) this.#writeLatest();
     await this.#yieldToEventLoop();
@@ -213,12 +214,12 @@ export class StepCheckpoints implements Checkpoints {
     this.#raiseIfInterrupted();
   }
 
-  /** A pause or cancel that was acknowledged acts before the next item begins. */
+  /** A pause or cancel that its sender saw accepted must take effect before the next item starts. */
   #waitForInboxCheck(): Promise<void> | undefined {
     return this.#attempt.turn.inboxCheck ?? undefined;
   }
 
-  /** A loop over quick items that waits for nothing would never let the process do anything else. */
+  /** A loop over quick items that awaits no I/O would otherwise starve the event loop. */
   #yieldToEventLoop(): Promise<void> | undefined {
     const now = this.#attempt.turn.host.runtime.monotonic();
     if (now - this.#yieldedAt < yieldEveryMs) return undefined;

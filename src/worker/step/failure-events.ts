@@ -1,4 +1,4 @@
-/** What an exception in a step means, and the events that say so. */
+/** Decides what an exception in a step leads to, and creates the events that record it. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import {
@@ -18,19 +18,21 @@ import { pausedBy } from "./pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "./postponement.js";
 
 interface ExceptionContext {
+  /** Asks the step's exception or retry policy. */
   react(): Reaction;
+  /** The pause reason to show instead of the default one. */
   readonly explain: ((error: unknown) => string) | undefined;
-  /** How often in a row passing errors have put the step off before. */
+  /** How many attempts in a row ended with a transient error before this one. */
   readonly postponed: number;
-  /** The run of the job that the step is for has failed with it. */
+  /** Whether the step runs a job and that job's run has ended: the next attempt starts a new run. */
   readonly jobRunEnded: boolean;
-  /** The attempt got further than the one before it: failures and backoff count from here. */
+  /** Whether the attempt moved the cursor: failures and backoff are then counted from here. */
   readonly cursorMoved: boolean;
 }
 
 /**
- * What an exception leads to. When the user's own policy throws, or answers with nonsense, the step is not tried again:
- * it has failed, or is paused if it is a declared one, which can be repaired, or undoes something, which must not be left.
+ * Decides what an exception leads to. If the user's own policy throws or returns an invalid reaction, the step is not
+ * retried: it fails, or its run is paused if an operator can repair it (declared steps) or must finish it (compensations).
  */
 export function decideConsequence(
   turn: RunPort,
@@ -48,17 +50,18 @@ export function decideConsequence(
     const pauseContext = { ...context, explain: () => describePostponedTooOften(`Step "${key}"`, error) };
     return createConsequence({ kind: "pause" }, error, attempt, pauseContext);
   } catch (policyError) {
-    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, policyError);
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
+    const outcome = isRepairable ? "the run is paused" : "the step fails";
+    turn.log.error(`Run ${turn.runId}: the exception policy of step "${key}" threw, so ${outcome}.`, policyError);
     return createConsequence({ kind: isRepairable ? "pause" : "fail" }, error, attempt, context);
   }
 }
 
 interface Consequence {
   readonly events: readonly NewEvent[];
-  /** What the whole run is to do about it. */
+  /** Flow control for the whole run, or null. */
   readonly interrupt: FlowControlInterrupt | null;
-  /** False: the step asked for a pause, which is no failure. */
+  /** False if the step requested a pause with a `PauseError`, which is not reported as an error. */
   readonly isFailure: boolean;
 }
 
@@ -67,7 +70,7 @@ interface FailureContext extends Pick<ExceptionContext, "explain" | "jobRunEnded
   readonly recheckPausedMs: number | null;
 }
 
-/** A step that asks for a pause has not failed: its execution ends as one that called `pause()`. */
+/** A `PauseError` is not a failure: the attempt ends like one that called `pause()`. */
 function createPauseConsequence(
   error: PauseError,
   stepAttempt: Attempt,
@@ -114,7 +117,7 @@ function createConsequence(reaction: Reaction, error: unknown, attempt: Attempt,
       return { events, interrupt, isFailure: true };
     }
     default:
-      throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
+      throw new InvalidInputError(`Unknown reaction "${String((reaction as Reaction).kind)}" to an exception.`);
   }
 }
 
@@ -126,8 +129,8 @@ function createPausedEvent(error: unknown, step: string, explain?: (error: unkno
   return newEvent("run.paused", { node: step }, { reason, error: failure });
 }
 
-/** The function of the step has run by the time that its output is found not to be storable. */
+/** An output that cannot be stored is noticed only after the step's function has run, so running it again may be wrong. */
 function outputAdvice(error: unknown): string {
   if (!(error instanceof SerializationError) && !(error instanceof PayloadTooLargeError)) return "";
-  return " resume() runs the step again; resume({ output }) or skip() goes on without that.";
+  return " resume() runs the step again; resume({ output }) or skip() continues without running it again.";
 }

@@ -1,15 +1,15 @@
-/** The steps of one run that stand in line for a place: while they do, the run is not parked. */
+/** The steps of one run that wait for a semaphore slot: while any waits, the run is not parked. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 
 export class SlotQueue {
-  /** Made when a step first has to wait. */
+  /** The functions that cancel each wait; created when a step first has to wait. */
   #waiting: Set<() => void> | null = null;
 
   get waitingCount(): number {
     return this.#waiting?.size ?? 0;
   }
 
-  /** `begin` gets how to give the place back. */
+  /** Calls `onAcquired` with the function that releases the slot, at once if a slot is free. */
   enqueue(semaphore: Semaphore, onAcquired: (release: () => void) => void): void {
     let isAcquired = false;
     const release = semaphore.acquire((releaseSlot) => {
@@ -20,7 +20,7 @@ export class SlotQueue {
     if (!isAcquired) (this.#waiting ??= new Set()).add(release);
   }
 
-  /** Nothing may begin any more. */
+  /** Cancels all waits: no step of the run may start any more. */
   cancelAll(): void {
     if (this.#waiting === null) return;
     for (const release of this.#waiting) release();

@@ -1,4 +1,4 @@
-/** How an execution of a step ended, as events. */
+/** The events that record how an attempt at a step ended. */
 import { encode } from "../../core/encoding/encode.js";
 import { SerializationError } from "../../core/errors/data-errors.js";
 import { ancestryHashFor } from "../../core/graph/ancestry-hash.js";
@@ -36,7 +36,7 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
   try {
     return encode(output, { label });
   } catch (error) {
-    // What a transactional step did is rolled back.
+    // The writes of a transactional step are rolled back, so the advice would be wrong for it.
     if (!(error instanceof SerializationError) || settings.kind === "transaction") throw error;
     const { message, path, cause } = error;
     throw new SerializationError(`${message} ${alreadyRanAdvice}`, { path, cause });
@@ -53,7 +53,7 @@ function computeAncestryHash(
   return settings.declared ? ancestryHashFor(state, parentsOf, key, attempt, output) : null;
 }
 
-/** What flow control that its body raised makes of a step. */
+/** Creates the events for flow control that the step's body raised. */
 export function createFlowControlEvents(
   turn: StepTurn,
   { declared }: StepSettings,
@@ -92,13 +92,13 @@ function createReattemptedEvent(attempt: TurnAttempt, outcome: StepOutcome, wait
   return newEvent("step.reattempted", placeOf(attempt, outcome), data);
 }
 
-/** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
+/** Pauses the run if the step was continued too often without progress, because each continuation adds an event to the log. */
 function createContinuedEvents(turn: StepTurn, attempt: TurnAttempt, waitMs: number): NewEvent[] {
   const continued = createReattemptedEvent(attempt, "continued", waitMs);
   const op = turn.state.ops.get(attempt.key) as StepOp | undefined;
   if (!hasMadeNoProgress(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxContinuationsWithoutProgress)
     return [continued];
-  const reason = `Step "${attempt.key}" was continued ${maxContinuationsWithoutProgress} times without moving its cursor; it is held because it gets nowhere.`;
+  const reason = `Step "${attempt.key}" was continued ${maxContinuationsWithoutProgress} times without moving its cursor; the run is paused because the step makes no progress.`;
   return [continued, newEvent("run.paused", { node: attempt.key }, { reason })];
 }
 
@@ -108,10 +108,10 @@ function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
 
 const maxContinuationsWithoutProgress = 1_000;
 
-/** A step without a cursor may come back as often as it likes, if it only waits in between. */
+/** A step without a cursor may be continued without limit, as long as it waits before each continuation. */
 const hasMadeNoProgress = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 
 const alreadyRanAdvice =
-  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "The step's function has already run and its effects remain; only its return value cannot be recorded. " +
   "Return plain data from it, or nothing: async () => { await … }.";

@@ -1,4 +1,4 @@
-/** A step: its body runs, and how it ended becomes an event. */
+/** A step: its body runs, and its outcome becomes an event. */
 
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
@@ -36,7 +36,7 @@ const knownOptions = new Set<string>([
   "added",
 ] satisfies (keyof StepOptions)[]);
 
-/** Asks for the step's result; runs the body unless the log has it. */
+/** Returns the result of a function-style step; runs the body unless the log has the result. */
 export function callStep(
   scope: CallScope,
   name: string,
@@ -105,7 +105,7 @@ export class Step {
   call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.findRecorded(this.#key, "step");
     const result = scope.requestResult(this.#key, isAdded);
-    // The last attempt at the step around this one may have begun it without waiting for it: it must not run twice at a time.
+    // An earlier attempt at the surrounding step may have started this step without awaiting it: its body must not run twice at once.
     if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return result;
     if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
     else this.#startOrWait(op);
@@ -124,7 +124,7 @@ export class Step {
       return turn.scheduleIdleCheck();
     if (op === undefined && this.#settings.waitMs > 0) return this.#scheduleFirstAttempt();
     if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#resumesAfterWait(op)) {
-      const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
+      const reason = `The worker died while step "${this.#key}" was running, so it is unknown whether the step took effect. Resume to run it again, skip it, or resume with its output.`;
       return turn.pauseWithError(reason, null, this.#key);
     }
     if (op?.phase === "awaiting_attempt" && (op.dueAt ?? 0) > turn.storeNow()) return this.#scheduleRetry();
@@ -144,12 +144,12 @@ export class Step {
     this.#turn.inboxProcessor.scheduleRetry(this.#key, this.#nextAttempt());
   }
 
-  /** A timer or a receipt begins it, but it belongs where the step was called. */
+  /** A timer or a receipt starts the next attempt, which must run in the async context of the step's caller. */
   #nextAttempt(): (op: Op | undefined) => void {
     return bindContext((op: Op | undefined) => this.#acquireSlot(op as StepOp | undefined));
   }
 
-  /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
+  /** Whether the run was parked while the body waited for something durable: then the same attempt continues. */
   #resumesAfterWait(op: StepOp): boolean {
     return this.#settings.declared && op.phase === "started" && !op.isAbandoned && this.#turn.deliveries === 1;
   }
@@ -163,7 +163,7 @@ export class Step {
       releaseSlot();
       turn.scheduleIdleCheck();
     };
-    // Another run that leaves its place may be what lets this step in.
+    // The slot may be granted from another run's async context, so the callback is bound to this one.
     turn.slots.enqueue(semaphore, bindContext(onAcquired));
   }
 
@@ -189,7 +189,7 @@ export class Step {
     this.#run(attempt, op);
   }
 
-  /** What is left of its time, for a body that has rested. */
+  /** The rest of the time limit for a body that resumes after a wait, otherwise all of it. */
   #remainingTimeMs(op: StepOp | undefined, timeoutMs: number): number {
     return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
@@ -203,7 +203,7 @@ export class Step {
     );
   }
 
-  /** What must be in the log before the body runs, or together with what the body writes. */
+  /** For steps whose start must be durable before the body runs, or whose end commits with the body's writes. */
   async #runWithDurableRecord(attempt: TurnAttempt, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, onCrash, timeoutMs } = this.#settings;
@@ -223,7 +223,7 @@ export class Step {
     if (this.#pauseIfCallsAreMissing(attempt)) return;
     let completed: NewEvent;
     try {
-      // Swallowed by a catch in user code: still honoured.
+      // Flow control applies even if a `catch` in user code swallowed it.
       const swallowed = this.#turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
       completed = createCompletedEvent(this.#turn, this.#settings, attempt, output);
@@ -262,7 +262,7 @@ export class Step {
     this.#record(attempt, events, runInterrupt);
   }
 
-  /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
+  /** If a resumed body ends without repeating its recorded calls, its code has changed, so the run is paused. */
   #pauseIfCallsAreMissing(attempt: TurnAttempt): boolean {
     const leftOver = attempt.scope?.gate?.leftOver ?? [];
     if (leftOver.length === 0 || this.#turn.isDraining) return false;
@@ -279,7 +279,7 @@ export class Step {
     this.#record(attempt, createFlowControlEvents(this.#turn, this.#settings, attempt, interrupt), interrupt);
   }
 
-  /** What its body forgets is not waited for any more: also what it has only just asked for. */
+  /** Rewinds the step: its open children are canceled, including those whose start was not committed yet. */
   async #startOver(attempt: TurnAttempt, interrupt: FlowControlInterrupt): Promise<void> {
     const turn = this.#turn;
     await turn.writer.flushPendingStarts();
@@ -294,7 +294,7 @@ export class Step {
     turn.attempts.onBodyEnded(attempt);
     if (turn.isOver) return;
     if (this.#settings.declared && (endsForGood(events) || endsJobRun(events))) {
-      // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
+      // The run no longer waits for the children of this body, nor for a job that exceeded the time limit.
       for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
         turn.pendingWrites.messages.push(message);
     }
@@ -308,7 +308,7 @@ export class Step {
     const nextAttempt = events.some(leadsToAnotherAttempt) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
-      // Not before the state knows of the failure: until then it shows the attempt before as due.
+      // Only after the state contains the failure: until then it shows the previous attempt as due.
       if (nextAttempt !== null) turn.inboxProcessor.scheduleRetry(this.#key, nextAttempt);
       turn.attempts.onRecorded();
     });
@@ -320,7 +320,7 @@ const createTimeoutError = (step: string, timeoutMs: number) =>
 
 const leadsToAnotherAttempt = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 
-/** Other than by returning: a body that returned may have left children behind on purpose. */
+/** Whether the step ended other than by returning: a body that returned may have left children running on purpose. */
 function endsForGood([stepEnded]: readonly NewEvent[]): boolean {
   if (stepEnded?.type === "step.skipped") return true;
   return stepEnded?.type === "step.failed" && dataOf(stepEnded, "step.failed").retryMs === undefined;
@@ -334,7 +334,7 @@ function isRunLevel({ action }: FlowControlInterrupt): boolean {
   return action.kind === "cancel" || action.kind === "finish";
 }
 
-/** What the next attempt counts from when the cursor has moved: failures before that do not count any more. */
+/** The history for an attempt that moved the cursor: earlier failures no longer count. */
 const withoutFailures = (op: StepOp): StepOp => ({
   ...op,
   consecutiveFailures: 0,

@@ -1,9 +1,9 @@
 /**
- * Transactional steps: the user's own writes and the step's record commit together, or neither does.
+ * Transactional steps: the user's writes and the event of the step commit together, or neither does.
  *
- * The one exception to "no transaction is open while user code runs". It has a connection of its own, and this run's log
- * to itself for as long as it takes: on SQLite, where only one can write, a commit of the same run that had to come first
- * could not. Other runs go on (on SQLite, once it is over).
+ * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and the
+ * step has exclusive use of the run's log until it ends: on SQLite, which allows one writer, another commit of the same run
+ * would wait for the transaction, which in turn would wait for that commit. Other runs continue (on SQLite, afterwards).
  */
 
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -15,7 +15,7 @@ import type { CommitResult, StoreTransaction } from "../../store/contract/store.
 import type { StepTurn } from "../turn/ports.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-/** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
+/** Returns true if the step is recorded and false if the turn is over. Throws what the body threw, after a rollback. */
 export async function inTransaction(
   turn: StepTurn,
   attempt: TurnAttempt,
@@ -49,7 +49,7 @@ export async function inTransaction(
         transient: true,
       });
     } catch (error) {
-      // A body that was given up on still has the handle.
+      // A body that exceeded its time limit may still use the handle, so its connection must be discarded.
       await rollBack(transaction, isRunning);
       failure = { error };
       return null;
@@ -59,7 +59,7 @@ export async function inTransaction(
   return recorded;
 }
 
-/** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
+/** If the answer to the commit is lost, the log tells whether it succeeded: the event is there with all writes, or not at all. */
 async function commit(
   turn: StepTurn,
   transaction: StoreTransaction,
@@ -83,9 +83,9 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
   try {
     await transaction.rollback({ discard });
   } catch {
-    // The connection is gone, and the transaction with it.
+    // The connection is lost, and the database rolls the transaction back.
   }
 }
 
-/** Whether it was written must be known, however long that takes. */
+/** The step cannot proceed until it is known whether the commit succeeded, however long that takes. */
 const neverGiveUp = () => false;

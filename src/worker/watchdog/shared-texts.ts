@@ -1,10 +1,11 @@
 /**
- * Texts in memory that another thread can read, each known by the number of its place. A text that is there already costs a
- * look-up; when all places are taken, the one that was written longest ago makes room.
+ * A table of texts in shared memory, which another thread reads by the number of a place. A text that is already in the table
+ * costs one lookup; when the table is full, a new text replaces the one that was written first.
  */
 export interface SharedTextsSize {
+  /** How many texts the table holds. */
   readonly count: number;
-  /** Of one text; what is longer is cut. */
+  /** The maximum size of one text; longer ones are cut. */
   readonly bytes: number;
 }
 
