@@ -1,4 +1,4 @@
-/** The options of `pawl.worker()`. */
+/** The options of a worker, and their checks. */
 import { InvalidInputError } from "../core/errors/request-errors.js";
 import type { Duration } from "../core/naming/duration.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
@@ -17,8 +17,8 @@ export interface WorkerOptions {
   /** The workflows that the worker executes: definitions, classes and jobs. It takes runs of no others. Required. */
   readonly workflows: readonly AnyWorkflow[];
   /**
-   * The jobs that the worker executes. If you set this, even to `[]`, the worker also executes graphs that were built with
-   * `pawl.build()`. Default: the jobs among `workflows`.
+   * The jobs that the worker executes, besides those among `workflows`. A worker with any job, or with `jobs: []`, also
+   * executes graphs that were built with `pawl.build()`. Default: none.
    */
   readonly jobs?: readonly JobDefinition[];
   /**

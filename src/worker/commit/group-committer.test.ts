@@ -247,7 +247,7 @@ describe("the group committer", () => {
     const { committer, batches, storeState } = createCommitter(fail, fail, fail);
     expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
     expect(batches).toHaveLength(4);
-    expect(storeState).toMatchObject({ troubles: 3, uncertain: 0 });
+    expect(storeState).toMatchObject({ transientErrors: 3, uncertain: 0 });
   });
 
   test("recognises a commit whose answer was lost, and does not repeat it", async () => {
