@@ -303,7 +303,7 @@ export class Session {
   }
 
   /**
-   * The store refused the writes of a run. If another worker owns the run, the session drops it. If the log is shorter than what
+   * The store refused the writes of a run. If the session no longer owns the run, it drops it. If the log is shorter than what
    * this worker wrote (a standby without the last writes took over), the run is reopened from that log. Otherwise the run is
    * paused with the error.
    */
@@ -317,7 +317,7 @@ export class Session {
         const written = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
-            return log.warn(`Run ${runId} is owned by another worker now; this worker drops it.`);
+            return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
           if (written < error.after) {
             log.warn(
