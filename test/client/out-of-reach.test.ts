@@ -151,9 +151,9 @@ forEachStore(
       await Promise.all([idle.close(), busy.close()]);
 
       const lines = said.map(([line]) => String(line));
-      expect(lines.filter((line) => line.includes("could not sign off")).sort()).toEqual([
-        'Worker "busy" could not sign off; its lease will run out.',
-        'Worker "idle" could not sign off; its lease will run out.',
+      expect(lines.filter((line) => line.includes("could not deregister")).sort()).toEqual([
+        'Worker "busy" could not deregister; other workers take its runs when its lease expires.',
+        'Worker "idle" could not deregister; other workers take its runs when its lease expires.',
       ]);
       expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
     });

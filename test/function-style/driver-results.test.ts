@@ -15,7 +15,7 @@ function pool() {
 }
 
 const hasRun =
-  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "The step's function has already run and its effects remain; only its return value cannot be recorded. " +
   "Return plain data from it, or nothing: async () => { await … }.";
 const refused = (of: string) =>
   `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${hasRun}`;
@@ -76,7 +76,7 @@ test("a run that is paused by an output that cannot be stored names the ways not
     const run = await t.pawl.start(Paying);
     await t.settle();
     expect((await run.get()).pauseReason).toBe(
-      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() goes on without that.`,
+      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() continues without running it again.`,
     );
     if (goOn === "resume") await run.resume({ output: null });
     else await run.skip();

@@ -169,7 +169,7 @@ describe("what is stuck", () => {
     await stuck.check();
     const last = new Date(heartbeatAt).toISOString();
     expect(warnings).toEqual([
-      `3 run(s) belong to worker "w1", which was last heard of at ${last}, and nobody has freed them.`,
+      `3 run(s) belong to worker "w1", whose last heartbeat was at ${last}, and no other worker has freed them.`,
     ]);
     w.store.workers = workers;
   });

@@ -137,7 +137,7 @@ test("a step that must be undone and vanished holds the run when it fails", asyn
   const before = graph("g", [undone, nap.after(undone), fails.after(nap)]);
   const { run } = await deploy(before, graph("g", [nap, fails.after(nap)], { removedSteps: ["book"] }));
   expect(await run.get()).toMatchObject({ status: "paused" });
-  expect((await run.get()).pauseReason).toContain('Step "book" has to be undone');
+  expect((await run.get()).pauseReason).toContain('Step "book" must be compensated');
 });
 
 test("what has changed can be read in the history of a class, too", async () => {

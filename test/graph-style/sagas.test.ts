@@ -137,7 +137,7 @@ describe.each([
     await t.advance("1 hour");
     const { status, pauseReason } = await run.get();
     expect(status).toBe("paused");
-    expect(pauseReason).toContain('Step "hotel" could not be undone: hotel is down.');
+    expect(pauseReason).toContain('Step "hotel" could not be compensated: hotel is down.');
     expect(pauseReason).toContain("the run failed: no seats");
     expect(did).toEqual([...done, "undo car car-1"]);
     broken = null;
