@@ -57,9 +57,9 @@ forEachStore(
 
 test("options of connections that a database has not, or that mean nothing, are refused by name", async () => {
   const refusals: [url: string, options: object, sentence: string][] = [
-    ["memory:", { pooled: true }, '`pooled` is an option for PostgreSQL; a "memory" database does not have it.'],
-    ["mysql://localhost/x", { listenUrl: "postgres://x" }, "`listenUrl` is an option for PostgreSQL"],
-    ["sqlite::memory:", { pool: { max: 3 } }, "`pool` is an option for PostgreSQL and MySQL"],
+    ["memory:", { pooled: true }, '`pooled` is for PostgreSQL; a "memory" database does not have it.'],
+    ["mysql://localhost/x", { listenUrl: "postgres://x" }, "`listenUrl` is for PostgreSQL"],
+    ["sqlite::memory:", { pool: { max: 3 } }, "`pool` is for PostgreSQL and MySQL"],
     ["postgres://localhost/x", { pooled: "yes" }, '`pooled` is true, false or "auto", not "yes".'],
     ["postgres://localhost/x", { listenUrl: "localhost" }, "`listenUrl` is the URL of the PostgreSQL server itself"],
     ["postgres://localhost/x", { pool: 5 }, "`pool` is { max, transactions }, not 5."],

@@ -22,7 +22,7 @@ export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool
   for (const name of ["pooled", "listenUrl", "pool"] as const) {
     if (values[name] === undefined || isSupported[name]) continue;
     const databases = name === "pool" ? "PostgreSQL and MySQL" : "PostgreSQL";
-    throw new InvalidInputError(`\`${name}\` is an option for ${databases}; a "${scheme}" database does not have it.`);
+    throw new InvalidInputError(`\`${name}\` is for ${databases}; a "${scheme}" database does not have it.`);
   }
   if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
     throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);
