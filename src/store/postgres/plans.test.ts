@@ -188,8 +188,8 @@ interface Plan {
 const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
 
 /**
- * What grows with a table or with the square of a batch: scans of our large tables that are no searches (workers and paused
- * queues are few, and every commit begins with a worker), and loops that compare each row with each.
+ * What grows with a table or with the square of a batch: scans of our large tables that are no searches (workers and
+ * paused queues are few, and every commit begins with a worker), and loops that compare each row with each.
  */
 function* findBadScans(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
