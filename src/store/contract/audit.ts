@@ -1,6 +1,6 @@
 /**
  * The reads behind `verify`: every row that belongs to a run, one page at a time and without payloads, so that a
- * database with a million runs can be checked in little memory. No run waits for these reads, and no index exists for
+ * database with a million runs can be checked in little memory. No run waits for these reads, so no index exists for
  * them.
  */
 

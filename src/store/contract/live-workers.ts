@@ -2,19 +2,13 @@
 import type { Runtime } from "../../runtime/runtime.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "./store.js";
 
-/**
- * Workers whose lease has not expired. `live` alone is not enough: a worker that was killed keeps it until it is
- * reaped.
- */
+/** Workers whose lease has not expired. A worker that was killed stays marked `live` until it is reaped. */
 export async function findLiveWorkers(store: Store, runtime: Runtime): Promise<WorkerRecord[]> {
   const [workers, now] = await Promise.all([store.workers(), store.now()]);
   return workers.filter((worker) => isWorkerLive(worker, now, runtime));
 }
 
-/**
- * A lease counts as expired only when this process's clock agrees with the store's: in tests the store's clock is
- * virtual.
- */
+/** A lease has expired only if both the store's and this process's clock say so: in tests the store's is virtual. */
 export function isWorkerLive(
   { live, heartbeatAt, leaseMs }: Pick<WorkerRecord, "live" | "heartbeatAt" | "leaseMs">,
   now: number,

@@ -88,8 +88,7 @@ export interface StoreTransaction {
    * Applies the batch in this transaction and commits it; any result but "committed" means that it was rolled back. The
    * handle cannot be used afterwards.
    *
-   * @throws TransactionError, with nothing written, when the transaction that was begun has ended or cannot be
-   * committed
+   * @throws TransactionError, with nothing written, when the transaction has already ended or cannot be committed
    */
   commit(batch: Batch): Promise<CommitResult>;
   /** @param options.discard closes the connection, because the user's code may still be running and use the handle */

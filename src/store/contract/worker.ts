@@ -32,10 +32,7 @@ export type ClaimResult =
       readonly kind: "claimed";
       readonly at: number;
       readonly tasks: readonly ClaimedTask[];
-      /**
-       * When the next parked task of these routes becomes due; null if none is known, or if the claim reached its
-       * limit.
-       */
+      /** When the next parked task of these routes becomes due; null if unknown or if the claim reached its limit. */
       readonly nextDueAt: number | null;
     }
   | { readonly kind: "fenced" };

@@ -8,10 +8,7 @@ interface TaskQueue {
   readonly parked: Heap<QueueEntry>;
 }
 
-/**
- * Copies the values that a heap is ordered by: a task that changes leaves a stale entry behind, whose order must not
- * change.
- */
+/** The values that a heap is ordered by are copied: a task that changes must not reorder its stale entries. */
 interface QueueEntry {
   readonly task: MemoryTask;
   readonly revision: number;

@@ -69,10 +69,7 @@ export class LostWriteDetector {
     for (const { runId } of transitions) this.#logEnds.delete(runId);
   }
 
-  /**
-   * Returns a row with `is_present`, which is true on a standby, as it may still catch up. null if nothing was written
-   * yet.
-   */
+  /** Returns a row with `is_present`, which is true on a standby that may catch up. null before the first write. */
   lastWriteQuery(): PgQuery | null {
     return this.#lastWriteQuery;
   }

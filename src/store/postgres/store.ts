@@ -161,18 +161,13 @@ export class PostgresStore implements Store {
     }
   }
 
-  /**
-   * The fence is checked when the statement is about to be sent: the new connection may just have revealed lost writes.
-   */
+  /** Checks the fence right before sending, because a new connection may just have revealed lost writes. */
   #writeWithFence(fence: Fence): ExecuteQuery {
     const check = () => this.#lostWriteDetector.assertNotLost(fence);
     return (query) => this.#db.write(query, check);
   }
 
-  /**
-   * Behind a pooler, "fenced" may also mean that the statement reached another server or arrived too late; it is
-   * retried then.
-   */
+  /** Behind a pooler, "fenced" may mean that the statement reached another server or arrived too late. */
   async #retryIfServerMissed<T extends { readonly kind: string }>(operation: () => Promise<T>): Promise<T> {
     const target = this.#db.currentTarget();
     const result = await operation();
@@ -224,9 +219,7 @@ export class PostgresStore implements Store {
     return { undeliverable: deliverable.map(({ to }) => to).filter((to) => !delivered.has(to)), notStarted };
   }
 
-  /**
-   * The server sends the notification when the caller commits, also to this process, which cannot know when that is.
-   */
+  /** The server sends it when the caller commits, also to this process, which cannot know when that is. */
   async #notifyInTransaction(tx: CallerTransaction, hints: readonly Hint[]): Promise<void> {
     if (this.#notifier === null || hints.length === 0) return;
     await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);

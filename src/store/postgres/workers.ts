@@ -1,7 +1,4 @@
-/**
- * Workers. A worker's row is its fence, so everything that ends a worker first locks that row against the worker's
- * commits.
- */
+/** Workers. A worker's row is its fence, so it is locked against the worker's commits before the worker is ended. */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";

@@ -20,10 +20,7 @@ export class LostSessions<Session> {
     return this.#sessions.size === 0;
   }
 
-  /**
-   * Resolves when all sessions have ended; rejects when that cannot be determined now. Concurrent callers share one
-   * attempt.
-   */
+  /** Resolves when all have ended; rejects when that cannot be determined now. Concurrent callers share one attempt. */
   async ensureEnded(): Promise<void> {
     while (!this.haveEnded) {
       this.#ending ??= this.#endAll().finally(() => {

@@ -1,7 +1,4 @@
-/**
- * Where databases differ in the shared SQL: a dialect is an object with expressions, so that no code branches on its
- * name.
- */
+/** The expressions in which databases differ, as an object, so that no shared code branches on a database's name. */
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 

@@ -16,10 +16,7 @@ export function textArray(items: readonly (string | null)[]): string | null {
   return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(quoteOrBackslash, "\\$&")}"`)).join(",")}}`;
 }
 
-/**
- * JSON escapes quotes, backslashes and null as an array literal does, but control characters and lone surrogates
- * differently.
- */
+/** JSON writes these in its own way; quotes, backslashes and null it writes as an array literal does. */
 const jsonOnlyEscapes = /[\p{Cc}\p{Cs}]/u;
 const needsOwnEscaping = (item: string | null) => item !== null && jsonOnlyEscapes.test(item);
 

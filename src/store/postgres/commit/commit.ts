@@ -196,10 +196,7 @@ export class Committer {
   }
 }
 
-/**
- * True when the batch sends a message to a child that it creates: one statement cannot do both, so it needs a
- * transaction.
- */
+/** True when the batch sends a message to a child that it creates, which needs two statements in a transaction. */
 export function needsTransaction({ transitions }: Batch): boolean {
   const hasAny = (field: "newChildren" | "messages") => transitions.some((transition) => transition[field].length > 0);
   if (!hasAny("newChildren") || !hasAny("messages")) return false;

@@ -1,7 +1,7 @@
 /**
  * The commit of one checkpoint: it updates one existing cursor and nothing else. A resumable step waits for it after
- * every item, so it has a statement of its own, as a single event has (0.52 ms, where the general statement took 0.64
- * ms).
+ * every item, so it has a statement of its own, as a single event has (0.52 ms; the general
+ * statement took 0.64 ms).
  */
 import type { SqlClock } from "../clock.js";
 import type { CommitWork, RunCursor } from "../commit-work.js";

@@ -3,10 +3,11 @@
  * sections that occurs is a text of its own, prepared under its own name: one text with all sections took 0.7 ms, where
  * a plain append takes 0.5 ms. The parts of the statement are common table expressions:
  *
- * fence locks the worker's row against reaping and reads the clock. Without a row, the worker is fenced. … the locks of
- * the sections gate has one row if every check of the sections holds. All writes read from it, so without the row
- * nothing is … the writes of the sections
- *           written.
+ * - `fence` locks the worker's row against reaping and reads the clock. Without a row, the worker is fenced.
+ * - Then come the locks of the sections.
+ * - `gate` has one row if every check of the sections holds. All writes read from it, so without the row nothing is
+ *   written.
+ * - Then come the writes of the sections.
  *
  * Two rules matter when this changes. All parts of a statement see the same snapshot: no part sees what another part
  * has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another part reads from

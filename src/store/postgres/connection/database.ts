@@ -32,9 +32,7 @@ import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
 type OnWarning = (message: string, error?: unknown) => void;
 
-/**
- * Enough for a commit, a claim, a heartbeat and reads at once; the commits of one process follow one another anyway.
- */
+/** Enough for a commit, a claim, a heartbeat and reads at once; one process commits one batch after another. */
 const defaultPoolSize = 6;
 const maxAttempts = 8;
 
@@ -107,8 +105,7 @@ export class Database {
         await this.#checkLastWrite(client);
       },
     });
-    // The pool removes an idle connection that breaks, and the query of a busy one fails; the events must still be
-    // handled.
+    // An idle connection that breaks leaves the pool; the query of a busy one fails. Both also emit an error event.
     pool.on("error", (error) => this.reachability.recordFailure(error));
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
@@ -121,8 +118,7 @@ export class Database {
 
   /**
    * Changes settings only in a session that belongs to this connection alone: in a session that a pooler shares, they
-   * would change the plans of other applications. The process id that the connection got when it was opened tells,
-   * within the same round trip.
+   * would change the plans of other applications. The process id that the connection got when it was opened tells.
    */
   async #configureSession(client: PgClient, settings: readonly string[]): Promise<void> {
     if (this.isPooled) return;
@@ -256,9 +252,7 @@ export class Database {
     }, false);
   }
 
-  /**
-   * A connection with an open transaction for user code, and the result of its first statement. The caller returns it.
-   */
+  /** A connection with an open transaction for user code, and its first result. The caller returns the connection. */
   async checkOut(
     firstStatement: string,
   ): Promise<{ readonly client: PgPoolClient; readonly firstResult: PgResult | undefined }> {
@@ -305,19 +299,14 @@ export class Database {
     });
   }
 
-  /**
-   * Makes a query that any session can execute: without a name, with the connection's mark and the server condition in
-   * its text.
-   */
+  /** A query that any session can execute: without a name, with the connection's mark and the server condition. */
   #withoutSessionState(client: PgClient, { text, values }: PgQuery): PgQuery {
     const serverCondition = this.#serverIdentity.serverCondition(this.deadline.ms);
     const query = { text: `${this.#sessions.markOf(client)}${text.replace(serverConditionMarker, serverCondition)}` };
     return values === undefined ? query : { ...query, values };
   }
 
-  /**
-   * Drops a connection on which a statement may be running. Resolves when that statement can have no effect any more.
-   */
+  /** Drops a connection on which a statement may be running. Resolves when it can have no effect any more. */
   async discardConnection(client: PgPoolClient): Promise<void> {
     this.#sessions.recordLost(client);
     destroySocket(client);
@@ -376,10 +365,7 @@ export class Database {
     }
   }
 
-  /**
-   * No user code runs on these connections, so a prepared statement that is unknown or differs proves that there is a
-   * pooler.
-   */
+  /** No user code runs on these connections, so a prepared statement that is missing or differs proves a pooler. */
   async #isCausedByPooler(error: unknown): Promise<boolean> {
     if (!this.#poolerDetector.isPoolerError(error)) return false;
     this.#poolerDetector.markPooled(messageOf(error));

@@ -73,10 +73,7 @@ export function toConnectError(error: unknown): Error {
   return new StoreError(`PostgreSQL: ${messageOf(error)}`, { transient: true, unreachable: true, cause: error });
 }
 
-/**
- * An optimistic commit has assumed something wrong: an id is taken (23505) or a count differs (division by zero,
- * 22012).
- */
+/** An optimistic commit has assumed something wrong: an id is taken (23505) or a count differs (22012). */
 export function isFailedOptimisticCommit(error: unknown): boolean {
   const { code, table } = ((error as { cause?: unknown }).cause ?? error) as DriverError;
   return code === "22012" || (code === "23505" && (table === "pawl_runs" || table === "pawl_tasks"));

@@ -80,10 +80,7 @@ export class Listener {
     }
   }
 
-  /**
-   * Pings only after the connection was idle for as long as a statement may take: it may have been dropped without an
-   * error.
-   */
+  /** Pings a connection that was idle for as long as a statement may take: it may be lost without an error. */
   #schedulePing(client: PgStandaloneClient): void {
     const idleMs = this.#runtime.monotonic() - this.#lastActivityAt;
     const remainingMs = Math.max(0, this.#options.deadline.ms - idleMs);

@@ -24,10 +24,7 @@ export function encodeHints(hints: readonly Hint[], sender?: string): string {
   return Buffer.byteLength(text) <= maxPayloadBytes ? text : payload([{ kind: "anything" }]);
 }
 
-/**
- * The hints of a notification from another process. A payload that cannot be read, or of a later version, means
- * "anything".
- */
+/** The hints of another process. A payload that is not Pawl's or of a later version means "anything". */
 export function decodeHints(text: string, ownSenderId: string): readonly Hint[] {
   try {
     const { sender, hints } = JSON.parse(text) as { sender?: string; hints: Hint[] };

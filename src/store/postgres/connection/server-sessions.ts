@@ -25,8 +25,7 @@ const backendStart = "extract(epoch FROM a.backend_start)::text";
 const transactionStart = "extract(epoch FROM a.xact_start)::text";
 
 /**
- * Sent once per connection, or per transaction behind a pooler. The start time is needed because process ids are
- * reused.
+ * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so the start identifies, too.
  */
 export const sessionIdentityQuery = `SELECT a.pid, ${backendStart} AS backend_started, ${transactionStart} AS transaction_started, ${serverColumns} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
 
