@@ -118,7 +118,8 @@ export class Database {
 
   /**
    * Changes settings only in a session that belongs to this connection alone: in a session that a pooler shares, they
-   * would change the plans of other applications. The process id that the connection got when it was opened tells.
+   * would change the plans of other applications. The process id that the connection got when it was opened identifies
+   * it.
    */
   async #configureSession(client: PgClient, settings: readonly string[]): Promise<void> {
     if (this.isPooled) return;
