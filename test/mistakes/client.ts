@@ -132,7 +132,7 @@ await pawl.runs({ status });`,
     what: "a run by something that is not an id",
     code: 'await pawl.run("order-42").get();',
     sentence:
-      "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).",
+      "Run order-42 does not exist: this is not a run id as start() and runs() return it. To find a run by its idempotency key, call find(workflow, { idempotencyKey }).",
   },
   {
     what: "a run that does not exist",
