@@ -182,7 +182,7 @@ await run.resume();`,
     code: `const run = await pawl.start(order, { sku: "A-1", cents: 1 });
 await run.pause();
 await run.resumeAt("reserve");`,
-    sentence: "The run has not begun; there is no step to go on from.",
+    sentence: "The run has not started, so there is no step to resume at.",
   },
   {
     what: "a retry of a run that has not failed",
