@@ -12,8 +12,8 @@ export class RunFailedError extends PawlError {
   readonly runId: string;
 
   constructor(runId: string, cause: unknown) {
-    const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : "an unknown error";
-    super(`Run ${runId} failed with ${what} (see cause, or the run's history).`, { cause });
+    const description = cause instanceof Error ? `${cause.name}: ${cause.message}` : "an unknown error";
+    super(`Run ${runId} failed with ${description} (see cause, or the run's history).`, { cause });
     this.runId = runId;
   }
 }

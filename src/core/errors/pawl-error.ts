@@ -31,13 +31,13 @@ const CAUSES_SHOWN = 5;
 
 /** An error as plain data, for `JSON.stringify`. */
 export function errorToJson(error: Error, levels = CAUSES_SHOWN): Record<string, unknown> {
-  const inner = (one: unknown) => (one instanceof Error ? errorToJson(one, levels - 1) : one);
+  const toInnerJson = (inner: unknown) => (inner instanceof Error ? errorToJson(inner, levels - 1) : inner);
   const { name, message, cause, errors } = error as Error & { readonly errors?: unknown };
   const { cause: _cause, errors: _errors, ...fields } = error as Partial<AggregateError>;
   return {
     ...{ name, message },
     ...(fields as object),
-    ...(Array.isArray(errors) && levels > 0 ? { errors: errors.map(inner) } : {}),
-    ...(cause === undefined || levels === 0 ? {} : { cause: inner(cause) }),
+    ...(Array.isArray(errors) && levels > 0 ? { errors: errors.map(toInnerJson) } : {}),
+    ...(cause === undefined || levels === 0 ? {} : { cause: toInnerJson(cause) }),
   };
 }

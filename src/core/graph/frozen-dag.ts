@@ -87,10 +87,10 @@ export function parseDag(workflow: string, json: unknown): FrozenDag {
   if (typeof nodes !== "object" || nodes === null || Array.isArray(nodes) || Object.keys(nodes).length === 0)
     throw new InvalidInputError("importDag takes a graph with `nodes` by their ids.");
   for (const [id, node] of Object.entries(nodes)) checkNode(id, node);
-  const at = new Date(frozen_at ?? "");
-  if (Number.isNaN(at.getTime()))
+  const frozenAt = new Date(frozen_at ?? "");
+  if (Number.isNaN(frozenAt.getTime()))
     throw new InvalidInputError("importDag takes a graph that says when it was `frozen_at`.");
-  return freezeDag(workflow, nodes, at, checkDagOptions(options));
+  return freezeDag(workflow, nodes, frozenAt, checkDagOptions(options));
 }
 
 function parseDagJson(json: unknown): Partial<FrozenDag> {

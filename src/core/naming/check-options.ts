@@ -25,10 +25,10 @@ function unknownOption(
   noun: string,
 ): InvalidInputError {
   const suggestion = didYouMean(option, knownOptions);
-  const all =
+  const knownList =
     knownOptions.length === 1 ? `only ${noun} is ${knownOptions[0]}.` : `${noun}s are ${knownOptions.join(", ")}.`;
   return new InvalidInputError(
-    `${subject} has no ${noun} "${option}"${suggestion === "" ? "; its " : `${suggestion} Its `}${all}`,
+    `${subject} has no ${noun} "${option}"${suggestion === "" ? "; its " : `${suggestion} Its `}${knownList}`,
   );
 }
 

@@ -1,3 +1,4 @@
+/** Ids of runs and attempts, and the hashes and random numbers that they are made of. */
 import { InvalidInputError } from "../errors/errors.js";
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));

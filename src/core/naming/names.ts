@@ -1,3 +1,4 @@
+/** Names that users give to workflows, steps and the like, and the checks that they pass. */
 import { InvalidInputError } from "../errors/errors.js";
 
 const NOUNS = {

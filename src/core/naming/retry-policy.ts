@@ -1,3 +1,4 @@
+/** Retry policies: whether a failed step is attempted again, and after which delay. */
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "../errors/errors.js";
 import { retryAfterOf } from "../errors/thrown-options.js";
 import { checkOptions } from "./check-options.js";

@@ -349,7 +349,7 @@ describe("a declared step", () => {
   const chain = newEvent("run.started", {}, { steps: "chain" });
   const scheduled = (node: string, waitMs: number, attempt = 1) =>
     newEvent("step.scheduled", { node, attempt }, { waitMs });
-  const again = (node: string, attempt: number, data: { waitMs: number; rewind?: true; cursorUnmoved?: true }) =>
+  const reattempted = (node: string, attempt: number, data: { waitMs: number; rewind?: true; cursorUnmoved?: true }) =>
     newEvent("step.reattempted", { node, attempt, outcome: "continued" }, data);
 
   test("that is scheduled waits for its start time, and has no attempt yet", () => {
@@ -364,7 +364,7 @@ describe("a declared step", () => {
     const failed = [retry("a", 1, 0), retry("a", 2, 0)];
     expect(op(stateAfter(chain, ...failed), "a")).toMatchObject({ consecutiveFailures: 2, countedFailures: 2 });
     expect(op(stateAfter(chain, ...failed, retry("a", 3, 0, true)), "a")).toMatchObject({ consecutiveFailures: 2 });
-    expect(op(stateAfter(chain, ...failed, again("a", 3, { waitMs: 0 })), "a")).toMatchObject({
+    expect(op(stateAfter(chain, ...failed, reattempted("a", 3, { waitMs: 0 })), "a")).toMatchObject({
       consecutiveFailures: 0,
     });
     const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
@@ -379,9 +379,9 @@ describe("a declared step", () => {
 
   test("counts continuations that did not move the cursor", () => {
     const unmoved = { waitMs: 0, cursorUnmoved: true } as const;
-    const twice = stateAfter(chain, again("a", 1, unmoved), again("a", 2, unmoved));
+    const twice = stateAfter(chain, reattempted("a", 1, unmoved), reattempted("a", 2, unmoved));
     expect(op(twice, "a")).toMatchObject({ continuationsWithoutProgress: 2 });
-    expect(op(fold(log(chain, again("a", 1, unmoved), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
+    expect(op(fold(log(chain, reattempted("a", 1, unmoved), reattempted("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
       consecutiveTransientFailures: 0,
       discardedJobRuns: 0,
       pauseCause: null,
@@ -396,7 +396,7 @@ describe("a declared step", () => {
       completed("first/x"),
       completed("a/x"),
       newEvent("timer.started", { node: "a/t" }, { ms: 5 }),
-      again("a", 1, { waitMs: 0, rewind: true }),
+      reattempted("a", 1, { waitMs: 0, rewind: true }),
     );
     expect([...state.ops.keys()]).toEqual(["first", "first/x", "a"]);
     expect(op(state, "a")).toMatchObject({ phase: "awaiting_attempt", isRewound: true, attempt: 1 });
