@@ -1,7 +1,9 @@
 /** New code meets runs of old code: what happens to a run whose steps were added, moved, renamed or removed. */
 import { InvalidStateError, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, logOf, type World, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { type World, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 let ran: string[] = [];
 beforeEach(() => {

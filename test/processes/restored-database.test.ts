@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { connect, type Logger, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { ownPgbouncer, ownPostgres } from "../../scripts/servers.mjs";
-import { isLeftOut } from "../stores/harness.js";
-import { rawSql } from "./raw-sql.js";
-import { Gate, until } from "./waiting.js";
+import { isLeftOut } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { Gate, until } from "../support/waiting.js";
 
 interface OwnServer {
   readonly dir: string;

@@ -9,10 +9,10 @@ import { type OwnServer, ownPgbouncer } from "../../scripts/servers.mjs";
 import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { openPostgres } from "../../src/store/postgres/index.js";
 import { batch, newRun, routesOf, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { CuttingProxy } from "../processes/cutting-proxy.js";
-import { Gate, until } from "../processes/waiting.js";
+import { CuttingProxy } from "../support/cutting-proxy.js";
+import { isLeftOut, storeUrls, type TestDatabase, testDatabase } from "../support/databases.js";
+import { Gate, until } from "../support/waiting.js";
 import { testConformance } from "./conformance.js";
-import { isLeftOut, storeUrls, type TestDatabase, testDatabase } from "./harness.js";
 
 const isOut = isLeftOut("postgres") || isLeftOut("pgbouncer");
 /** Of the server itself. */

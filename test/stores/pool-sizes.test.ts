@@ -1,8 +1,8 @@
 /** How many connections a process has open is the application's to say. */
 import { connect, type Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { Gate, until } from "../processes/waiting.js";
-import { forEachStore, type TestDatabase, testDatabase } from "./harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { Gate, until } from "../support/waiting.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -452,7 +452,7 @@ describe("size", () => {
     expect(() => text(new Array(4_294_967_295))).toThrow(PayloadTooLargeError);
     expect(() => text(new Uint8Array(100_000_000))).toThrow(PayloadTooLargeError);
     expect(() => text(["x".repeat(400_000_000)])).toThrow(PayloadTooLargeError);
-    expect(performance.now() - started).toBeLessThan(20_000); // It takes about 2 s; without the budget it would never end.
+    expect(performance.now() - started).toBeLessThan(100_000); // It takes about 2 s; without the budget it would never end.
   });
 });
 

@@ -44,13 +44,13 @@ test("a call that the code no longer waits for does not wake the run", () => {
 test("a timer that is written with the park is due relative to the commit, and is in the note", () => {
   const next = parkWith(stateOf(started), { pending: { events: [sleeping], wakeInMs: 500, wakeAt: null } });
   expect(next).toMatchObject({ wakeAt: null, wakeInMs: 500 });
-  expect(readParkingNote(next.waiting)).toMatchObject({ seq: 2, for: [{ kind: "sleep", name: "nap" }] });
+  expect(readParkingNote(next.waiting)).toMatchObject({ seq: 2, waitingFor: [{ kind: "sleep", name: "nap" }] });
 });
 
 test("a run whose code was stopped is due at once, and its code runs again", () => {
   const next = parkWith(stateOf(started, sleeping), { wasCodeStopped: true });
   expect(next.wakeInMs).toBe(0);
-  expect(readParkingNote(next.waiting).news).toBeUndefined();
+  expect(readParkingNote(next.waiting).seenVersion).toBeUndefined();
 });
 
 test("a paused run is not due until it is resumed, also when its code was stopped", () => {

@@ -6,16 +6,16 @@ import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
 import { currentStep, waitingFor } from "./waiting.js";
 
-const emptyNote: ParkingNote = { for: [] };
+const emptyNote: ParkingNote = { waitingFor: [] };
 
 /** @param seenVersion null when it is unknown what the code has seen; then the code is run, which is always safe */
 export function writeParkingNote(state: RunState, seenVersion: number | null): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
-    ...(seenVersion === null ? {} : { news: seenVersion }),
+    ...(seenVersion === null ? {} : { seenVersion }),
     seq: state.seq,
-    for: waitingFor(state),
+    waitingFor: waitingFor(state),
     ...paused,
     ...(step === null ? {} : { step }),
   };
@@ -27,7 +27,7 @@ export const writePauseNote = (reason: string, pausedAt?: number): string =>
   JSON.stringify({ ...emptyNote, paused: reason, pausedAt });
 
 /** The `RunState.wakeVersion` that the code has seen; null when it is unknown. */
-export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).news ?? null;
+export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).seenVersion ?? null;
 
 /** Reads a note. One that cannot be read counts as empty, so the code is run. */
 export function readParkingNote(text: string | null): ParkingNote {
@@ -47,9 +47,9 @@ export function parseParkingNote(text: string | null): ParkingNote {
   if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
   const parsedNote = { ...emptyNote, ...(note as Partial<ParkingNote>) };
   const isValid =
-    (parsedNote.news === undefined || typeof parsedNote.news === "number") &&
-    Array.isArray(parsedNote.for) &&
-    parsedNote.for.every(hasKind);
+    (parsedNote.seenVersion === undefined || typeof parsedNote.seenVersion === "number") &&
+    Array.isArray(parsedNote.waitingFor) &&
+    parsedNote.waitingFor.every(hasKind);
   if (!isValid) throw new TypeError("it does not say what the run waits for");
   return parsedNote;
 }

@@ -122,10 +122,10 @@ export type Waiting =
  */
 export interface ParkingNote {
   /** The `RunState.wakeVersion` that the code has seen; absent when it is unknown, and the code has to run. */
-  readonly news?: number;
+  readonly seenVersion?: number;
   /** The number of events in the log. Only from it can `verify` see that the end of a log is missing. */
   readonly seq?: number;
-  readonly for: readonly Waiting[];
+  readonly waitingFor: readonly Waiting[];
   /** The reason of the pause, if the run is paused. */
   readonly paused?: string;
   readonly pausedAt?: number;
@@ -175,7 +175,7 @@ export interface RegisteredWorkflow {
   readonly tags: readonly string[];
   readonly hero?: HeroPolicy;
   /** Queues that its steps have, or had in an earlier version of the code. */
-  readonly queues?: readonly string[];
+  readonly stepQueues?: readonly string[];
   readonly nodes?: readonly DeclaredNode[];
   /** Whether the steps are executed one after another. */
   readonly isChain?: boolean;

@@ -6,7 +6,7 @@
 
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
 import { connect, Workflow, workflow } from "../../index.js";
 import { sessionSettings } from "./connection/session-settings.js";
 

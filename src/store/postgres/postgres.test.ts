@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import {
   batch,

@@ -1,7 +1,7 @@
 /** What a transactional step can do with its `pg` client, and what it cannot. */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../../test/stores/harness.js";
+import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../../test/support/databases.js";
 import { TransactionError } from "../../../core/errors/errors.js";
 import { batch, newRun } from "../../../testing/store-suite/builders.js";
 import type { Store } from "../../contract/store.js";
