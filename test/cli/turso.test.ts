@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createClient } from "@libsql/client/ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
-import { isLeftOut } from "../stores/harness.js";
-import { newFolder } from "./support.js";
+import { isLeftOut } from "../support/databases.js";
+import { newFolder } from "./command-line.js";
 
 describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
   const keys = mkdtempSync(join(tmpdir(), "pawl-keys-"));

@@ -1,6 +1,6 @@
 import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { Database } from "./database.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OwnServer, ownMariadb } from "../../../scripts/servers.mjs";
-import { isLeftOut } from "../../../test/stores/harness.js";
+import { isLeftOut } from "../../../test/support/databases.js";
 import { StoreError } from "../../core/errors/errors.js";
 import type { Fence, NewEvent, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";

@@ -53,7 +53,7 @@ const unpackedEvents = `
 const eventsQuery = `
     SELECT u.run_id, u.n, u.at, u.type, u.node, COALESCE(u.attempt, 1) AS attempt, u.outcome,
       u.at + COALESCE(f.retry_ms, f.wait_ms) AS due_at,
-      CASE WHEN f.skipped_by IS NULL THEN u.at - COALESCE(f.ms, 0) END AS begun_at,
+      CASE WHEN f.skipped_by IS NULL THEN u.at - COALESCE(f.ms, 0) END AS started_at,
       f.message
     FROM (
       SELECT run_id, n, at, type, node, attempt, outcome, ${replaceInvalidEscapes("data")} AS data

@@ -2,8 +2,8 @@
 
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { until } from "../../../test/function-style/support.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { until } from "../../../test/support/waiting.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { capabilitiesOf } from "./capabilities.js";
 import { Database } from "./database.js";

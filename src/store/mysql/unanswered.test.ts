@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CuttingProxy } from "../../../test/processes/cutting-proxy.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/stores/harness.js";
+import { CuttingProxy } from "../../../test/support/cutting-proxy.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, NewRun, Store, WorkerInfo } from "../contract/store.js";
 import { StatementDeadline } from "../shared/statement-deadline.js";

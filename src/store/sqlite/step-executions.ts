@@ -27,7 +27,7 @@ const unpackedEvents = `
 const eventsQuery = `
     SELECT run_id, n, at, type, node, coalesce(attempt, 1) AS attempt, outcome,
       at + coalesce(data ->> 'retryMs', data ->> 'waitMs') AS due_at,
-      CASE WHEN data ->> 'by' IS NULL THEN at - coalesce(data ->> 'ms', 0) END AS begun_at,
+      CASE WHEN data ->> 'by' IS NULL THEN at - coalesce(data ->> 'ms', 0) END AS started_at,
       data ->> '$.error.message' AS message
     FROM (
       SELECT run_id, n, at, type, node, attempt, outcome, ${jsonOrDefault("{}", replaceNulCharacters("data"))} AS data
