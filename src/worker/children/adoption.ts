@@ -20,16 +20,16 @@ export type ChildRunSpec = Omit<NewRun, "id" | "due">;
 const readsPerPage = 500;
 
 /** The child that an earlier run had for this call; null: none, or one with another input. */
-export async function predecessorOfChild(turn: ParentTurn, key: string, spec: ChildRunSpec): Promise<RunRecord | null> {
-  const places = turn.state.lineage?.childrenOrigins.get(key);
-  if (places === undefined) return null;
-  const rows = await readRows(turn, idsOf(places, 0));
-  return findSameChild(spec, places, 0, rows);
+export async function findChildPredecessor(turn: ParentTurn, key: string, spec: ChildRunSpec): Promise<RunRecord | null> {
+  const origins = turn.state.lineage?.childrenOrigins.get(key);
+  if (origins === undefined) return null;
+  const rows = await readRows(turn, idsOf(origins, 0));
+  return findSameChild(spec, origins, 0, rows);
 }
 
-export const asSuccessor = (spec: ChildRunSpec, of: RunRecord): ChildRunSpec => ({
+export const asSuccessor = (spec: ChildRunSpec, predecessor: RunRecord): ChildRunSpec => ({
   ...spec,
-  parentNode: retryParentNode(spec.parentNode, of.id),
+  parentNode: retryParentNode(spec.parentNode, predecessor.id),
 });
 
 /** The births of a map's children from this index on; the map itself, if the log has it already. */
@@ -48,38 +48,38 @@ export interface Adoption {
 
 /** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
 export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
-  const places = turn.state.lineage?.childrenOrigins.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
-  const found = places.map((place) => ({ place, indexes: [] as number[] }));
-  const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, places.length)));
-  for (let from = 0; places.length > 0 && from < specs.length; from += perPage) {
+  const origins = turn.state.lineage?.childrenOrigins.get(key) ?? [];
+  const adopted = new Set((map?.adopted ?? []).flatMap((adoptedChildren) => [...expandRanges(adoptedChildren.indexes)]));
+  const foundByOrigin = origins.map((origin) => ({ place: origin, indexes: [] as number[] }));
+  const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, origins.length)));
+  for (let from = 0; origins.length > 0 && from < specs.length; from += perPage) {
     const page = specs
       .slice(from, from + perPage)
-      .map((spec, offset) => ({ born: spec, index: first + from + offset }));
+      .map((spec, offset) => ({ spec: spec, index: first + from + offset }));
     const rows = await readRows(
       turn,
-      page.flatMap(({ index }) => idsOf(places, index)),
+      page.flatMap(({ index }) => idsOf(origins, index)),
     );
-    for (const { born: spec, index } of page) {
-      const earlier = findSameChild(spec, places, index, rows);
+    for (const { spec: spec, index } of page) {
+      const earlier = findSameChild(spec, origins, index, rows);
       if (earlier === null || adopted.has(index)) continue;
-      const isWhole = earlier.status === "completed" && map === undefined;
-      if (!isWhole) specs[index - first] = asSuccessor(spec, earlier);
+      const canAdopt = earlier.status === "completed" && map === undefined;
+      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlier);
       else {
         adopted.add(index);
-        found[idsOf(places, index).indexOf(earlier.id)]?.indexes.push(index);
+        foundByOrigin[idsOf(origins, index).indexOf(earlier.id)]?.indexes.push(index);
       }
     }
   }
-  const taken = found.filter((one) => one.indexes.length > 0);
+  const taken = foundByOrigin.filter((adoptedChildren) => adoptedChildren.indexes.length > 0);
   return {
-    adopted: taken.map(({ place, indexes: of }) => ({ ...place, indexes: rangesOf(of) })),
+    adopted: taken.map(({ place: origin, indexes: indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
     isAdopted: (index) => adopted.has(index),
   };
 }
 
-const idsOf = (places: readonly ChildrenOrigin[], index: number): string[] =>
-  places.map(({ run, node }) => childRunId(run, node, index));
+const idsOf = (origins: readonly ChildrenOrigin[], index: number): string[] =>
+  origins.map(({ run, node }) => childRunId(run, node, index));
 
 async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
   const rows = await readForTurn(turn, () => turn.host.store.runsById(ids));
@@ -89,11 +89,11 @@ async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<Reado
 /** The newest that there is. */
 function findSameChild(
   spec: ChildRunSpec,
-  places: readonly ChildrenOrigin[],
+  origins: readonly ChildrenOrigin[],
   index: number,
   rows: ReadonlyMap<string, RunRecord>,
 ): RunRecord | null {
-  for (const id of idsOf(places, index)) {
+  for (const id of idsOf(origins, index)) {
     const row = rows.get(id);
     if (row !== undefined) return row.workflow === spec.workflow && row.input === spec.input ? row : null;
   }

@@ -31,7 +31,7 @@ import type { CallScope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
 import type { CallPort, PausePort, RunPort, WritePort } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
-import { adoptChildren, asSuccessor, type ChildRunSpec, predecessorOfChild } from "./adoption.js";
+import { adoptChildren, asSuccessor, type ChildRunSpec, findChildPredecessor } from "./adoption.js";
 
 type AnsweringTurn = RunPort & WritePort & PausePort;
 type ParentTurn = AnsweringTurn & CallPort;
@@ -53,31 +53,31 @@ export async function startChild<I, O>(
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
   checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
-  const chosen = checkTagsAndPriority(options);
+  const checkedOptions = checkTagsAndPriority(options);
   const key = scope.takeKey(checkName("step", options.name ?? nameOf(child)));
   const op = scope.findRecorded(key, "child");
   // One that was taken over from another run has the id that it has there.
   const runId = op?.runId ?? childId(turn, key, 0);
   // Asked for now, so that it counts as a thing the code did; the answer is kept until the code wants it.
   const isAdded = options.added === true;
-  const answer = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
-  const handle: ChildHandle<O> = { runId, result: () => answer };
-  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
-  if (live !== undefined) await live;
+  const result = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
+  const handle: ChildHandle<O> = { runId, result: () => result };
+  const untilLive = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
+  if (untilLive !== undefined) await untilLive;
   if (op !== undefined || turn.isDraining) {
     turn.scheduleIdleCheck();
     return handle;
   }
   const [spec, predecessor] = await scope.startCall(key, async () => {
-    const createSpec = await createSpecFactory(turn, child, key, { ...options, ...chosen });
-    const fresh = await createSpec(input, null);
-    const known = await predecessorOfChild(turn, key, fresh);
-    if (known?.status === "completed") await turn.submit(completedChildEvents(key, known));
-    return [fresh, known] as const;
+    const createSpec = await createSpecFactory(turn, child, key, { ...options, ...checkedOptions });
+    const newSpec = await createSpec(input, null);
+    const foundPredecessor = await findChildPredecessor(turn, key, newSpec);
+    if (foundPredecessor?.status === "completed") await turn.submit(completedChildEvents(key, foundPredecessor));
+    return [newSpec, foundPredecessor] as const;
   });
   if (predecessor?.status === "completed") return { ...handle, runId: predecessor.id };
-  const own = predecessor === null ? spec : asSuccessor(spec, predecessor);
-  turn.pendingWrites.starts.push({ ...own, id: runId, due: { kind: "now" } });
+  const ownSpec = predecessor === null ? spec : asSuccessor(spec, predecessor);
+  turn.pendingWrites.starts.push({ ...ownSpec, id: runId, due: { kind: "now" } });
   turn.pendingWrites.addWaitEvent(newEvent("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.scheduleIdleCheck();
   return handle;
@@ -107,12 +107,12 @@ export async function mapChildren<I, O>(
     turn.pauseDiverged([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
   }
   const isAdded = options.added === true;
-  const answer = scope.requestResult(key, isAdded) as Promise<MapResult<O>>;
-  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
-  if (live !== undefined) await live;
+  const result = scope.requestResult(key, isAdded) as Promise<MapResult<O>>;
+  const untilLive = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
+  if (untilLive !== undefined) await untilLive;
   if (!turn.isDraining && (op === undefined || (op.phase === "open" && op.spawnedCount < count))) {
     await scope.startCall(key, () =>
-      spawn(turn, child, items, {
+      spawnChildren(turn, child, items, {
         key,
         count,
         concurrency,
@@ -124,10 +124,10 @@ export async function mapChildren<I, O>(
     );
   }
   turn.scheduleIdleCheck();
-  return answer;
+  return result;
 }
 
-interface Spawning {
+interface SpawnOptions {
   readonly key: string;
   readonly count: number;
   readonly concurrency: number;
@@ -159,11 +159,11 @@ function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
  * One item that cannot be stored must not leave half a map behind, so all are tried before the first page is written. They
  * are not kept meanwhile: encoded, 100,000 items would be in memory twice.
  */
-async function spawn<I, O>(
+async function spawnChildren<I, O>(
   turn: ParentTurn,
   child: ChildWorkflow<I, O>,
   items: readonly I[],
-  map: Spawning,
+  map: SpawnOptions,
 ): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const createSpec = await createSpecFactory(turn, child, key, {});
@@ -177,17 +177,17 @@ async function spawn<I, O>(
     return specs;
   };
   // A retry has to know of all children whether the failed run has them, before it says which of them it takes over.
-  const all = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
-  const known = turn.state.ops.get(key) as MapOp | undefined;
-  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, specs: all ?? [], map: known });
+  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
+  const recordedMap = turn.state.ops.get(key) as MapOp | undefined;
+  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, specs: allSpecs ?? [], map: recordedMap });
   const from = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
-    const upTo = Math.min(count, spawned + startsPerCommit);
-    const specs = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await createSpecs(spawned, upTo));
+    const end = Math.min(count, spawned + startsPerCommit);
+    const specs = allSpecs?.slice(spawned - map.spawned, end - map.spawned) ?? (await createSpecs(spawned, end));
     // Children that ended meanwhile have made room already.
     const op = turn.state.ops.get(key) as MapOp | undefined;
-    const released = nextReleasedCount(op ?? { ...nothingYet, concurrency, endedIndexes: { has: isAdopted } }, upTo);
-    for (let index = spawned; index < upTo; index += 1) {
+    const released = nextReleasedCount(op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } }, end);
+    for (let index = spawned; index < end; index += 1) {
       if (isAdopted(index)) continue;
       const spec = specs[index - spawned] as ChildRunSpec;
       turn.pendingWrites.starts.push({
@@ -196,14 +196,14 @@ async function spawn<I, O>(
         due: { kind: index < released ? "now" : "held" },
       });
     }
-    const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
+    const mapOptions = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.pendingWrites.events.push(
       isNew
-        ? newEvent("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
-        : newEvent("map.spawned", { node: key }, { spawned: upTo, released }),
+        ? newEvent("map.started", { node: key }, { ...mapOptions, spawned: end, released, ...from })
+        : newEvent("map.spawned", { node: key }, { spawned: end, released }),
     );
     isNew = false;
-    spawned = upTo;
+    spawned = end;
     if (!(await turn.submit([]))) return;
     if (turn.inboxCheck !== null) await turn.inboxCheck;
     // A run that was paused or canceled meanwhile goes on with the rest when it is resumed, or never.
@@ -236,7 +236,7 @@ async function createSpecFactory<I, O>(
   const registered = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
   const hero = checkHero(name, definition?.hero ?? registered?.hero ?? defaultHeroPolicy, options.hero);
-  const fixed = {
+  const sharedFields = {
     workflow: name,
     version: definition?.version ?? registered?.version ?? "",
     queue: definition?.queue ?? registered?.queue ?? name,
@@ -252,7 +252,7 @@ async function createSpecFactory<I, O>(
   };
   return async (input: unknown, parentIndex: number | null): Promise<ChildRunSpec> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
-    return { ...fixed, parentIndex, input: encode(input, { label: `the input of child workflow "${name}"` }) };
+    return { ...sharedFields, parentIndex, input: encode(input, { label: `the input of child workflow "${name}"` }) };
   };
 }
 
@@ -262,47 +262,47 @@ const childId = (turn: RunPort, key: string, index: number) =>
 /** Those that were taken over have the ids that they have where they come from. */
 function childIds(turn: RunPort, key: string, { adopted }: MapOp): (index: number) => string {
   const adoptedIds = new Map<number, string>();
-  for (const { run, node, indexes: of } of adopted ?? [])
-    for (const index of expandRanges(of)) adoptedIds.set(index, childRunId(run, node, index));
+  for (const { run, node, indexes: indexes } of adopted ?? [])
+    for (const index of expandRanges(indexes)) adoptedIds.set(index, childRunId(run, node, index));
   return (index) => adoptedIds.get(index) ?? childId(turn, key, index);
 }
 
 /** Of a map that is not in the log. */
-const nothingYet = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
+const emptyMapCounts = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
   typeof child === "string" ? child : asDefinition(child).name;
 
-function checkCount(name: string, value: number, least: number): number {
-  if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;
+function checkCount(name: string, value: number, min: number): number {
+  if (Number.isInteger(value) && value >= min && value <= Number.MAX_SAFE_INTEGER) return value;
   if (value === Number.POSITIVE_INFINITY) return Number.MAX_SAFE_INTEGER;
-  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${least}, not ${value}.`);
+  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${min}, not ${value}.`);
 }
 
 /** Lets held children run now that others have ended. Looked at after every commit, so that nothing is missed. */
 export function releaseChildren(turn: ParentTurn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
-    const allowed = nextReleasedCount(op, op.spawnedCount);
-    if (allowed <= op.releasedCount) continue;
-    for (let index = op.releasedCount; index < allowed; index += 1)
+    const releasedCount = nextReleasedCount(op, op.spawnedCount);
+    if (releasedCount <= op.releasedCount) continue;
+    for (let index = op.releasedCount; index < releasedCount; index += 1)
       if (!op.endedIndexes.has(index)) turn.pendingWrites.release.push(childId(turn, key, index));
-    turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: allowed }));
+    turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: releasedCount }));
     // Noted here already: it must not be said twice while it is on its way into the log.
-    releaseUpTo(op, allowed);
+    releaseUpTo(op, releasedCount);
   }
 }
 
 /** A map that has failed sends its children home. */
 export function cancelChildrenOfFailedMaps(turn: ParentTurn, events: readonly NewEvent[]): void {
-  for (const settled of events) {
-    const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
-    if (op?.kind !== "map" || settled.node === null) continue;
-    const { completed, failed } = dataOf(settled, "map.settled");
+  for (const event of events) {
+    const op = event.type === "map.settled" ? turn.state.ops.get(event.node ?? "") : undefined;
+    if (op?.kind !== "map" || event.node === null) continue;
+    const { completed, failed } = dataOf(event, "map.settled");
     const failures = [...expandRanges(failed)];
     if (op.failedIndexes.length + failures.length <= op.tolerate) continue;
     const ended = new Set([...expandRanges(completed), ...failures]);
-    for (const message of cancelMapChildren(turn.runId, turn.state, settled.node, op, ended))
+    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, ended))
       turn.pendingWrites.messages.push(message);
   }
 }

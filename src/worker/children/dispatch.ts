@@ -44,8 +44,8 @@ export class Dispatcher {
   #startNode(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
     // It may be tried again later, in this same turn.
-    turn.inboxProcessor.scheduleRetry(node.id, (later: Op | undefined) =>
-      this.#startNode(node, later as StepOp | undefined),
+    turn.inboxProcessor.scheduleRetry(node.id, (retriedOp: Op | undefined) =>
+      this.#startNode(node, retriedOp as StepOp | undefined),
     );
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
     if (!turn.phase.mayStart(node.id)) return;
@@ -58,8 +58,8 @@ export class Dispatcher {
   }
 
   #readJobInfo(job: string): JobInfo | Promise<JobInfo> {
-    const known = this.#jobs.get(job);
-    if (known !== undefined) return known;
+    const cachedInfo = this.#jobs.get(job);
+    if (cachedInfo !== undefined) return cachedInfo;
     const { host } = this.#turn;
     const pendingRead = readForTurn(this.#turn, () => host.jobInfo(job)).then((info) => {
       this.#jobs.set(job, info);
@@ -73,17 +73,17 @@ export class Dispatcher {
     if (this.#queuedNodes !== null) return void this.#queuedNodes.push([node, op, info]);
     this.#dispatchNode(node, op, info);
     if (this.#turn.pendingWrites.starts.length >= startsPerCommit)
-      pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#inParts()));
+      pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#dispatchInBatches()));
   }
 
   /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
-  async #inParts(): Promise<void> {
+  async #dispatchInBatches(): Promise<void> {
     const { pendingWrites } = this.#turn;
     this.#queuedNodes = [];
     while (pendingWrites.isEmpty || (await this.#turn.submit([]))) {
-      const part = this.#queuedNodes.splice(0, startsPerCommit);
-      if (part.length === 0) break;
-      for (const [node, op, info] of part) this.#dispatchNode(node, op, info);
+      const batch = this.#queuedNodes.splice(0, startsPerCommit);
+      if (batch.length === 0) break;
+      for (const [node, op, info] of batch) this.#dispatchNode(node, op, info);
     }
     this.#queuedNodes = null;
   }
@@ -97,12 +97,12 @@ export class Dispatcher {
     // Until it is in the log, it still looks as if it had to be sent.
     if (this.#dispatchedAttempts.get(id) === attempt) return;
     this.#dispatchedAttempts.set(id, attempt);
-    const owner = turn.keyOwner(id);
-    const key = owner === turn.runId ? {} : { key: `${owner}:${id}` };
-    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
+    const idempotencyRunId = turn.keyOwner(id);
+    const key = idempotencyRunId === turn.runId ? {} : { key: `${idempotencyRunId}:${id}` };
+    const description = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
     // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
-    const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
-    const text = this.#written(input);
+    const input = (node.args === undefined ? description : { args: node.args, ...description }) as JobInput;
+    const text = this.#encodeInput(input);
     if (text === null) return;
     turn.pendingWrites.starts.push({
       id: nodeRunId(turn.runId, turn.state, id, attempt),
@@ -129,7 +129,7 @@ export class Dispatcher {
   }
 
   /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
-  #written(input: JobInput): string | null {
+  #encodeInput(input: JobInput): string | null {
     const { id, name } = input.node;
     try {
       return encode(input, { label: `the arguments of node "${name}"`, limitBytes: inputLimitBytes });

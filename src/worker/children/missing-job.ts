@@ -31,11 +31,11 @@ export async function pauseIfJobIsMissing(turn: JobWaitingTurn, job: string): Pr
 }
 
 function findJobWaitingNode({ run, state, storedInput }: JobWaitingTurn, job: string): JobWaitingNode | null {
-  for (const one of runningJobs(state)) {
-    if (one.job !== job) continue;
+  for (const runningJob of runningJobs(state)) {
+    if (runningJob.job !== job) continue;
     const dag = dagOf(run, state, () => storedInput.value);
-    const name = dag?.nodes[one.step]?.name ?? one.step;
-    return { id: one.step, name, job, frozenAt: dag === null ? null : Date.parse(dag.frozen_at) };
+    const name = dag?.nodes[runningJob.step]?.name ?? runningJob.step;
+    return { id: runningJob.step, name, job, frozenAt: dag === null ? null : Date.parse(dag.frozen_at) };
   }
   return null;
 }

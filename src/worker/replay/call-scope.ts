@@ -20,18 +20,18 @@ export class CallScope {
   /** null: the log has nothing that this code would have to ask for again. */
   gate: ReplayGate | null;
   readonly #prefix: string;
-  readonly #names = new Map<string, number>();
+  readonly #nameCounts = new Map<string, number>();
   /** While the code for one item of a resumable step runs: its number, and the names used for it. */
   #item: Item | null = null;
   #random: (() => number) | null = null;
   /** Conditions have numbers of their own: they are not asked again when the body goes on after a wait. */
-  #randomOfConditions: (() => number) | null = null;
-  #forbidden: string | null = null;
+  #conditionRandom: (() => number) | null = null;
+  #recordsForbiddenIn: string | null = null;
   /** The cursor of the step was moved in this execution. */
-  #moved = false;
+  #hasCursorMoved = false;
   /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
-  #open = 0;
-  #closed = false;
+  #openCallCount = 0;
+  #isClosed = false;
 
   constructor(turn: StepTurn, stepAttempt: TurnAttempt | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
@@ -44,8 +44,8 @@ export class CallScope {
   takeKey(callName: string): string {
     const name = this.#recordedName(callName);
     const key = this.#buildKey(name);
-    const names = this.#item?.names ?? this.#names;
-    names.set(name, (names.get(name) ?? 0) + 1);
+    const nameCounts = this.#item?.nameCounts ?? this.#nameCounts;
+    nameCounts.set(name, (nameCounts.get(name) ?? 0) + 1);
     return key;
   }
 
@@ -61,12 +61,12 @@ export class CallScope {
   }
 
   #buildKey(name: string): string {
-    if (this.#forbidden !== null) {
+    if (this.#recordsForbiddenIn !== null) {
       const where = this.turn.definition.declared === null ? "before or after the step" : "in the step itself";
-      throw new InvalidInputError(`${this.#forbidden} cannot wait for "${name}" or record it; do that ${where}.`);
+      throw new InvalidInputError(`${this.#recordsForbiddenIn} cannot wait for "${name}" or record it; do that ${where}.`);
     }
-    const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
-    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.stepAttempt?.key ?? "");
+    const count = ((this.#item?.nameCounts ?? this.#nameCounts).get(name) ?? 0) + 1;
+    if (count > 1 && this.#hasCursorMoved && this.#item === null) throw createRepeatedNameError(name, this.stepAttempt?.key ?? "");
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
   }
 
@@ -85,21 +85,21 @@ export class CallScope {
   }
 
   /** Conditions are asked once per attempt, and not again when the body goes on after a wait: they cannot wait themselves. */
-  async withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T> {
-    this.#forbidden = what;
+  async withoutRecords<T>(caller: string, work: () => Promise<T>): Promise<T> {
+    this.#recordsForbiddenIn = caller;
     try {
-      return await ask();
+      return await work();
     } finally {
-      this.#forbidden = null;
+      this.#recordsForbiddenIn = null;
     }
   }
 
   get forbidsRecords(): boolean {
-    return this.#forbidden !== null;
+    return this.#recordsForbiddenIn !== null;
   }
 
   markCursorMoved(): void {
-    this.#moved = true;
+    this.#hasCursorMoved = true;
   }
 
   /** Asked for as often as one likes: it is one thing per scope. */
@@ -110,8 +110,8 @@ export class CallScope {
   /** A body draws the same random numbers at each of its attempts, and not those of another step or item. */
   random(): number {
     if (this.#item !== null) return (this.#item.random ??= seededRandom(this.#seed(this.#item.prefix)))();
-    if (this.#forbidden === null) return (this.#random ??= seededRandom(this.#seed("")))();
-    return (this.#randomOfConditions ??= seededRandom(this.#seed("?")))();
+    if (this.#recordsForbiddenIn === null) return (this.#random ??= seededRandom(this.#seed("")))();
+    return (this.#conditionRandom ??= seededRandom(this.#seed("?")))();
   }
 
   #seed(suffix: string): string {
@@ -126,14 +126,14 @@ export class CallScope {
     this.gate?.markReached(key);
     // An earlier attempt at this step may have left it behind.
     if (this.stepAttempt !== null) this.turn.withdrawnKeys?.delete(key);
-    if (this.turn.isOver) this.#warnLate(key);
+    if (this.turn.isOver) this.#warnOfLateCall(key);
     const { results } = this.turn;
-    const answer = isOutOfOrder ? results.requestOutOfOrder(key) : results.request(key);
-    if (this.stepAttempt !== null && !this.#closed) this.#markWaitingUntil(answer);
-    return answer;
+    const result = isOutOfOrder ? results.requestOutOfOrder(key) : results.request(key);
+    if (this.stepAttempt !== null && !this.#isClosed) this.#markWaitingUntil(result);
+    return result;
   }
 
-  #warnLate(key: string): void {
+  #warnOfLateCall(key: string): void {
     const { log, runId } = this.turn;
     log.warn(
       `Run ${runId}: "${key}" was asked for after the run had been parked. The workflow awaits something that is not under ctx beside a durable wait; put it into a step.`,
@@ -159,9 +159,9 @@ export class CallScope {
   }
 
   /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
-  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
-    if (this.gate === null) begin();
-    else this.gate.startWhenLive(key, isAdded, begin);
+  startWhenLive(key: string, isAdded: boolean, start: () => void): void {
+    if (this.gate === null) start();
+    else this.gate.startWhenLive(key, isAdded, start);
   }
 
   /** The same for what is awaited. It comes back when the call may begin; after the end of the turn, never. */
@@ -170,29 +170,29 @@ export class CallScope {
     return new Promise((resolve) => this.startWhenLive(key, isAdded, resolve));
   }
 
-  #markWaitingUntil(answer: Promise<unknown>): void {
-    this.#open += 1;
-    if (this.#open === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
-    const goOn = () => {
-      if (this.#closed) return;
-      this.#open -= 1;
-      if (this.#open === 0) this.turn.attempts.retain();
+  #markWaitingUntil(result: Promise<unknown>): void {
+    this.#openCallCount += 1;
+    if (this.#openCallCount === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
+    const onSettled = () => {
+      if (this.#isClosed) return;
+      this.#openCallCount -= 1;
+      if (this.#openCallCount === 0) this.turn.attempts.retain();
     };
-    answer.then(goOn, goOn);
+    result.then(onSettled, onSettled);
   }
 
   /** The body has ended; what it asked for and did not wait for is not its business any more. */
   close(): void {
     this.gate?.close();
-    if (!this.#closed && this.#open > 0) {
+    if (!this.#isClosed && this.#openCallCount > 0) {
       this.turn.attempts.retain();
-      this.#withdrawOpen();
+      this.#withdrawOpenCalls();
     }
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
   /** They are over when the end of the step is in the log; a signal that is decided about before that is for others. */
-  #withdrawOpen(): void {
+  #withdrawOpenCalls(): void {
     for (const key of this.turn.results.pending.keys()) {
       if (key.startsWith(this.#prefix)) (this.turn.withdrawnKeys ??= new Set()).add(key);
     }
@@ -206,7 +206,7 @@ export class CallScope {
 /** Made for every item, so it makes nothing before the code asks for it: most items do nothing durably. */
 class Item {
   readonly #number: number;
-  #names: Map<string, number> | null = null;
+  #nameCounts: Map<string, number> | null = null;
   random: (() => number) | null = null;
 
   constructor(number: number) {
@@ -217,14 +217,14 @@ class Item {
     return itemPrefix(this.#number);
   }
 
-  get names(): Map<string, number> {
-    this.#names ??= new Map();
-    return this.#names;
+  get nameCounts(): Map<string, number> {
+    this.#nameCounts ??= new Map();
+    return this.#nameCounts;
   }
 }
 
 /** In a loop with a cursor, "the second call" is another one each time the loop is continued. */
-function repeated(name: string, step: string): InvalidInputError {
+function createRepeatedNameError(name: string, step: string): InvalidInputError {
   return new InvalidInputError(
     `"${name}" is used again after the cursor of step "${step}" has moved. In a loop of your own, give each item's calls a name of their own, such as \`${name} \${id}\`; over(), records(), batches() and each() do that by themselves.`,
   );

@@ -16,7 +16,7 @@ const attemptStorage = new AsyncLocalStorage<Attempt>();
 let hasTrackedBody = false;
 
 /** Workflows some of whose steps are plain functions that have returned a promise. */
-const returnPromises = new WeakSet<WorkflowDefinition>();
+const definitionsReturningPromises = new WeakSet<WorkflowDefinition>();
 
 const AsyncFunction = (async () => {}).constructor;
 
@@ -27,11 +27,11 @@ export function callTracked(attempt: Attempt, body: Body): unknown {
 }
 
 export const mustBeTracked = (definition: WorkflowDefinition, body: Body): boolean =>
-  body instanceof AsyncFunction || returnPromises.has(definition);
+  body instanceof AsyncFunction || definitionsReturningPromises.has(definition);
 
 /** From now on the steps of this workflow are followed, whatever kind of function they are. */
 export function noteReturned(definition: WorkflowDefinition, value: unknown): void {
-  if (value instanceof Promise) returnPromises.add(definition);
+  if (value instanceof Promise) definitionsReturningPromises.add(definition);
 }
 
 /** The execution in whose function this code runs; null when it runs in no step. */
@@ -39,7 +39,7 @@ export function trackedAttempt(): Attempt | null {
   return hasTrackedBody ? (attemptStorage.getStore() ?? null) : null;
 }
 
-export function nestedCall(call: string, step: string): PermanentError {
+export function createNestedCallError(call: string, step: string): PermanentError {
   return new PermanentError(
     `ctx.${call} was called inside the function of step "${step}". It would hold the worker while it waits, and would not be made again after a crash. Call it outside of the step, before or after it; or make it a step of a class or graph, whose functions may wait.`,
   );

@@ -15,7 +15,7 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 interface GatedCall {
   readonly key: string;
-  readonly begin: () => void;
+  readonly start: () => void;
 }
 
 export interface ReplayGateHost {
@@ -36,7 +36,7 @@ export class ReplayGate {
   readonly #leftOver: Set<string>;
   #gatedCalls: GatedCall[] = [];
   #timer: Timer | null = null;
-  #seqAtGrace = 0;
+  #seqAtGraceStart = 0;
 
   /** @param keys what the log has of this code, as far as the code must ask for it again */
   constructor(host: ReplayGateHost, keys: Iterable<string>) {
@@ -72,13 +72,13 @@ export class ReplayGate {
   }
 
   /** Begins a call that the log lacks: now, or when nothing is left over. */
-  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
-    if (!this.isReplaying) return begin();
+  startWhenLive(key: string, isAdded: boolean, start: () => void): void {
+    if (!this.isReplaying) return start();
     if (this.#isExempt(key, isAdded)) {
       if (this.#host.state.addedCalls?.has(key) !== true) this.#host.onAdded(key);
-      return begin();
+      return start();
     }
-    this.#gatedCalls.push({ key, begin });
+    this.#gatedCalls.push({ key, start });
     this.#restartGrace();
   }
 
@@ -103,13 +103,13 @@ export class ReplayGate {
   }
 
   #startGatedCalls(): void {
-    const held = this.#gatedCalls;
+    const gatedCalls = this.#gatedCalls;
     this.close();
-    for (const { begin } of held) begin();
+    for (const { start } of gatedCalls) start();
   }
 
   #restartGrace(): void {
-    this.#seqAtGrace = this.#host.state.seq;
+    this.#seqAtGraceStart = this.#host.state.seq;
     this.#host.runtime.clearTimeout(this.#timer);
     this.#timer = this.#host.runtime.setTimeout(() => this.#onGraceOver(), this.#host.replayGraceMs);
   }
@@ -118,7 +118,7 @@ export class ReplayGate {
     this.#timer = null;
     if (this.#gatedCalls.length === 0 || !this.isReplaying) return;
     // A message that arrived, or a timer, may lead the code to what is left over as well.
-    if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGrace) return this.#restartGrace();
+    if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGraceStart) return this.#restartGrace();
     this.#host.onMismatch(
       this.#gatedCalls.map(({ key }) => key),
       this.leftOver,
@@ -144,12 +144,12 @@ export function keysOfHandler(state: RunState): string[] {
 export function keysOfBody(state: RunState, step: string, item: number): string[] {
   const keys: string[] = [];
   const scope = scopeOf(step);
-  const current = scope + itemPrefix(item);
+  const currentItem = scope + itemPrefix(item);
   for (const key of state.bodyCalls?.get(step) ?? []) {
     const op = state.ops.get(key);
     if (op === undefined || op.kind === "patch" || op.kind === "pause") continue;
     const isOfBody = item === 0 && !key.startsWith("#", scope.length);
-    if (!isOfBody && !key.startsWith(current)) continue;
+    if (!isOfBody && !key.startsWith(currentItem)) continue;
     if (!isAccepted(state, key)) keys.push(key);
   }
   return keys;

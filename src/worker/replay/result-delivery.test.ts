@@ -9,7 +9,7 @@ const completed = (node: string) =>
   newEvent("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
 
-function open(...recorded: NewEvent[]) {
+function openDelivery(...recorded: NewEvent[]) {
   const state: RunState = fold(recorded.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 10 })));
   let idle = 0;
   const owner: ResultOwner = {
@@ -30,7 +30,7 @@ function open(...recorded: NewEvent[]) {
 
 describe("answers", () => {
   test("come in the order of the log, each after everything the one before set off", async () => {
-    const { results } = open(completed("b"), completed("a"), completed("c"));
+    const { results } = openDelivery(completed("b"), completed("a"), completed("c"));
     const order: string[] = [];
     const chain = (key: string) =>
       results
@@ -46,7 +46,7 @@ describe("answers", () => {
   });
 
   test("are not handed over before there is code that could have asked", async () => {
-    const { results, write } = open(completed("a"));
+    const { results, write } = openDelivery(completed("a"));
     write(completed("b"));
     await macrotask();
     expect(results.now).toBe(1);
@@ -59,7 +59,7 @@ describe("answers", () => {
   });
 
   test("move the code's idea of now to the instant of each answer", async () => {
-    const { results } = open(completed("a"), completed("b"));
+    const { results } = openDelivery(completed("a"), completed("b"));
     const times: number[] = [];
     const note = () => times.push(results.now);
     const all = Promise.all([results.request("a").then(note), results.request("b").then(note)]);
@@ -70,7 +70,7 @@ describe("answers", () => {
   });
 
   test("that passed before the code asked are given at once", async () => {
-    const { results } = open(completed("a"), completed("b"));
+    const { results } = openDelivery(completed("a"), completed("b"));
     const b = results.request("b");
     results.startDelivery();
     expect(await b).toBe("b");
@@ -78,7 +78,7 @@ describe("answers", () => {
   });
 
   test("come live as they are written", async () => {
-    const { results, write, idle } = open();
+    const { results, write, idle } = openDelivery();
     results.startDelivery();
     const a = results.request("a");
     write(completed("a"));
@@ -88,7 +88,7 @@ describe("answers", () => {
   });
 
   test("to a call that was added come at once, and those that the code asks for only behind it wait for it", async () => {
-    const { results } = open(completed("a"), completed("b"), completed("added"));
+    const { results } = openDelivery(completed("a"), completed("b"), completed("added"));
     const came: string[] = [];
     results.startDelivery();
     const other = results.request("a").then(() => came.push("a"));
@@ -102,7 +102,7 @@ describe("answers", () => {
   });
 
   test("that are stuck behind a call without an answer do not keep the run from being parked", async () => {
-    const { results, write } = open(completed("a"));
+    const { results, write } = openDelivery(completed("a"));
     results.startDelivery();
     const added = results.requestOutOfOrder("added");
     await new Promise((resolve) => setImmediate(resolve));
@@ -114,7 +114,7 @@ describe("answers", () => {
   });
 
   test("that are forgotten never come; the others do", async () => {
-    const { results, write } = open();
+    const { results, write } = openDelivery();
     results.startDelivery();
     let came = false;
     void results.request("a").then(() => {
@@ -128,7 +128,7 @@ describe("answers", () => {
   });
 
   test("stop when they are closed: what is pending never settles", async () => {
-    const { results, write } = open();
+    const { results, write } = openDelivery();
     results.startDelivery();
     let came = false;
     void results.request("a").then(() => {

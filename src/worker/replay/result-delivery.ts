@@ -10,16 +10,16 @@ import type { Runtime } from "../../runtime/runtime.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = noop;
-  #refuse: (error: unknown) => void = noop;
+  #reject: (error: unknown) => void = noop;
   readonly promise = new Promise<unknown>((resolve, reject) => {
     this.resolve = resolve;
-    this.#refuse = reject;
+    this.#reject = reject;
   });
 
   /** A step that the code does not await may fail all the same; that must not take the worker's process down. */
   reject(error: unknown): void {
     this.promise.catch(noop);
-    this.#refuse(error);
+    this.#reject(error);
   }
 }
 
@@ -49,18 +49,18 @@ export class ResultDelivery {
   /** The next answer in the log is to a call that the code makes only after one of those. */
   #isStuck = false;
   /** Answers, by key, whose place in the log was passed before the code made the call. */
-  #passed: Map<string, Op> | null = null;
+  #passedOps: Map<string, Op> | null = null;
   /** Answers, by key, that bodies of steps got: a body that runs again makes the same calls again. */
-  #deliveredToBodies: Map<string, Op> | null = null;
-  #cursor = 0;
+  #opsDeliveredToBodies: Map<string, Op> | null = null;
+  #nextIndex = 0;
   /** Answers that are being read, outside of the order of the log. */
-  #late = 0;
-  #scheduled = false;
+  #lateReads = 0;
+  #isScheduled = false;
   /** Messages are taken before anything more is handed over. */
   #isPaused = false;
   /** Nothing is handed over before there is code that could have asked. */
-  #open = false;
-  #closed = false;
+  #isOpen = false;
+  #isClosed = false;
 
   /** @param createdAt when the run was made: what the code takes for now until it has its first answer */
   constructor(owner: ResultOwner, createdAt: number) {
@@ -71,29 +71,29 @@ export class ResultDelivery {
 
   /** True while an answer is on its way: the code must not be parked now. */
   get isDelivering(): boolean {
-    if (this.#scheduled || this.#late > 0 || this.#isPaused) return true;
-    return this.#cursor < this.#state.answeredCalls.length && !this.#isStuck;
+    if (this.#isScheduled || this.#lateReads > 0 || this.#isPaused) return true;
+    return this.#nextIndex < this.#state.answeredCalls.length && !this.#isStuck;
   }
 
   /** The answer is delivered as soon as it is there, whatever else the code has not asked for yet. */
   requestOutOfOrder(key: string): Promise<unknown> {
     (this.#outOfOrder ??= new Set()).add(key);
-    const answer = this.request(key);
-    if (this.#open && !this.#scheduled) this.#schedule();
-    return answer;
+    const result = this.request(key);
+    if (this.#isOpen && !this.#isScheduled) this.#schedule();
+    return result;
   }
 
   request(key: string): Promise<unknown> {
     this.requestedKeys.add(key);
     if (this.#isStuck) {
       this.#isStuck = false;
-      if (!this.#scheduled) this.#schedule();
+      if (!this.#isScheduled) this.#schedule();
     }
     const call = new Deferred();
     // Its turn came before the code asked (the code has changed since): it gets the answer at once.
     const op = this.#state.ops.get(key);
-    if (op !== undefined && (this.#passed?.get(key) === op || this.#deliveredToBodies?.get(key) === op)) {
-      this.#passed?.delete(key);
+    if (op !== undefined && (this.#passedOps?.get(key) === op || this.#opsDeliveredToBodies?.get(key) === op)) {
+      this.#passedOps?.delete(key);
       this.#noteDelivered(key, op);
       this.#resolveNow(key, call);
     } else this.pending.set(key, call);
@@ -102,17 +102,17 @@ export class ResultDelivery {
 
   /** The results of a map take reading: until they are here, the code must not be parked. */
   #resolveNow(key: string, call: Deferred): void {
-    const later = this.#owner.resolveCall(key, call);
-    if (later === undefined) return;
-    this.#late += 1;
-    void later.then(() => {
-      this.#late -= 1;
+    const pendingRead = this.#owner.resolveCall(key, call);
+    if (pendingRead === undefined) return;
+    this.#lateReads += 1;
+    void pendingRead.then(() => {
+      this.#lateReads -= 1;
       this.#owner.onDeliveryIdle();
     });
   }
 
   #noteDelivered(key: string, op: Op): void {
-    if (key.includes(scopeSeparator)) (this.#deliveredToBodies ??= new Map()).set(key, op);
+    if (key.includes(scopeSeparator)) (this.#opsDeliveredToBodies ??= new Map()).set(key, op);
   }
 
   /** For what is in the log but has no answer to wait for. */
@@ -134,13 +134,13 @@ export class ResultDelivery {
 
   /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
   startDelivery(): void {
-    this.#open = true;
+    this.#isOpen = true;
     if (this.#state.answeredCalls.length > 0) this.#schedule();
   }
 
   /** More events were folded into the state. */
   deliver(): void {
-    if (this.#open && !this.#scheduled) this.#deliverNext();
+    if (this.#isOpen && !this.#isScheduled) this.#deliverNext();
   }
 
   /** Nothing is handed over until `goOn`. */
@@ -154,50 +154,50 @@ export class ResultDelivery {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.pending.clear();
   }
 
   /** Bound once: it is scheduled for every answer. */
   readonly #onScheduled = (): void => {
-    this.#scheduled = false;
+    this.#isScheduled = false;
     this.#deliverNext();
   };
 
   #schedule(): void {
-    this.#scheduled = true;
+    this.#isScheduled = true;
     this.#owner.host.runtime.setImmediate(this.#onScheduled);
   }
 
   #deliverNext(): void {
-    if (this.#closed || this.#isPaused || this.#deliverOutOfOrder()) return;
+    if (this.#isClosed || this.#isPaused || this.#deliverOutOfOrder()) return;
     const { answeredCalls } = this.#state;
-    while (this.#cursor < answeredCalls.length) {
-      if (this.#mustWait(answeredCalls[this.#cursor] as AnsweredCall)) break;
-      const { key, at, op } = answeredCalls[this.#cursor++] as AnsweredCall;
+    while (this.#nextIndex < answeredCalls.length) {
+      if (this.#mustWait(answeredCalls[this.#nextIndex] as AnsweredCall)) break;
+      const { key, at, op } = answeredCalls[this.#nextIndex++] as AnsweredCall;
       this.now = at;
       // Code that started over has forgotten what it was once told.
       if (op === undefined || this.#state.ops.get(key) !== op) continue;
       const call = this.pending.get(key);
       if (call === undefined) {
-        (this.#passed ??= new Map()).set(key, op);
+        (this.#passedOps ??= new Map()).set(key, op);
         continue;
       }
-      if (this.#deliverAnswer(key, op, call)) return;
+      if (this.#deliverResult(key, op, call)) return;
       // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
-      if (this.#cursor < answeredCalls.length || this.pending.size > 0) return this.#schedule();
+      if (this.#nextIndex < answeredCalls.length || this.pending.size > 0) return this.#schedule();
     }
     this.#owner.onDeliveryIdle();
   }
 
   /** True: the answer is being read, and the next one follows when that is done. */
-  #deliverAnswer(key: string, op: Op, call: Deferred): boolean {
+  #deliverResult(key: string, op: Op, call: Deferred): boolean {
     this.pending.delete(key);
     this.#noteDelivered(key, op);
-    const later = this.#owner.resolveCall(key, call);
-    if (later === undefined) return false;
-    this.#scheduled = true;
-    void later.then(() => this.#schedule());
+    const pendingRead = this.#owner.resolveCall(key, call);
+    if (pendingRead === undefined) return false;
+    this.#isScheduled = true;
+    void pendingRead.then(() => this.#schedule());
     return true;
   }
 
@@ -219,8 +219,8 @@ export class ResultDelivery {
     if (key === undefined || op === undefined || !isAnswered(op)) return false;
     this.#outOfOrder?.delete(key);
     this.#isStuck = false;
-    this.now = this.#state.answeredCalls.findLast((one) => one.key === key)?.at ?? this.now;
-    if (!this.#deliverAnswer(key, op, this.pending.get(key) as Deferred)) this.#schedule();
+    this.now = this.#state.answeredCalls.findLast((answered) => answered.key === key)?.at ?? this.now;
+    if (!this.#deliverResult(key, op, this.pending.get(key) as Deferred)) this.#schedule();
     return true;
   }
 }

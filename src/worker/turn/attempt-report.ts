@@ -6,7 +6,7 @@ import type { HandlerOwner, RunPort, TurnEndPort } from "./ports.js";
 type ReportingTurn = RunPort & Pick<TurnEndPort, "openedAt"> & HandlerOwner;
 
 /** Whether there is to be another attempt is the job's business, and so it is decided where the job is. */
-export function attemptReport(
+export function createAttemptReport(
   turn: ReportingTurn,
   error: Failure | null,
 ): { readonly retryMs: number | null; readonly ms: number } {
@@ -17,8 +17,8 @@ export function attemptReport(
     // The very error that was thrown, if it was thrown here.
     const thrown = turn.handler.thrown === null ? reviveFailure(error) : turn.handler.thrown.error;
     return { retryMs: nodeRetryDelayMs(thrown, decode(turn.run.input), turn.host.runtime.random()), ms };
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, broken);
+  } catch (retryPolicyError) {
+    turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, retryPolicyError);
     return { retryMs: null, ms };
   }
 }

@@ -10,7 +10,7 @@ export class Cancellation {
   readonly #turn: CanceledTurn;
   #controller: AbortController | null = null;
   #timer: Timer | null = null;
-  #hasBegun = false;
+  #isStarted = false;
 
   constructor(turn: CanceledTurn) {
     this.#turn = turn;
@@ -31,8 +31,8 @@ export class Cancellation {
   start({ force, reason }: NonNullable<RunState["cancelRequest"]>): void {
     const { host, attempts, runId } = this.#turn;
     if (force) attempts.stopWaiting();
-    if (this.#hasBegun) return;
-    this.#hasBegun = true;
+    if (this.#isStarted) return;
+    this.#isStarted = true;
     this.#turn.abort(new RunCanceledError(runId, reason ?? undefined));
     this.#timer = host.runtime.setTimeout(() => {
       attempts.stopWaiting();

@@ -8,7 +8,7 @@ import type { RunPort, WritePort } from "./ports.js";
 
 type ChangedTurn = RunPort & WritePort;
 
-export function noteChangedCode(turn: ChangedTurn): void {
+export function recordCodeChange(turn: ChangedTurn): void {
   const { state } = turn;
   const { declared, name } = turn.definition;
   if (state.stepSignature === null || state.stepSignature === (declared?.signature ?? undeclaredSignature)) return;
@@ -22,13 +22,13 @@ export function noteChangedCode(turn: ChangedTurn): void {
     state,
     (key) => state.ops.get(key)?.kind === "step" && isDeclared(key),
   );
-  turn.pendingWrites.events.push(newEvent("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
+  turn.pendingWrites.events.push(newEvent("shape.changed", {}, { shape: declared.signature, ...withoutEmptyLists(change) }));
   turn.log.warn(
     `Run ${turn.runId}: the steps of "${name}" have changed since it was last executed.${describeChange(change)}`,
   );
 }
 
-function filled({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyof ShapeChange, string[]>> {
+function withoutEmptyLists({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyof ShapeChange, string[]>> {
   return {
     ...(removedSteps.length > 0 ? { removedSteps: [...removedSteps] } : {}),
     ...(passedSteps.length > 0 ? { passedSteps: [...passedSteps] } : {}),
@@ -37,8 +37,8 @@ function filled({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyo
 
 function describeChange({ removedSteps, passedSteps }: ShapeChange): string {
   const list = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
-  const gone =
+  const removedText =
     removedSteps.length > 0 ? ` It has a record of ${list(removedSteps)}, which the code does not have any more.` : "";
-  const late = passedSteps.length > 0 ? ` It is past steps that now come after ${list(passedSteps)}.` : "";
-  return gone + late;
+  const passedText = passedSteps.length > 0 ? ` It is past steps that now come after ${list(passedSteps)}.` : "";
+  return removedText + passedText;
 }

@@ -21,7 +21,7 @@ export async function passesCrashLoopCheck(
   snapshot: TurnSnapshot,
   deaths: number,
 ): Promise<boolean> {
-  if (turn.definition.declared !== null && (await movedItsCursor(turn, snapshot))) return true;
+  if (turn.definition.declared !== null && (await hasMovedCursor(turn, snapshot))) return true;
   const reason = `Its worker died ${deaths} times in a row while executing it; it is held so that it does no more harm. Resume it when the cause is gone.`;
   const error: Failure = { name: "QuarantineError", code: "QUARANTINED", message: reason };
   await turn.park(newEvent("run.paused", {}, { reason, error }));
@@ -29,8 +29,8 @@ export async function passesCrashLoopCheck(
 }
 
 /** Checkpoints are not in the log: their row says when the last one was. */
-async function movedItsCursor(turn: CrashedTurn, { log }: TurnSnapshot): Promise<boolean> {
-  const since = log.findLast((one) => one.type === "run.recovered")?.at ?? 0;
+async function hasMovedCursor(turn: CrashedTurn, { log }: TurnSnapshot): Promise<boolean> {
+  const since = log.findLast((event) => event.type === "run.recovered")?.at ?? 0;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   return rows.some((row) => row.cursor !== null && row.at >= since);
 }

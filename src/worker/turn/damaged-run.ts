@@ -29,19 +29,19 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
   const failure = toFailure(error);
   const reason = failure.message;
   const state = foldBeforeDamage(log, lastSeq);
-  const commands = inbox.flatMap(readable);
-  const events = eventsOf(state, commands);
+  const commands = inbox.flatMap(decodeReadable);
+  const events = eventsToKeep(state, commands);
   const drainedInboxIds = inbox.map(({ id }) => id);
-  const canceled = commands.find(({ type }) => type === "cancel");
-  if (canceled?.type === "cancel") {
-    const why: Failure | null =
-      canceled.reason === null ? null : { name: "RunCanceledError", message: canceled.reason };
-    const data = { ...(canceled.reason === null ? {} : { reason: canceled.reason }), force: true as const };
-    const end = { status: "canceled", output: null, error: why } as const;
-    const canceling = [...events, newEvent("run.cancel_requested", {}, data)];
+  const cancelCommand = commands.find(({ type }) => type === "cancel");
+  if (cancelCommand?.type === "cancel") {
+    const cancelError: Failure | null =
+      cancelCommand.reason === null ? null : { name: "RunCanceledError", message: cancelCommand.reason };
+    const data = { ...(cancelCommand.reason === null ? {} : { reason: cancelCommand.reason }), force: true as const };
+    const end = { status: "canceled", output: null, error: cancelError } as const;
+    const eventsWithCancel = [...events, newEvent("run.cancel_requested", {}, data)];
     return {
       transition: createTransition(run.id, lastSeq, {
-        events: canceling,
+        events: eventsWithCancel,
         drainedInboxIds,
         ...finishRun(run, end, state.startedAt, cancelChildren(run.id, state)),
       }),
@@ -56,7 +56,7 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
-function readable(row: InboxRow): Command[] {
+function decodeReadable(row: InboxRow): Command[] {
   try {
     const command = decodeMessage(row);
     return command === null ? [] : [command];
@@ -65,11 +65,11 @@ function readable(row: InboxRow): Command[] {
   }
 }
 
-const ofChildren = new Set<Command["type"]>(["child", "children", "nodes"]);
+const childCommandTypes = new Set<Command["type"]>(["child", "children", "nodes"]);
 
 /** Signals and the ends of children are kept. Nothing is decided about them: what they would lead to may be in the damaged part. */
-function eventsOf(state: RunState, commands: readonly Command[]): NewEvent[] {
-  const fromChildren = commands.filter(({ type }) => ofChildren.has(type));
+function eventsToKeep(state: RunState, commands: readonly Command[]): NewEvent[] {
+  const fromChildren = commands.filter(({ type }) => childCommandTypes.has(type));
   const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
   const events = received.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, received, 0);
   for (const command of commands) {

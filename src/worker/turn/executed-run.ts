@@ -13,7 +13,7 @@ import type { RunRecord } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
 import type { RunWriter } from "../commit/run-writer.js";
-import { parentsIn } from "./node-parents.js";
+import { createParentLookup } from "./node-parents.js";
 import type { RunPort } from "./ports.js";
 import { StoredInput } from "./stored-input.js";
 import type { TurnHost, TurnSnapshot } from "./turn-host.js";
@@ -43,7 +43,7 @@ export abstract class ExecutedRun implements RunPort {
     this.state = fold(snapshot.log);
     this.#pausedBefore = this.state.paused;
     this.storedInput = new StoredInput(snapshot.run.input);
-    this.parentsOf = parentsIn(snapshot.run, this.state, this.storedInput, definition);
+    this.parentsOf = createParentLookup(snapshot.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
   }
 

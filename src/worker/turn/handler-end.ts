@@ -18,14 +18,14 @@ import { pausedBy } from "../step/pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "../step/postponement.js";
 import type { WholeTurn } from "./ports.js";
 import { endRun } from "./run-end.js";
-import { warnOfInvalidTerms } from "./user-code.js";
+import { warnOfInvalidOptions } from "./user-code.js";
 
 export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.isOver) return;
   const swallowed = turn.flowControl.take();
   if (swallowed !== null) return applyFlowControl(turn, swallowed);
   if (turn.phase.ignoresHandlerResult) return turn.scheduleIdleCheck();
-  if (!pauseIfCallsAreMissing(turn)) return complete(turn, output);
+  if (!pauseIfCallsAreMissing(turn)) return completeRun(turn, output);
 }
 
 /** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
@@ -43,7 +43,7 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
   if (error instanceof FlowControlInterrupt || swallowed !== null)
     return applyFlowControl(turn, error instanceof FlowControlInterrupt ? error : (swallowed as FlowControlInterrupt));
   if (turn.isDraining) return turn.scheduleIdleCheck();
-  warnOfInvalidTerms(turn, error, "its code");
+  warnOfInvalidOptions(turn, error, "its code");
   if (isTransientError(error) && (await postponeRun(turn, error))) return;
   if (pauseIfCallsAreMissing(turn, error)) return;
   if (error instanceof PauseError) return recordPause(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
@@ -51,7 +51,7 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
 }
 
 /** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
-function delayAfter(turn: WholeTurn, error: unknown): number | null {
+function retryDelayAfter(turn: WholeTurn, error: unknown): number | null {
   try {
     return nextDelayMs(
       turn.definition.retry,
@@ -59,8 +59,8 @@ function delayAfter(turn: WholeTurn, error: unknown): number | null {
       turn.host.runtime.random(),
       error,
     );
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
+  } catch (retryPolicyError) {
+    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, retryPolicyError);
     return null;
   }
 }
@@ -81,9 +81,9 @@ export async function applyFlowControl(
     case "cancel":
       return cancelRun(turn, action.reason, stepEndEvents);
     case "finish":
-      return complete(turn, action.output, stepEndEvents);
+      return completeRun(turn, action.output, stepEndEvents);
     case "skip":
-      return complete(turn, undefined);
+      return completeRun(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
       const paused = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
@@ -105,7 +105,7 @@ async function postponeRun(turn: WholeTurn, error: unknown): Promise<boolean> {
     await recordPause(turn, newEvent("run.paused", {}, { reason, error: toFailure(error) }));
     return true;
   }
-  const waitMs = delayAfter(turn, error);
+  const waitMs = retryDelayAfter(turn, error);
   if (waitMs === null) return false;
   await reattemptRun(turn, waitMs, false, true);
   return true;
@@ -127,9 +127,9 @@ async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, is
   return turn.park();
 }
 
-function complete(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[] = []): Promise<void> | void {
+function completeRun(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[] = []): Promise<void> | void {
   const { name, outputSchema } = turn.definition;
-  if (outputSchema !== null) return completeChecked(turn, output, outputSchema, stepEndEvents);
+  if (outputSchema !== null) return completeWithSchema(turn, output, outputSchema, stepEndEvents);
   let text: string;
   try {
     text = encode(output, { label: `the output of workflow "${name}"` });
@@ -139,7 +139,7 @@ function complete(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewE
   return endRun(turn, { status: "completed", events: stepEndEvents, output: text, error: null });
 }
 
-async function completeChecked(
+async function completeWithSchema(
   turn: WholeTurn,
   output: unknown,
   schema: StandardSchemaV1,
@@ -182,8 +182,8 @@ async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
     await createContext(new CallScope(turn)).step(onFailureStep, async () => {
       await onFailure(info);
     });
-  } catch (secondary) {
-    turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
+  } catch (onFailureError) {
+    turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, onFailureError);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type IdleAction, type IdleView, nextIdleAction } from "./idle.js";
 
-const nothing: IdleView = {
+const emptyView: IdleView = {
   isEndingTurn: false,
   isBusy: false,
   hasGatedCalls: false,
@@ -45,7 +45,7 @@ const rows: readonly (readonly [move: IdleAction, facts: Facts, not?: Facts])[] 
 ];
 
 const viewOf = (facts: Facts): IdleView =>
-  Object.assign({ ...nothing }, Object.fromEntries(facts.map((fact) => [fact, true])));
+  Object.assign({ ...emptyView }, Object.fromEntries(facts.map((fact) => [fact, true])));
 
 describe("what a turn does when it is idle", () => {
   test.each(rows.map(([move, facts]) => ({ move, facts })))("$move: $facts", ({ move, facts }) => {

@@ -180,7 +180,7 @@ export function advanceWhenIdle(turn: WholeTurn): void {
     case "park":
       return parkUnlessCheckIsDue(turn);
     case "park waiting":
-      if (!pauseAgain(turn)) parkUnlessCheckIsDue(turn);
+      if (!pauseIfAllPendingStepsArePaused(turn)) parkUnlessCheckIsDue(turn);
   }
 }
 
@@ -193,18 +193,18 @@ function parkUnlessCheckIsDue(turn: WholeTurn): void {
  * Only some of the steps that the run was paused at were released, and the code asks for nothing else: the run is paused at the
  * others. What it does not ask for (a step that now comes after one that is held) counts for nothing, although it may be due.
  */
-function pauseAgain(turn: WholeTurn): boolean {
+function pauseIfAllPendingStepsArePaused(turn: WholeTurn): boolean {
   const { state, pendingWrites, results } = turn;
-  let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
+  let pausedStep: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
   for (const key of results.pending.keys()) {
     const op = state.ops.get(key);
     if (op?.kind !== "step" || op.pauseCause === null) return false;
-    stuck ??= { key, ...op.pauseCause };
+    pausedStep ??= { key, ...op.pauseCause };
   }
-  if (stuck === null) return false;
+  if (pausedStep === null) return false;
   // What is in there may be no more than a word about changed code: the state has to know it first.
   if (!pendingWrites.isEmpty) void turn.submit([]).then(() => turn.scheduleIdleCheck());
-  else turn.pauseWithError(stuck.reason, stuck.error, stuck.key);
+  else turn.pauseWithError(pausedStep.reason, pausedStep.error, pausedStep.key);
   return true;
 }
 
@@ -215,8 +215,8 @@ function pauseAgain(turn: WholeTurn): boolean {
 function hasSignalForPendingWait({ state, pendingWrites }: WholeTurn): boolean {
   return pendingWrites.events.some(({ type, node }) => {
     if (type === "wait.started") return state.pendingSignals.length > 0;
-    const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
-    return lost?.kind === "wait" && lost.phase === "completed";
+    const withdrawnOp = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
+    return withdrawnOp?.kind === "wait" && withdrawnOp.phase === "completed";
   });
 }
 
@@ -243,8 +243,8 @@ export function endExpired(turn: WholeTurn, error: Failure): void {
 function waitForCompensation(turn: WholeTurn): void {
   const { results, phase } = turn;
   if (!phase.isUnwinding || results.isDelivering) return;
-  const isLast = (key: string) => isCompensation(key) || key === phase.lastStep;
-  if ([...results.pending.keys()].some(isLast)) void turn.park();
+  const isCompensationOrLastStep = (key: string) => isCompensation(key) || key === phase.lastStep;
+  if ([...results.pending.keys()].some(isCompensationOrLastStep)) void turn.park();
 }
 
 /** After a death it is not known what the code had seen. */

@@ -22,12 +22,12 @@ export class InboxProcessor implements InboxPort {
   readonly #turn: WholeTurn;
   /** Steps that wait for their next attempt, and how to begin it. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
-  #deciding = false;
+  #isDeciding = false;
   /**
    * Set when a look has ended, until the idle check of the turn has run. A hint that comes in between waits for that: the run is
    * parked only while no look is under way, so looks that follow each other without a gap would keep it from being parked for ever.
    */
-  #mustTurnAct = false;
+  #isAwaitingIdleCheck = false;
   /** How many looks have ended. */
   #checkCount = 0;
   /** The look after the one that is under way, if there has to be one. */
@@ -41,7 +41,7 @@ export class InboxProcessor implements InboxPort {
   }
 
   get isBusy(): boolean {
-    return this.#deciding;
+    return this.#isDeciding;
   }
 
   /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
@@ -49,8 +49,8 @@ export class InboxProcessor implements InboxPort {
     return this.#isCheckDue;
   }
 
-  scheduleRetry(key: string, begin: (op: Op | undefined) => void): void {
-    (this.#retries ??= new Map()).set(key, begin);
+  scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void {
+    (this.#retries ??= new Map()).set(key, startAttempt);
     this.#turn.scheduleIdleCheck();
   }
 
@@ -63,12 +63,12 @@ export class InboxProcessor implements InboxPort {
    * decided about.
    */
   check(): Promise<void> {
-    return this.#mustTurnAct ? this.#checkNext() : this.checkNow();
+    return this.#isAwaitingIdleCheck ? this.#checkNext() : this.checkNow();
   }
 
   /** The same, before the turn acts on a look that has just ended: for what the turn itself cannot go on without. */
   checkNow(): Promise<void> {
-    if (this.#deciding) return this.#checkNext();
+    if (this.#isDeciding) return this.#checkNext();
     return this.#runExclusively(async () => {
       const { host, runId } = this.#turn;
       const inbox = await readForTurn(this.#turn, () => host.readInbox(runId));
@@ -79,18 +79,18 @@ export class InboxProcessor implements InboxPort {
 
   #checkNext(): Promise<void> {
     if (this.#nextCheck === null) {
-      let end = () => {};
+      let resolveEnded = () => {};
       const ended = new Promise<void>((resolve) => {
-        end = resolve;
+        resolveEnded = resolve;
       });
-      this.#nextCheck = { ended, end };
+      this.#nextCheck = { ended, end: resolveEnded };
     }
     return this.#nextCheck.ended;
   }
 
   /** Decides about an inbox that was read already, with the claim. */
   process(inbox: readonly InboxRow[], now: number): Promise<void> {
-    if (this.#deciding) this.#isCheckDue = true;
+    if (this.#isDeciding) this.#isCheckDue = true;
     return this.#runExclusively(() => this.#decideAndCommit(inbox, now));
   }
 
@@ -98,25 +98,25 @@ export class InboxProcessor implements InboxPort {
   async #runExclusively(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.isOver) return;
-    if (this.#deciding) return void this.#checkNext();
-    this.#deciding = true;
+    if (this.#isDeciding) return void this.#checkNext();
+    this.#isDeciding = true;
     this.#isCheckDue = false;
     try {
       await work();
     } catch (error) {
       if (!turn.isOver) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
     } finally {
-      this.#deciding = false;
+      this.#isDeciding = false;
       turn.scheduleIdleCheck();
-      this.#mustTurnAct = true;
-      const look = ++this.#checkCount;
+      this.#isAwaitingIdleCheck = true;
+      const checkNumber = ++this.#checkCount;
       // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
-      turn.host.runtime.setImmediate(() => void (look === this.#checkCount && this.#afterTurn()));
+      turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
     }
   }
 
-  async #afterTurn(): Promise<void> {
-    this.#mustTurnAct = false;
+  async #afterIdleCheck(): Promise<void> {
+    this.#isAwaitingIdleCheck = false;
     const next = this.#nextCheck;
     if (next === null) return;
     this.#nextCheck = null;
@@ -124,25 +124,25 @@ export class InboxProcessor implements InboxPort {
     next.end();
   }
 
-  async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
+  async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
-    const inbox = limitInboxBytes(all);
+    const inbox = limitInboxBytes(allRows);
     // The rest stays in the inbox for the next time.
-    if (inbox.length < all.length) void this.#checkNext();
+    if (inbox.length < allRows.length) void this.#checkNext();
     // A child may have ended before its parent has heard that it was born: then the state knows no call for its message.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drained.push(row.id);
-    const receivedMessages = inbox.flatMap((row) => this.#receive(row));
+    const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
     let received: readonly ReceivedCommand[] = receivedMessages;
-    for (let first = true; ; first = false) {
+    for (let isFirstPass = true; ; isFirstPass = false) {
       const decided = decide(turn.state, received, now, turn.writer.nextSeq, turn.withdrawnKeys);
       const events =
         turn.definition.declared === null ? decided : withAncestryHashes(decided, turn.state, turn.parentsOf);
-      if (events.length === 0 && !(first && inbox.length > 0)) break;
-      const failed = events.find((one) => one.type === "run.failed");
-      if (failed !== undefined) return turn.onRunTimeout(events, dataOf(failed, "run.failed").error);
+      if (events.length === 0 && !(isFirstPass && inbox.length > 0)) break;
+      const failedEvent = events.find((event) => event.type === "run.failed");
+      if (failedEvent !== undefined) return turn.onRunTimeout(events, dataOf(failedEvent, "run.failed").error);
       cancelChildrenOfFailedMaps(turn, events);
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
@@ -152,13 +152,13 @@ export class InboxProcessor implements InboxPort {
     }
     for (const { command } of receivedMessages)
       if (command.type === "jobGone") await pauseIfJobIsMissing(turn, command.job);
-    this.#beginDueRetries(now);
+    this.#startDueRetries(now);
     if (turn.phase.hasCalledCode) this.scheduleDueTimer();
     if (turn.isDraining) turn.drain();
   }
 
   /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
-  #receive(row: InboxRow): ReceivedCommand[] {
+  #decodeRow(row: InboxRow): ReceivedCommand[] {
     try {
       const command = decodeMessage(row);
       return command === null ? [] : [{ command, at: row.at, strict: false }];
@@ -169,25 +169,25 @@ export class InboxProcessor implements InboxPort {
     }
   }
 
-  #beginDueRetries(now: number): void {
+  #startDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
     const due: (() => void)[] = [];
-    for (const [key, begin] of retries) {
+    for (const [key, startAttempt] of retries) {
       if (!this.#turn.phase.mayStart(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // It is planned, but the log does not know yet.
       if (op === undefined) continue;
       // Another run executes it, and may have to do so again.
       if (isDispatched(op)) continue;
-      const again = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
-      if (again !== null && (again.pauseCause !== null || (again.dueAt ?? 0) > now)) continue;
+      const waitingStep = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
+      if (waitingStep !== null && (waitingStep.pauseCause !== null || (waitingStep.dueAt ?? 0) > now)) continue;
       retries.delete(key);
       // Skipped or answered from outside meanwhile: the answer is delivered like any other.
-      if (again !== null) due.push(() => begin(again));
+      if (waitingStep !== null) due.push(() => startAttempt(waitingStep));
     }
     // Not before all were looked at: a step that begins may have to wait again.
-    for (const begin of due) begin();
+    for (const startAttempt of due) startAttempt();
   }
 
   /** While code runs on, the run is not parked: its timers are ours to watch. */

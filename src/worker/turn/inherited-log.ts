@@ -25,7 +25,7 @@ import type { GroupCommitter } from "../commit/group-committer.js";
 import type { TurnSnapshot } from "./turn-host.js";
 
 /** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
-const recheckDelayMs = { least: 500, most: 30_000 };
+const recheckDelayMs = { min: 500, max: 30_000 };
 
 export type InheritResult =
   | { readonly kind: "inherited"; readonly log: readonly StoredEvent[] }
@@ -67,7 +67,7 @@ export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: In
   });
   if (predecessor.status === "completed") {
     // It was canceled too late: what it came to is what this run comes to.
-    const end = endOf(run, "completed", predecessor.output, null);
+    const end = createEnd(run, "completed", predecessor.output, null);
     const { isStillOwned } = await submit(snapshot, options, { events: fork.events, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
@@ -75,9 +75,9 @@ export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: In
   const { at } = await submit(snapshot, options, {
     events: fork.events,
     next: keepOwner,
-    cursors: keptCursors.map(cursorOf),
+    cursors: keptCursors.map(toCursorWrite),
   });
-  return { kind: "inherited", log: [...toLog, ...stamped(fork.events, toLog.length, at)] };
+  return { kind: "inherited", log: [...toLog, ...toStoredEvents(fork.events, toLog.length, at)] };
 }
 
 interface Predecessor {
@@ -90,15 +90,15 @@ async function findPredecessor(
   run: RunRecord,
   { store, retryUntilReachable }: InheritOptions,
 ): Promise<Predecessor | "open"> {
-  for (let from = retriedRunIdOf(run) as string; ; ) {
-    const predecessor = await retryUntilReachable(() => store.run(from));
-    if (predecessor === null) throw predecessorMissingError(run, from);
+  for (let predecessorId = retriedRunIdOf(run) as string; ; ) {
+    const predecessor = await retryUntilReachable(() => store.run(predecessorId));
+    if (predecessor === null) throw createPredecessorMissingError(run, predecessorId);
     if (predecessor.finishedAt === null) return "open";
     // After its row: a run that has ended never changes.
-    const log = (await retryUntilReachable(() => store.logs([from]))).get(from) ?? [];
-    const before = retriedRunIdOf(predecessor);
-    if (before === null || hasInherited(log)) return { predecessor, log };
-    from = before;
+    const log = (await retryUntilReachable(() => store.logs([predecessorId]))).get(predecessorId) ?? [];
+    const earlierRunId = retriedRunIdOf(predecessor);
+    if (earlierRunId === null || hasInherited(log)) return { predecessor, log };
+    predecessorId = earlierRunId;
   }
 }
 
@@ -113,17 +113,17 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
   const events = decide(state, received, now);
   // A worker had it, so its time to begin has come: when it is resumed, it begins.
   if (pausesRun(state, events) && !state.becameDueWhilePaused) events.push(newEvent("run.became_due", {}));
-  fold(stamped(events, ownLog.length, now), state);
+  fold(toStoredEvents(events, ownLog.length, now), state);
   const drainedInboxIds = inbox.map(({ id }) => id);
   if (state.cancelRequest !== null) {
     // It has done nothing yet, so there is nothing to undo either.
-    const end = endOf(run, "canceled", null, canceledBy(state.cancelRequest.reason));
+    const end = createEnd(run, "canceled", null, createCancelError(state.cancelRequest.reason));
     const { isStillOwned } = await submit(snapshot, options, { events, drainedInboxIds, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
-  const { least, most } = recheckDelayMs;
-  const recheckInMs = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
-  const next = parkingWith(state, state.paused === null ? recheckInMs : null);
+  const { min, max } = recheckDelayMs;
+  const recheckInMs = Math.min(max, Math.max(min, Math.floor((now - run.createdAt) / 2)));
+  const next = createParkState(state, state.paused === null ? recheckInMs : null);
   const receipt = await submit(snapshot, options, { events, next, drainedInboxIds });
   if (receipt.isStillOwned) return { kind: "has messages" };
   return { kind: "parked", dueAt: receipt.at + recheckInMs, now: receipt.at };
@@ -135,7 +135,7 @@ const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
     state.paused !== null,
   );
 
-function parkingWith(state: RunState, wakeInMs: number | null): NextTaskState {
+function createParkState(state: RunState, wakeInMs: number | null): NextTaskState {
   const status = statusOf(state) as "pending" | "waiting" | "paused";
   return { kind: "park", status, waiting: writeParkingNote(state, null), startedAt: null, wakeAt: null, wakeInMs };
 }
@@ -143,16 +143,16 @@ function parkingWith(state: RunState, wakeInMs: number | null): NextTaskState {
 async function submit(
   snapshot: TurnSnapshot,
   { committer }: InheritOptions,
-  part: Pick<Transition, "events" | "next"> & Partial<Transition>,
+  fields: Pick<Transition, "events" | "next"> & Partial<Transition>,
 ): Promise<{ readonly at: number; readonly isStillOwned: boolean }> {
   const { run, log } = snapshot;
-  const receipt = await committer.submit(createTransition(run.id, log.length, part));
+  const receipt = await committer.submit(createTransition(run.id, log.length, fields));
   if (receipt.kind === "evicted") throw receipt.error;
   // It was to end, and has messages: it is taken up again with them.
   return receipt.kind === "unread" ? { at: snapshot.claimedAt, isStillOwned: true } : receipt;
 }
 
-function endOf(
+function createEnd(
   run: RunRecord,
   status: "completed" | "canceled",
   output: string | null,
@@ -162,16 +162,16 @@ function endOf(
   return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, emptyList);
 }
 
-const canceledBy = (reason: string | null): Failure | null =>
+const createCancelError = (reason: string | null): Failure | null =>
   reason === null ? null : { name: "RunCanceledError", message: reason };
 
-const predecessorMissingError = (run: RunRecord, from: string) =>
+const createPredecessorMissingError = (run: RunRecord, predecessorId: string) =>
   new InvalidStateError(
-    `Run ${run.id} goes on for run ${from}, which does not exist any more, so it is not known what is left to do. Cancel it.`,
+    `Run ${run.id} goes on for run ${predecessorId}, which does not exist any more, so it is not known what is left to do. Cancel it.`,
     { runId: run.id, status: run.status },
   );
 
-const stamped = (events: readonly NewEvent[], after: number, at: number): StoredEvent[] =>
-  events.map((one, index) => ({ ...one, seq: after + index + 1, at }));
+const toStoredEvents = (events: readonly NewEvent[], afterSeq: number, at: number): StoredEvent[] =>
+  events.map((event, index) => ({ ...event, seq: afterSeq + index + 1, at }));
 
-const cursorOf = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });
+const toCursorWrite = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });

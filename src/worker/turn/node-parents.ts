@@ -10,24 +10,24 @@ import type { RunRecord } from "../../store/contract/store.js";
 import type { StoredInput } from "./stored-input.js";
 
 /** Looked up when it is first asked for, and again when a graph was imported meanwhile. */
-export function parentsIn(
+export function createParentLookup(
   run: RunRecord,
   state: RunState,
   storedInput: StoredInput,
   definition: WorkflowDefinition,
 ): PredecessorsOf {
-  let known: { readonly dag: RunState["importedDag"]; readonly of: PredecessorsOf } | null = null;
+  let cached: { readonly dag: RunState["importedDag"]; readonly predecessorsOf: PredecessorsOf } | null = null;
   return (node) => {
-    if (known === null || known.dag !== state.importedDag) {
+    if (cached === null || cached.dag !== state.importedDag) {
       const dag = dagOf(run, state, () => storedInput.value);
-      known = {
+      cached = {
         dag: state.importedDag,
-        of:
+        predecessorsOf:
           dag === null
             ? predecessorsOfNodes(withLogNames(definition.declared?.nodes ?? [], { state, definition }))
             : predecessorsInDag(dag),
       };
     }
-    return known.of(node);
+    return cached.predecessorsOf(node);
   };
 }

@@ -12,19 +12,19 @@ type ParkingTurn = WholeTurn & {
   readonly willRecordStart: boolean;
 };
 
-/** @param last one more event, which explains why */
-export async function parkRun(turn: ParkingTurn, last?: NewEvent): Promise<void> {
+/** @param finalEvent one more event, which explains why */
+export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent): Promise<void> {
   if (!turn.phase.on({ type: "parking began" })) return;
   const { pendingWrites, writer, state } = turn;
-  if (last !== undefined) pendingWrites.events.push(last);
+  if (finalEvent !== undefined) pendingWrites.events.push(finalEvent);
   // A worker had it, so its time to begin has come: without an event about that, it would wait for its time for ever.
   if (state.startedAt === null && !state.becameDueWhilePaused && !turn.willRecordStart)
     pendingWrites.events.push(newEvent("run.became_due", {}));
   while (writer.hasUnacknowledgedWrites) await writer.waitUntilAcknowledged();
-  if (!turn.isOver) await writer.submit([], nextOf(turn));
+  if (!turn.isOver) await writer.submit([], createParkState(turn));
 }
 
-function nextOf(turn: ParkingTurn): NextTaskState {
+function createParkState(turn: ParkingTurn): NextTaskState {
   const { phase, results } = turn;
   const codeRan = phase.hasCalledCode;
   return parkByOwner({

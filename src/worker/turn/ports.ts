@@ -139,7 +139,7 @@ export interface TurnEndPort {
   readonly openedAt: number;
   readonly parkDelay: ParkDelay;
   /** Lets go of the run until something happens. `last` is one more event that explains why. */
-  park(last?: NewEvent): Promise<void>;
+  park(finalEvent?: NewEvent): Promise<void>;
   /** Calls back when the end of the run, which was posted before, was not written because of messages. */
   setEndRefusedHandler(callback: (unwritten: Transition) => void): void;
   /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
@@ -157,7 +157,7 @@ export interface InboxPort {
   /** While code runs on, the run is not parked: its timers are watched here. */
   scheduleDueTimer(): void;
   /** A step waits for its next attempt: `begin` is called when it is due, if the turn lives that long. */
-  scheduleRetry(key: string, begin: (op: Op | undefined) => void): void;
+  scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void;
 }
 
 /** Messages, and time that has passed. */

@@ -5,7 +5,7 @@ import { cancelChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
-import { attemptReport } from "./attempt-report.js";
+import { createAttemptReport } from "./attempt-report.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
@@ -32,12 +32,12 @@ async function endAfterPendingWrites(turn: WholeTurn, runEnd: RunEnd): Promise<v
 function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { status, events, output, error } = runEnd;
   const { run, state, pendingWrites } = turn;
-  const before = pendingWrites.messages.length;
-  const attempt = attemptReport(turn, status === "failed" ? error : null);
-  const end = { status, output, error };
+  const pendingMessageCount = pendingWrites.messages.length;
+  const attempt = createAttemptReport(turn, status === "failed" ? error : null);
+  const outcome = { status, output, error };
   const { next, messages } = finishRun(
     run,
-    end,
+    outcome,
     state.startedAt ?? turn.claimedAt,
     cancelChildren(run.id, state),
     attempt,
@@ -47,11 +47,11 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
     pendingWrites.putBack({
       ...unwritten,
       events: unwritten.events.slice(0, unwritten.events.length - events.length),
-      messages: unwritten.messages.slice(0, before),
+      messages: unwritten.messages.slice(0, pendingMessageCount),
     });
     pauseRunOnError(turn, () => readInboxAndEnd(turn, runEnd));
   });
-  turn.writer.post(events, next, nothing);
+  turn.writer.post(events, next, noop);
 }
 
 /** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
@@ -77,4 +77,4 @@ async function yieldsToCancelOrPause(turn: WholeTurn, { status, events }: RunEnd
   return true;
 }
 
-const nothing = (): void => {};
+const noop = (): void => {};

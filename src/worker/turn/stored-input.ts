@@ -7,15 +7,15 @@ import type { RunRecord } from "../../store/contract/records.js";
 
 export class StoredInput {
   readonly #text: string;
-  #read: { readonly value: unknown } | null = null;
+  #decoded: { readonly value: unknown } | null = null;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   get value(): unknown {
-    this.#read ??= { value: decode(this.#text) };
-    return this.#read.value;
+    this.#decoded ??= { value: decode(this.#text) };
+    return this.#decoded.value;
   }
 }
 

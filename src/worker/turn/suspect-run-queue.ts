@@ -13,35 +13,35 @@ interface SuspectRun {
   readonly runId: string;
   readonly slots: SlotQueue;
   /** `end` makes room for the next of them. */
-  onSuspectSlotAcquired(end: () => void): void;
+  onSuspectSlotAcquired(release: () => void): void;
   releaseSuspectSlot(): void;
 }
 
 export class SuspectRunQueue {
   readonly #semaphore = new Semaphore(1);
-  readonly #watch: WorkerWatchdog | null;
+  readonly #watchdog: WorkerWatchdog | null;
   readonly #runtime: Runtime;
   /** A run that has not blocked for this long lets the next one have its turn. */
   readonly #maxSlotMs: number;
 
-  constructor(watch: WorkerWatchdog | null, leaseMs: number, runtime: Runtime) {
+  constructor(watchdog: WorkerWatchdog | null, leaseMs: number, runtime: Runtime) {
     this.#runtime = runtime;
-    this.#watch = watch;
+    this.#watchdog = watchdog;
     this.#maxSlotMs = 2 * leaseMs;
   }
 
   /** Calls `begin` when it is this run's turn. */
-  enqueue(turn: SuspectRun, begin: () => void): void {
-    turn.slots.enqueue(this.#semaphore, (leave) => {
-      const end = () => {
+  enqueue(turn: SuspectRun, start: () => void): void {
+    turn.slots.enqueue(this.#semaphore, (releaseSlot) => {
+      const release = () => {
         this.#runtime.clearTimeout(timer);
-        this.#watch?.clearSuspect();
-        leave();
+        this.#watchdog?.clearSuspect();
+        releaseSlot();
       };
       const timer = this.#runtime.setTimeout(() => turn.releaseSuspectSlot(), this.#maxSlotMs).unref();
-      turn.onSuspectSlotAcquired(end);
-      this.#watch?.markSuspect(turn.runId);
-      begin();
+      turn.onSuspectSlotAcquired(release);
+      this.#watchdog?.markSuspect(turn.runId);
+      start();
     });
   }
 }

@@ -12,12 +12,12 @@ const active = {
   compensating: { kind: "compensating" },
   failing: { kind: "failing", lastStep: "on_failure" },
 } as const;
-const leaving = (kind: "parking" | "finishing") =>
+const endingPhases = (kind: "parking" | "finishing") =>
   Object.fromEntries(Object.entries(active).map(([name, from]) => [`${kind} from ${name}`, { kind, from }]));
 const phases: Record<string, TurnPhase> = {
   ...active,
-  ...leaving("parking"),
-  ...leaving("finishing"),
+  ...endingPhases("parking"),
+  ...endingPhases("finishing"),
   ended: { kind: "ended" },
 };
 
@@ -65,7 +65,7 @@ test("every phase is in the table", () => {
 });
 
 /** What leads to a phase from the beginning of a turn. */
-const ways: Record<string, PhaseEvent["type"][]> = {
+const eventsLeadingTo: Record<string, PhaseEvent["type"][]> = {
   waking: [],
   running: ["code called"],
   settling: ["jobs ended", "code called"],
@@ -88,11 +88,11 @@ const facts = ["none", "isStopping", "isHandingOver", "mustRestartCode", "isPaus
 /** Which of these four may begin: a step, the job that has ended, a compensation, the last step. */
 const keys = { s: "step", j: "job", c: "step#compensate", l: "on_failure" };
 
-function startableSteps(way: string, log: string, fact: (typeof facts)[number]): string {
+function startableSteps(phaseName: string, log: string, fact: (typeof facts)[number]): string {
   const state = fold((logs[log] as NewEvent[]).map((one, index) => ({ ...one, seq: index + 1, at: 1 })));
   const turn = { isOver: fact === "isOver" };
   const phase = new PhaseTracker(turn, state);
-  for (const type of ways[way] as PhaseEvent["type"][]) phase.on(events[type]);
+  for (const type of eventsLeadingTo[phaseName] as PhaseEvent["type"][]) phase.on(events[type]);
   if (fact !== "none" && fact !== "isOver") phase[fact] = true;
   return Object.entries(keys)
     .map(([letter, key]) => (phase.mayStart(key) ? letter : "-"))
@@ -100,7 +100,7 @@ function startableSteps(way: string, log: string, fact: (typeof facts)[number]):
 }
 
 /** For each phase and state of the run: what may begin when nothing else has come up, and what when the worker stops. */
-const allowed: Record<string, Record<string, string>> = {
+const startableByPhase: Record<string, Record<string, string>> = {
   waking: { "nothing else": "sjcl ----", paused: "---- ----", canceled: "---- ----", expired: "---- ----" },
   running: { "nothing else": "sjcl ----", paused: "---- ----", canceled: "---- ----", expired: "---- ----" },
   settling: { "nothing else": "sjcl ----", paused: "-j-- ----", canceled: "---- ----", expired: "-j-- ----" },
@@ -111,9 +111,9 @@ const allowed: Record<string, Record<string, string>> = {
   ended: { "nothing else": "---- ----", paused: "---- ----", canceled: "---- ----", expired: "---- ----" },
 };
 
-describe.each(Object.keys(ways))("what may begin while %s", (way) => {
+describe.each(Object.keys(eventsLeadingTo))("what may begin while %s", (way) => {
   test.each(Object.keys(logs))("%s", (log) => {
-    expect(`${startableSteps(way, log, "none")} ${startableSteps(way, log, "isStopping")}`).toBe(allowed[way]?.[log]);
+    expect(`${startableSteps(way, log, "none")} ${startableSteps(way, log, "isStopping")}`).toBe(startableByPhase[way]?.[log]);
     expect(startableSteps(way, log, "isOver")).toBe("----");
   });
 });

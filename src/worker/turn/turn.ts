@@ -187,8 +187,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.scheduleIdleCheck();
   }
 
-  applyFlowControlFromStep(signal: FlowControlInterrupt, ended: readonly NewEvent[]): void {
-    pauseRunOnError(this, () => applyFlowControl(this, signal, ended));
+  applyFlowControlFromStep(signal: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void {
+    pauseRunOnError(this, () => applyFlowControl(this, signal, stepEndEvents));
   }
 
   // ── Pausing, canceling and letting go ──────────────────────────────────────────────────────────────────────────────
@@ -215,8 +215,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     pauseDiverged(this, steps, problem);
   }
 
-  pauseMismatched(held: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
-    pauseMismatched(this, held, leftOver, thrown);
+  pauseMismatched(gatedKeys: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
+    pauseMismatched(this, gatedKeys, leftOver, thrown);
   }
 
   onRunTimeout(events: readonly NewEvent[], error: Failure): Promise<void> | void {
@@ -238,7 +238,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
       (this.#cancellation ??= new Cancellation(this)).start(this.state.cancelRequest);
   }
 
-  park(last?: NewEvent): Promise<void> {
-    return parkRun(this, last);
+  park(finalEvent?: NewEvent): Promise<void> {
+    return parkRun(this, finalEvent);
   }
 }

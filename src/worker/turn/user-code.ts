@@ -18,8 +18,8 @@ type PausableTurn = RunPort & WritePort & PhasePort & PausePort & Pick<ExecutePo
  */
 export function pauseRunOnError(turn: PausableTurn, work: () => unknown, attempt?: RunningAttempt): void {
   try {
-    const later = work();
-    if (later instanceof Promise) later.catch((error) => pauseAfterError(turn, error, attempt));
+    const promise = work();
+    if (promise instanceof Promise) promise.catch((error) => pauseAfterError(turn, error, attempt));
   } catch (error) {
     pauseAfterError(turn, error, attempt);
   }
@@ -38,18 +38,18 @@ function pauseAfterError(turn: PausableTurn, error: unknown, attempt?: RunningAt
 }
 
 /** Calls something whose failure concerns no run: it is logged, also if it comes later. */
-export function callSafely(log: Logger, what: string, call: () => unknown): void {
-  const complain = (broken: unknown) => log.error(what, broken);
+export function callSafely(log: Logger, errorText: string, call: () => unknown): void {
+  const logError = (error: unknown) => log.error(errorText, error);
   try {
     // It may be async, by mistake or not.
-    Promise.resolve(call()).catch(complain);
-  } catch (broken) {
-    complain(broken);
+    Promise.resolve(call()).catch(logError);
+  } catch (error) {
+    logError(error);
   }
 }
 
 /** Says what a thrown error says about when to go on and cannot be meant: it is passed over, but not in silence. */
-export function warnOfInvalidTerms(turn: Pick<RunPort, "log" | "runId">, error: unknown, where: string): void {
-  const nonsense = describeInvalidOptions(error);
-  if (nonsense !== null) turn.log.warn(`Run ${turn.runId}, ${where}: ${nonsense}`);
+export function warnOfInvalidOptions(turn: Pick<RunPort, "log" | "runId">, error: unknown, where: string): void {
+  const problems = describeInvalidOptions(error);
+  if (problems !== null) turn.log.warn(`Run ${turn.runId}, ${where}: ${problems}`);
 }

@@ -19,7 +19,7 @@ import { pauseRunOnError } from "./user-code.js";
 export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => void): void {
   let recordedInput: unknown;
   try {
-    recordedInput = knownInput(turn);
+    recordedInput = readRecordedInput(turn);
   } catch (error) {
     return turn.pauseWithError("The input of the run cannot be read.", toFailure(error));
   }
@@ -34,13 +34,13 @@ export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => voi
 }
 
 /** What the schema once made of it, or what was given. */
-export function knownInput({ state, storedInput }: WholeTurn): unknown {
+export function readRecordedInput({ state, storedInput }: WholeTurn): unknown {
   return state.checkedInput?.isTransformed === true ? state.checkedInput.value : storedInput.value;
 }
 
 async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, recordedInput: unknown): Promise<unknown> {
-  const what = `input of workflow "${turn.definition.name}"`;
-  const text = encodeInput(await validate(schema, recordedInput, what), what);
+  const label = `input of workflow "${turn.definition.name}"`;
+  const text = encodeInput(await validate(schema, recordedInput, label), label);
   if (text === turn.run.input) {
     recordValidation(turn, {});
     return recordedInput;
@@ -51,21 +51,21 @@ async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, recorded
   return decode(text);
 }
 
-function encodeInput(value: unknown, what: string): string {
+function encodeInput(value: unknown, label: string): string {
   try {
-    return encode(value, { label: `what the schema made of the ${what}` });
+    return encode(value, { label: `what the schema made of the ${label}` });
   } catch (error) {
-    throw new InvalidInputError(`The ${what} cannot be recorded: ${toFailure(error).message}`, { cause: error });
+    throw new InvalidInputError(`The ${label} cannot be recorded: ${toFailure(error).message}`, { cause: error });
   }
 }
 
 /** As a part of the start, unless that is in the log already. */
-function recordValidation(turn: WholeTurn, made: { readonly input?: string }): void {
+function recordValidation(turn: WholeTurn, transformed: { readonly input?: string }): void {
   const { events } = turn.pendingWrites;
   const index = events.findIndex(({ type }) => type === "run.started");
-  const started = events[index];
-  if (started === undefined) events.push(newEvent("input.checked", {}, {}, made));
-  else events[index] = newEvent("run.started", {}, { ...dataOf(started, "run.started"), checked: true }, made);
+  const startedEvent = events[index];
+  if (startedEvent === undefined) events.push(newEvent("input.checked", {}, {}, transformed));
+  else events[index] = newEvent("run.started", {}, { ...dataOf(startedEvent, "run.started"), checked: true }, transformed);
 }
 
 /** A run that has done nothing fails. One that has done something must not be failed, and undone, by a release. */
