@@ -1,6 +1,6 @@
 /**
- * Children of a run that goes on for another one. Those that the other run had and that completed are taken over as they
- * are; a child that did not goes on where it ended. Both only with the same input: with another, it is another child.
+ * The children of a run that retries another one. Children of the earlier run that completed are adopted with their
+ * results; other children are retried. Both require the same workflow and input; otherwise a new child is started.
  */
 
 import { childRunId } from "../../core/naming/ids.js";
@@ -16,11 +16,15 @@ type ParentTurn = RunPort & WritePort;
 
 export type ChildRunSpec = Omit<NewRun, "id" | "due">;
 
-/** Rows are read with their outputs, so not too many at a time. */
+/** Rows are read with their outputs, so the page size is limited. */
 const readsPerPage = 500;
 
-/** The child that an earlier run had for this call; null: none, or one with another input. */
-export async function findChildPredecessor(turn: ParentTurn, key: string, spec: ChildRunSpec): Promise<RunRecord | null> {
+/** The child that an earlier run started for this call; null when there is none with the same workflow and input. */
+export async function findChildPredecessor(
+  turn: ParentTurn,
+  key: string,
+  spec: ChildRunSpec,
+): Promise<RunRecord | null> {
   const origins = turn.state.lineage?.childrenOrigins.get(key);
   if (origins === undefined) return null;
   const rows = await readRows(turn, idsOf(origins, 0));
@@ -32,35 +36,35 @@ export const asSuccessor = (spec: ChildRunSpec, predecessor: RunRecord): ChildRu
   parentNode: retryParentNode(spec.parentNode, predecessor.id),
 });
 
-/** The births of a map's children from this index on; the map itself, if the log has it already. */
 export interface MapChildren {
   readonly key: string;
+  /** The index of the first spec. */
   readonly first: number;
+  /** `adoptChildren` replaces the specs of children that are retried. */
   readonly specs: ChildRunSpec[];
+  /** The map in the log; undefined when it has not started. */
   readonly map: MapOp | undefined;
 }
 
 export interface Adoption {
-  /** Whose children they are that need not run. Once the map is in the log, that is settled. */
+  /** The children to adopt, by origin. Empty once the map is in the log, which has them then. */
   readonly adopted: readonly AdoptedChildren[];
   readonly isAdopted: (index: number) => boolean;
 }
 
-/** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
+/** Finds the children of a map that can be adopted, and turns the specs of unfinished ones into retries. */
 export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
   const origins = turn.state.lineage?.childrenOrigins.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap((adoptedChildren) => [...expandRanges(adoptedChildren.indexes)]));
-  const foundByOrigin = origins.map((origin) => ({ place: origin, indexes: [] as number[] }));
+  const adopted = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
+  const foundByOrigin = origins.map((origin) => ({ origin, indexes: [] as number[] }));
   const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, origins.length)));
   for (let from = 0; origins.length > 0 && from < specs.length; from += perPage) {
-    const page = specs
-      .slice(from, from + perPage)
-      .map((spec, offset) => ({ spec: spec, index: first + from + offset }));
+    const page = specs.slice(from, from + perPage).map((spec, offset) => ({ spec, index: first + from + offset }));
     const rows = await readRows(
       turn,
       page.flatMap(({ index }) => idsOf(origins, index)),
     );
-    for (const { spec: spec, index } of page) {
+    for (const { spec, index } of page) {
       const earlier = findSameChild(spec, origins, index, rows);
       if (earlier === null || adopted.has(index)) continue;
       const canAdopt = earlier.status === "completed" && map === undefined;
@@ -71,9 +75,9 @@ export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }
       }
     }
   }
-  const taken = foundByOrigin.filter((adoptedChildren) => adoptedChildren.indexes.length > 0);
+  const adoptedByOrigin = foundByOrigin.filter(({ indexes }) => indexes.length > 0);
   return {
-    adopted: taken.map(({ place: origin, indexes: indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
+    adopted: adoptedByOrigin.map(({ origin, indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
     isAdopted: (index) => adopted.has(index),
   };
 }
@@ -86,7 +90,7 @@ async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<Reado
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** The newest that there is. */
+/** The newest earlier child at this index, if it has the same workflow and input. */
 function findSameChild(
   spec: ChildRunSpec,
   origins: readonly ChildrenOrigin[],

@@ -1,4 +1,7 @@
-/** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
+/**
+ * Dispatches the nodes of frozen graphs: each attempt is a separate run that any worker with the job may execute, and
+ * its result arrives as a message.
+ */
 
 import { encode } from "../../core/encoding/encode.js";
 import { toFailure } from "../../core/encoding/error-record.js";
@@ -16,9 +19,12 @@ import type { JobInfo } from "../turn/turn-host.js";
 import { pauseRunOnError } from "../turn/user-code.js";
 import { pauseForMissingJob } from "./missing-job.js";
 
-/** More nodes than this are handed out in several commits. With larger ones, this worker would be too slow to get its share. */
+/**
+ * More nodes than this are dispatched in several commits. With larger commits, other workers would claim the nodes
+ * before this one gets its share.
+ */
 const startsPerCommit = 200;
-/** Arguments as large as any payload, and what is said of the node beside them. */
+/** The limit of a payload (1 MB) for the arguments, plus room for the description of the node. */
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
 export class Dispatcher {
@@ -26,7 +32,7 @@ export class Dispatcher {
   readonly #turn: StepTurn;
   readonly #dispatchedAttempts = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
-  /** While a part is being written: what comes after it. */
+  /** The nodes that follow the batch being committed; null when no batch is under way. */
   #queuedNodes: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
   constructor(scope: CallScope) {
@@ -43,7 +49,7 @@ export class Dispatcher {
 
   #startNode(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
-    // It may be tried again later, in this same turn.
+    // The node may be attempted again in the same turn.
     turn.inboxProcessor.scheduleRetry(node.id, (retriedOp: Op | undefined) =>
       this.#startNode(node, retriedOp as StepOp | undefined),
     );
@@ -76,7 +82,7 @@ export class Dispatcher {
       pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#dispatchInBatches()));
   }
 
-  /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
+  /** Batches are committed one after another, because the committer merges all waiting transitions into one commit. */
   async #dispatchInBatches(): Promise<void> {
     const { pendingWrites } = this.#turn;
     this.#queuedNodes = [];
@@ -94,13 +100,13 @@ export class Dispatcher {
     if (!turn.phase.mayStart(id)) return;
     if (info === null) return pauseForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
     const attempt = (op?.attempt ?? turn.state.attemptsBeforeRewind?.get(id) ?? 0) + 1;
-    // Until it is in the log, it still looks as if it had to be sent.
+    // Until `node.dispatched` is in the log, the state does not show that the attempt was dispatched.
     if (this.#dispatchedAttempts.get(id) === attempt) return;
     this.#dispatchedAttempts.set(id, attempt);
     const idempotencyRunId = turn.keyOwner(id);
     const key = idempotencyRunId === turn.runId ? {} : { key: `${idempotencyRunId}:${id}` };
     const description = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
-    // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
+    // JSON has no undefined: a field with that value would need the slower encoding and decoding.
     const input = (node.args === undefined ? description : { args: node.args, ...description }) as JobInput;
     const text = this.#encodeInput(input);
     if (text === null) return;
@@ -123,12 +129,12 @@ export class Dispatcher {
       due: { kind: "now" },
     });
     turn.pendingWrites.events.push(newEvent("node.dispatched", { node: id, attempt }, { job }));
-    // Others are about to execute it, and tell.
+    // The run of the node will send a message when it ends.
     turn.parkDelay.expectMessages();
     turn.scheduleIdleCheck();
   }
 
-  /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
+  /** The arguments of a step are computed when it starts; if they cannot be encoded, the run is paused. */
   #encodeInput(input: JobInput): string | null {
     const { id, name } = input.node;
     try {

@@ -1,4 +1,4 @@
-/** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
+/** Implements `ctx`. Every call looks into the log first and only does what is not recorded there. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
@@ -54,7 +54,7 @@ class Context implements WorkflowContext<any> {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #input: { readonly value: unknown } | null = null;
-  /** The keys of timers and waits, for `race`. */
+  /** The keys of timers and waits by their promises, so that `race` can withdraw the losers. */
   #keyByPromise: WeakMap<Promise<unknown>, string> | null = null;
 
   constructor(scope: CallScope) {
@@ -70,7 +70,7 @@ class Context implements WorkflowContext<any> {
     return this.#turn.definition.name;
   }
 
-  /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
+  /** Each attempt of a declared step gets its own copy, so that modifications are not shared. */
   get input(): any {
     if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
@@ -107,7 +107,7 @@ class Context implements WorkflowContext<any> {
     return callStep(this.#scope, name, this.#withHooks(fn as never), options, "transaction") as Promise<T>;
   }
 
-  /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
+  /** In declared workflows, hooks apply to the declared steps and not to calls inside their bodies. */
   #withHooks(body: Body): Body {
     const { definition, phase } = this.#turn;
     const { hooks, declared } = definition;
@@ -115,7 +115,7 @@ class Context implements WorkflowContext<any> {
     return withHooks(hooks, this.#turn, body, createContext);
   }
 
-  /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
+  /** The function of an undeclared step cannot make durable calls. */
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
     if (turn.definition.declared !== null || this.#scope.forbidsRecords) return;
@@ -127,7 +127,9 @@ class Context implements WorkflowContext<any> {
     checkName("step", name);
     this.#checkOutsideOfSteps(`${method}("${name}")`);
     if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.phase.isFailing)
-      throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
+      throw new InvalidInputError(
+        `"${name}" is the name under which onFailure is recorded; give the step another name.`,
+      );
     if (typeof fn !== "function")
       throw new InvalidInputError(`ctx.${method}("${name}", …) needs a function, not ${typeof fn}.`);
   }
@@ -161,12 +163,13 @@ class Context implements WorkflowContext<any> {
     const op = this.#scope.findRecorded(key, "timer");
     const result = this.#rememberKey(this.#scope.requestResult(key, isAdded) as Promise<void>, key);
     if (op === undefined)
-      this.#scope.startWhenLive(key, isAdded, () => this.#recordWaitStart(newEvent("timer.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () =>
+        this.#recordWaitStart(newEvent("timer.started", { node: key }, data), due),
+      );
     this.#turn.scheduleIdleCheck();
     return result;
   }
 
-  /** A timer or a wait begins, unless nothing may begin any more. */
   #recordWaitStart(startedEvent: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
     if (!this.#turn.isDraining) this.#turn.pendingWrites.addWaitEvent(startedEvent, due);
     this.#turn.scheduleIdleCheck();
@@ -207,7 +210,9 @@ class Context implements WorkflowContext<any> {
     if (op === undefined) {
       const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
       const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
-      this.#scope.startWhenLive(key, isAdded, () => this.#recordWaitStart(newEvent("wait.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () =>
+        this.#recordWaitStart(newEvent("wait.started", { node: key }, data), due),
+      );
     }
     turn.scheduleIdleCheck();
     const result = signalsReceived.then((signals) => (signals === null ? null : toResult(signals as AnySignal[])));
@@ -231,7 +236,7 @@ class Context implements WorkflowContext<any> {
     }
   }
 
-  /** A timer or wait that lost is not waited for any more: it neither wakes the run nor takes a signal. */
+  /** A timer or wait that lost the race must neither wake the run nor receive a signal. */
   #withdraw(arm: Promise<unknown>): void {
     const turn = this.#turn;
     const key = this.#keyByPromise?.get(arm);
@@ -310,7 +315,7 @@ class Context implements WorkflowContext<any> {
   patched(id: string): boolean {
     const turn = this.#turn;
     const key = this.#scope.patchKey(checkName("patch id", id));
-    // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
+    // The first result holds for the whole turn: code that asks before and after a recorded step must take one path.
     const patches = (turn.handler.patches ??= new Map());
     const earlierAnswer = patches.get(key);
     if (earlierAnswer !== undefined) return earlierAnswer;
@@ -328,7 +333,7 @@ class Context implements WorkflowContext<any> {
     return this.#raiseFlowControl({ kind: "cancel", reason: checkReason(reason) });
   }
 
-  /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
+  /** After a resume, the handler continues past its recorded pause, whereas a step runs again and may pause again. */
   pause(reason?: string): never {
     const turn = this.#turn;
     const checkedReason = checkReason(reason);
@@ -365,7 +370,7 @@ class Context implements WorkflowContext<any> {
     });
   }
 
-  /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
+  /** The interrupt is recorded before it is thrown, so that a `catch` in user code cannot suppress it. */
   #raiseFlowControl(action: FlowControlAction): never {
     const signal = new FlowControlInterrupt(action);
     this.#scope.raise(signal);
@@ -373,10 +378,10 @@ class Context implements WorkflowContext<any> {
   }
 }
 
-// Steps and timers hand out the promise of a `Deferred`, which is guarded when it rejects: one more for each would cost 2 %.
+// Steps and timers return the promise of a `Deferred`, which guards its own rejection; a second guard would cost 2 %.
 guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run", "start", "map", "branch"]);
 
-/** Many long names make a short key all the same. */
+/** Long lists of names are hashed, so that the key stays short. */
 function waitKey(names: string): string {
   return `signal:${names.length <= maxWaitKeyLength ? names : childRunId("wait", names, 0)}`;
 }

@@ -28,8 +28,8 @@ function openDelivery(...recorded: NewEvent[]) {
   return { results, write, idle: () => idle };
 }
 
-describe("answers", () => {
-  test("come in the order of the log, each after everything the one before set off", async () => {
+describe("result delivery", () => {
+  test("follows the order of the log, each result after all code that the one before triggered has run", async () => {
     const { results } = openDelivery(completed("b"), completed("a"), completed("c"));
     const order: string[] = [];
     const chain = (key: string) =>
@@ -45,7 +45,7 @@ describe("answers", () => {
     expect(order).toEqual(["b", "after b", "a", "after a", "c", "after c"]);
   });
 
-  test("are not handed over before there is code that could have asked", async () => {
+  test("does not start before the code was called", async () => {
     const { results, write } = openDelivery(completed("a"));
     write(completed("b"));
     await macrotask();
@@ -58,7 +58,7 @@ describe("answers", () => {
     expect(order).toEqual(["a", "b"]);
   });
 
-  test("move the code's idea of now to the instant of each answer", async () => {
+  test("sets now to the time of each delivered result", async () => {
     const { results } = openDelivery(completed("a"), completed("b"));
     const times: number[] = [];
     const note = () => times.push(results.now);
@@ -69,7 +69,7 @@ describe("answers", () => {
     expect(times).toEqual([1, 10, 20]);
   });
 
-  test("that passed before the code asked are given at once", async () => {
+  test("is immediate for a call that the code makes after its result was passed", async () => {
     const { results } = openDelivery(completed("a"), completed("b"));
     const b = results.request("b");
     results.startDelivery();
@@ -77,7 +77,7 @@ describe("answers", () => {
     expect(await results.request("a")).toBe("a");
   });
 
-  test("come live as they are written", async () => {
+  test("happens live as results are written", async () => {
     const { results, write, idle } = openDelivery();
     results.startDelivery();
     const a = results.request("a");
@@ -87,7 +87,7 @@ describe("answers", () => {
     expect(results.isDelivering).toBe(false);
   });
 
-  test("to a call that was added come at once, and those that the code asks for only behind it wait for it", async () => {
+  test("is immediate for an added call, and waits for it before results of calls that the code makes after it", async () => {
     const { results } = openDelivery(completed("a"), completed("b"), completed("added"));
     const came: string[] = [];
     results.startDelivery();
@@ -101,7 +101,7 @@ describe("answers", () => {
     expect(came).toEqual(["added", "a", "b"]);
   });
 
-  test("that are stuck behind a call without an answer do not keep the run from being parked", async () => {
+  test("does not prevent parking while results are stuck behind a call without a result", async () => {
     const { results, write } = openDelivery(completed("a"));
     results.startDelivery();
     const added = results.requestOutOfOrder("added");
@@ -113,7 +113,7 @@ describe("answers", () => {
     expect(await results.request("a")).toBe("a");
   });
 
-  test("that are forgotten never come; the others do", async () => {
+  test("leaves out a forgotten call and continues with the others", async () => {
     const { results, write } = openDelivery();
     results.startDelivery();
     let came = false;
@@ -127,7 +127,7 @@ describe("answers", () => {
     expect(came).toBe(false);
   });
 
-  test("stop when they are closed: what is pending never settles", async () => {
+  test("stops when it is closed, and pending calls never settle", async () => {
     const { results, write } = openDelivery();
     results.startDelivery();
     let came = false;
@@ -141,7 +141,7 @@ describe("answers", () => {
     expect(came).toBe(false);
   });
 
-  test("that take reading more hold up those behind them", async () => {
+  test("waits for a result that has to be read before it delivers the next one", async () => {
     const state = fold(
       [completed("slow"), completed("quick")].map((one, index) => ({ ...one, seq: index + 1, at: 0 })),
     );

@@ -1,6 +1,6 @@
 /**
- * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. That is written behind the log as
- * it is, and so are its messages: a person may restore what is missing, and the run goes on then.
+ * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. The event is appended to the
+ * damaged log, together with the received messages, so an operator can restore the missing rows and resume the run.
  */
 
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
@@ -23,7 +23,7 @@ export interface DamagedRun {
   readonly reason: string;
 }
 
-/** @param lastSeq the number of the last event that the rows of the log claim to hold */
+/** @param lastSeq the sequence number of the last event according to the rows of the log */
 export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq: number, thrown: unknown): DamagedRun {
   const error = thrown instanceof DamagedDataError ? thrown.ofRun(run.id) : thrown;
   const failure = toFailure(error);
@@ -49,7 +49,7 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
     };
   }
   events.push(newEvent("run.paused", {}, { reason, error: failure }));
-  // If it had not begun yet: a worker had it, so its time has come.
+  // A worker claimed the run, so its start time has passed; this event lets it start as soon as it is resumed.
   if (state.startedAt === null) events.push(newEvent("run.became_due", {}));
   const waiting = writePauseNote(reason, claimedAt);
   const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
@@ -67,7 +67,10 @@ function decodeReadable(row: InboxRow): Command[] {
 
 const childCommandTypes = new Set<Command["type"]>(["child", "children", "nodes"]);
 
-/** Signals and the ends of children are kept. Nothing is decided about them: what they would lead to may be in the damaged part. */
+/**
+ * Signals and the results of children are recorded and nothing else is decided, because the events that a signal leads
+ * to may already be in the damaged part of the log.
+ */
 function eventsToKeep(state: RunState, commands: readonly Command[]): NewEvent[] {
   const fromChildren = commands.filter(({ type }) => childCommandTypes.has(type));
   const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));

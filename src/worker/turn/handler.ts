@@ -1,4 +1,4 @@
-/** Calls the code of a run: its handler, with its input, in a context and a stack frame of its own. */
+/** Calls the handler of a run with its input, in a fresh async context and a watchdog frame. */
 import { newEvent } from "../../core/run/event.js";
 import type { WorkflowContext } from "../../define/context.js";
 import { stepEngineKey } from "../../define/step-engine.js";
@@ -27,7 +27,7 @@ export class Handler implements HandlerPort {
     this.#turn = turn;
   }
 
-  /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
+  /** The code runs in an isolated async context, not in that of a caller that started the run or sent a message. */
   call(): void {
     const { state, host } = this.#turn;
     const startCode = () => inIsolatedContext(() => this.#call());
@@ -47,7 +47,7 @@ export class Handler implements HandlerPort {
     this.releaseSuspectSlot();
   }
 
-  // ── A run that has blocked the event loop of a worker is executed apart from others like it ────────────────────────
+  // ── Runs suspected of blocking the event loop are executed one at a time ───────────────────────────────────────────
 
   get runId(): string {
     return this.#turn.runId;

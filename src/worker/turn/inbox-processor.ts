@@ -1,6 +1,6 @@
 /**
- * What comes to a run from outside while a worker has it: messages, and time. Everything is decided by the pure
- * `decide`, and committed before any code acts on it; one decision at a time.
+ * Processes the messages and due times of a run while a worker owns it. The pure function `decide` turns them into
+ * events, one decision at a time, and the events are committed before any code acts on them.
  */
 
 import { withAncestryHashes } from "../../core/graph/ancestry-hash.js";
@@ -20,19 +20,19 @@ import { readForTurn } from "./read.js";
 
 export class InboxProcessor implements InboxPort {
   readonly #turn: WholeTurn;
-  /** Steps that wait for their next attempt, and how to begin it. */
+  /** By key of a step that waits for its next attempt: the callback that starts the attempt. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #isDeciding = false;
   /**
-   * Set when a look has ended, until the idle check of the turn has run. A hint that comes in between waits for that: the run is
-   * parked only while no look is under way, so looks that follow each other without a gap would keep it from being parked for ever.
+   * True from the end of a check until the idle check of the turn has run. A hint that arrives in between is delayed,
+   * because the run is only parked while no check is under way: consecutive checks would keep it from being parked.
    */
   #isAwaitingIdleCheck = false;
-  /** How many looks have ended. */
+  /** How many checks have ended. */
   #checkCount = 0;
-  /** The look after the one that is under way, if there has to be one. */
+  /** The check that follows the current one, if one was requested. */
   #nextCheck: { readonly ended: Promise<void>; readonly end: () => void } | null = null;
-  /** A wait was written during a look, perhaps after its decision: the next look is the one that counts. */
+  /** A wait was committed during a check, perhaps after the check had decided: another check has to look at it. */
   #isCheckDue = false;
   #dueTimer: Timer | null = null;
 
@@ -44,7 +44,7 @@ export class InboxProcessor implements InboxPort {
     return this.#isDeciding;
   }
 
-  /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
+  /** The due check may match a signal that arrived earlier with a new wait, so the run is not parked before it. */
   get isCheckDue(): boolean {
     return this.#isCheckDue;
   }
@@ -58,15 +58,12 @@ export class InboxProcessor implements InboxPort {
     if (this.#dueTimer !== null) this.#turn.host.runtime.clearTimeout(this.#dueTimer);
   }
 
-  /**
-   * A message may have arrived in the inbox, or time passed: look. Comes back when everything that is there now has been
-   * decided about.
-   */
+  /** Reads the inbox and the time. Resolves when everything that is in the inbox now has been processed. */
   check(): Promise<void> {
     return this.#isAwaitingIdleCheck ? this.#checkNext() : this.checkNow();
   }
 
-  /** The same, before the turn acts on a look that has just ended: for what the turn itself cannot go on without. */
+  /** The same without waiting for the idle check of the turn: for checks that the turn itself waits for. */
   checkNow(): Promise<void> {
     if (this.#isDeciding) return this.#checkNext();
     return this.#runExclusively(async () => {
@@ -88,13 +85,13 @@ export class InboxProcessor implements InboxPort {
     return this.#nextCheck.ended;
   }
 
-  /** Decides about an inbox that was read already, with the claim. */
+  /** Processes inbox rows that were already read, with the claim. */
   process(inbox: readonly InboxRow[], now: number): Promise<void> {
     if (this.#isDeciding) this.#isCheckDue = true;
     return this.#runExclusively(() => this.#decideAndCommit(inbox, now));
   }
 
-  /** From reading to commit: an inbox that was read while another decision about it was on its way would count twice. */
+  /** One at a time, from the read to the commit: otherwise two decisions could process the same inbox rows. */
   async #runExclusively(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.isOver) return;
@@ -104,13 +101,13 @@ export class InboxProcessor implements InboxPort {
     try {
       await work();
     } catch (error) {
-      if (!turn.isOver) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
+      if (!turn.isOver) turn.log.error(`Run ${turn.runId}: failed to process its inbox.`, error);
     } finally {
       this.#isDeciding = false;
       turn.scheduleIdleCheck();
       this.#isAwaitingIdleCheck = true;
       const checkNumber = ++this.#checkCount;
-      // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
+      // Immediates run in order, so the idle check runs first. Only the latest check may start the next one.
       turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
     }
   }
@@ -127,9 +124,9 @@ export class InboxProcessor implements InboxPort {
   async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
     const inbox = limitInboxBytes(allRows);
-    // The rest stays in the inbox for the next time.
+    // The other rows stay in the inbox for the next check.
     if (inbox.length < allRows.length) void this.#checkNext();
-    // A child may have ended before its parent has heard that it was born: then the state knows no call for its message.
+    // A child may end before the commit that created it is acknowledged; until then the state lacks its call.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
@@ -147,7 +144,7 @@ export class InboxProcessor implements InboxPort {
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
       if (!(await turn.writer.submitDecision(events))) return;
-      // Again: a wait that the code began meanwhile may be for a signal that came just now.
+      // Decide again: the code may have started a wait meanwhile that matches a signal recorded just now.
       received = [];
     }
     for (const { command } of receivedMessages)
@@ -157,7 +154,7 @@ export class InboxProcessor implements InboxPort {
     if (turn.isDraining) turn.drain();
   }
 
-  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
+  /** A message that cannot be decoded is dropped: left in the inbox, it would wake the run again and again. */
   #decodeRow(row: InboxRow): ReceivedCommand[] {
     try {
       const command = decodeMessage(row);
@@ -176,28 +173,28 @@ export class InboxProcessor implements InboxPort {
     for (const [key, startAttempt] of retries) {
       if (!this.#turn.phase.mayStart(key)) continue;
       const op = this.#turn.state.ops.get(key);
-      // It is planned, but the log does not know yet.
+      // The step is scheduled, but its event is not committed yet.
       if (op === undefined) continue;
-      // Another run executes it, and may have to do so again.
+      // Another run executes the node and may have to be started again later.
       if (isDispatched(op)) continue;
       const waitingStep = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
       if (waitingStep !== null && (waitingStep.pauseCause !== null || (waitingStep.dueAt ?? 0) > now)) continue;
       retries.delete(key);
-      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
+      // A step that an operator skipped or completed meanwhile is not started; its result is delivered as usual.
       if (waitingStep !== null) due.push(() => startAttempt(waitingStep));
     }
-    // Not before all were looked at: a step that begins may have to wait again.
+    // Started after the loop, because a step that has to wait again adds itself to `retries`.
     for (const startAttempt of due) startAttempt();
   }
 
-  /** While code runs on, the run is not parked: its timers are ours to watch. */
+  /** A run with running code is not parked, so no task wakes it: this timer fires at its next due time. */
   scheduleDueTimer(): void {
     this.stop();
     this.#dueTimer = null;
     const turn = this.#turn;
     const now = turn.storeNow();
     const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key));
-    // Until its start is in the log, the deadline counts from now.
+    // Until the start of the run is committed, its deadline counts from now.
     const { timeoutMs } = turn.definition;
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
     if (due === null && deadline === null) return;
@@ -214,7 +211,7 @@ export class InboxProcessor implements InboxPort {
   }
 }
 
-/** What is decided at once is written at once, and databases limit how much that can be (MariaDB: 16 MB). */
+/** All messages of one decision are written in one commit, and databases limit its size (MariaDB: 16 MB). */
 const maxInboxBytes = 4 * 1024 * 1024;
 
 function limitInboxBytes(inbox: readonly InboxRow[]): readonly InboxRow[] {

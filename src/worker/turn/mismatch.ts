@@ -1,4 +1,4 @@
-/** What is said about code that does not fit the log of a run: what differs, and every way to go on. */
+/** The error for code that does not match the log of its run. It names the differences and the ways to resume. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { NonDeterminismError } from "../../core/errors/errors.js";
@@ -7,14 +7,14 @@ import { withoutCallNumber } from "../../core/run/step-name.js";
 
 export interface Mismatch {
   readonly runId: string;
-  /** Calls of the code that the log lacks, in the order in which they were made. */
+  /** Calls of the code that the log does not have, in the order in which they were made. */
   readonly gatedKeys: readonly string[];
   /** Calls in the log that the code has not made. */
   readonly leftOver: readonly string[];
   readonly state: RunState;
-  /** These are steps of a class or graph, and not calls of their bodies or of a function. */
+  /** The left-over keys are steps of a class or graph, not calls of a step body or of a function. */
   readonly areNodes: boolean;
-  /** What the code threw, if that is how it ended. */
+  /** What the code threw, if it ended by throwing. */
   readonly thrown?: unknown;
 }
 
@@ -28,12 +28,13 @@ export function createMismatchError({
   areNodes,
   thrown,
 }: Mismatch): NonDeterminismError {
-  // Code that stands at a new call has not come to what lies behind it: that is no sign that it is gone.
+  // Code that is held at a new call has not reached the calls after it, so those may still be in the code.
   const mayReachLater = gatedKeys.length > 0 && !areNodes;
-  const notRequestedText = mayReachLater ? "which the code has not asked for so far" : "which the code does not ask for";
+  const notRequestedText = mayReachLater ? "which the code has not asked for yet" : "which the code does not ask for";
   const recordedText = `its log has ${listKeys(leftOver, (key) => describeKind(state, key))}, ${notRequestedText}`;
   const endText = thrown === undefined ? "the code ended" : `the code threw "${toFailure(thrown).message}"`;
-  const requestedText = gatedKeys.length === 0 ? endText : `the code asks for ${listKeys(gatedKeys)}, which the log lacks`;
+  const requestedText =
+    gatedKeys.length === 0 ? endText : `the code asks for ${listKeys(gatedKeys)}, which the log does not have`;
   return new NonDeterminismError({
     runId,
     steps: [...leftOver, ...gatedKeys],
@@ -43,7 +44,7 @@ export function createMismatchError({
 }
 
 function describeUnreached([first]: readonly string[]): string {
-  return `; some of what is on record may simply come behind ${JSON.stringify(first)}, and not have been reached yet`;
+  return `; some of the recorded calls may come after ${JSON.stringify(first)} and not have been reached yet`;
 }
 
 function describeRemedies(gatedKeys: readonly string[], leftOver: readonly string[], areNodes: boolean): string {
@@ -58,14 +59,17 @@ function describeRemedies(gatedKeys: readonly string[], leftOver: readonly strin
     );
     if (!areNodes)
       remedies.push(
-        `if ${newName} was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: [${newName}] }): then ${newName} is run`,
+        `if ${newName} was added before steps that the run has recorded, call it with { added: true } and resume(), or resume({ accept: [${newName}] }): then ${newName} is run`,
         "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps",
       );
   }
   const names = leftOver.slice(0, maxListedKeys).map((key) => JSON.stringify(withoutCallNumber(key)));
   const removedStepsText = areNodes ? `list it in removedSteps: [${names.join(", ")}] and resume(), or ` : "";
-  const willRunText = gatedKeys.length === 0 ? "" : `: then ${listKeys(gatedKeys)} ${gatedKeys.length === 1 ? "is" : "are"} run`;
-  remedies.push(`if ${oldName} was taken out on purpose, ${removedStepsText}resume({ accept: [${names.join(", ")}] })${willRunText}`);
+  const willRunText =
+    gatedKeys.length === 0 ? "" : `: then ${listKeys(gatedKeys)} ${gatedKeys.length === 1 ? "is" : "are"} run`;
+  remedies.push(
+    `if ${oldName} was removed on purpose, ${removedStepsText}resume({ accept: [${names.join(", ")}] })${willRunText}`,
+  );
   return `Nothing that is new was run. What you can do: ${remedies.join("; ")}.`;
 }
 

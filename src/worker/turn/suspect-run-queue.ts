@@ -1,6 +1,6 @@
 /**
- * Runs that have blocked the event loop of a worker, or were there when one of them did and it is not known which. A worker
- * executes one of them at a time, so that the one that does it again is known.
+ * Suspect runs have blocked the event loop of a worker, or were running when it was blocked by an unknown one of them.
+ * A worker executes one suspect run at a time, so that the next block can be attributed to it.
  */
 
 import { Semaphore } from "../../concurrency/semaphore.js";
@@ -8,11 +8,10 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { SlotQueue } from "../step/slot-queue.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 
-/** A run that is executed apart from others like it. */
 interface SuspectRun {
   readonly runId: string;
   readonly slots: SlotQueue;
-  /** `end` makes room for the next of them. */
+  /** `release` frees the slot for the next suspect run. */
   onSuspectSlotAcquired(release: () => void): void;
   releaseSuspectSlot(): void;
 }
@@ -21,7 +20,7 @@ export class SuspectRunQueue {
   readonly #semaphore = new Semaphore(1);
   readonly #watchdog: WorkerWatchdog | null;
   readonly #runtime: Runtime;
-  /** A run that has not blocked for this long lets the next one have its turn. */
+  /** A run that has not blocked the event loop for this long gives up its slot. */
   readonly #maxSlotMs: number;
 
   constructor(watchdog: WorkerWatchdog | null, leaseMs: number, runtime: Runtime) {
@@ -30,7 +29,7 @@ export class SuspectRunQueue {
     this.#maxSlotMs = 2 * leaseMs;
   }
 
-  /** Calls `begin` when it is this run's turn. */
+  /** Calls `start` when the slot is free. */
   enqueue(turn: SuspectRun, start: () => void): void {
     turn.slots.enqueue(this.#semaphore, (releaseSlot) => {
       const release = () => {
