@@ -42,9 +42,9 @@ export class Dispatcher {
 
   dispatch(node: DispatchedNode): Promise<unknown> {
     const op = this.#scope.findRecorded(node.id, "step");
-    const answer = this.#scope.requestResult(node.id);
+    const result = this.#scope.requestResult(node.id);
     this.#startNode(node, op);
-    return answer;
+    return result;
   }
 
   #startNode(node: DispatchedNode, op: StepOp | undefined): void {

@@ -244,8 +244,8 @@ class Context implements WorkflowContext<any> {
     turn.results.forget(key);
     if (this.#scope.gate?.withdraw(key)) return turn.scheduleIdleCheck();
     const op = turn.state.ops.get(key);
-    const isOpenOrUnrecorded = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
-    if (isOpenOrUnrecorded && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
+    const canBeWithdrawn = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
+    if (canBeWithdrawn && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
       (turn.withdrawnKeys ??= new Set()).add(key);
       turn.pendingWrites.events.push(newEvent("wait.withdrawn", { node: key }));
     }

@@ -10,7 +10,7 @@ const completed = (node: string) =>
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
 
 function openDelivery(...recorded: NewEvent[]) {
-  const state: RunState = fold(recorded.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 10 })));
+  const state: RunState = fold(recorded.map((event, index) => ({ ...event, seq: index + 1, at: (index + 1) * 10 })));
   let idle = 0;
   const owner: ResultOwner = {
     state,
@@ -22,7 +22,7 @@ function openDelivery(...recorded: NewEvent[]) {
   };
   const results = new ResultDelivery(owner, 1);
   const write = (...events: NewEvent[]) => {
-    for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: (state.seq + 1) * 10 });
+    for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: (state.seq + 1) * 10 });
     results.deliver();
   };
   return { results, write, idle: () => idle };
@@ -89,16 +89,16 @@ describe("result delivery", () => {
 
   test("is immediate for an added call, and waits for it before results of calls that the code makes after it", async () => {
     const { results } = openDelivery(completed("a"), completed("b"), completed("added"));
-    const came: string[] = [];
+    const delivered: string[] = [];
     results.startDelivery();
-    const other = results.request("a").then(() => came.push("a"));
+    const other = results.request("a").then(() => delivered.push("a"));
     const added = results.requestOutOfOrder("added").then(async () => {
-      came.push("added");
+      delivered.push("added");
       await results.request("b");
-      came.push("b");
+      delivered.push("b");
     });
     await Promise.all([other, added]);
-    expect(came).toEqual(["added", "a", "b"]);
+    expect(delivered).toEqual(["added", "a", "b"]);
   });
 
   test("does not prevent parking while results are stuck behind a call without a result", async () => {
@@ -116,34 +116,34 @@ describe("result delivery", () => {
   test("leaves out a forgotten call and continues with the others", async () => {
     const { results, write } = openDelivery();
     results.startDelivery();
-    let came = false;
+    let isDelivered = false;
     void results.request("a").then(() => {
-      came = true;
+      isDelivered = true;
     });
     results.forget("a");
     const b = results.request("b");
     write(completed("a"), completed("b"));
     expect(await b).toBe("b");
-    expect(came).toBe(false);
+    expect(isDelivered).toBe(false);
   });
 
   test("stops when it is closed, and pending calls never settle", async () => {
     const { results, write } = openDelivery();
     results.startDelivery();
-    let came = false;
+    let isDelivered = false;
     void results.request("a").then(() => {
-      came = true;
+      isDelivered = true;
     });
     results.close();
     write(completed("a"));
     await macrotask();
     await macrotask();
-    expect(came).toBe(false);
+    expect(isDelivered).toBe(false);
   });
 
   test("waits for a result that has to be read before it delivers the next one", async () => {
     const state = fold(
-      [completed("slow"), completed("quick")].map((one, index) => ({ ...one, seq: index + 1, at: 0 })),
+      [completed("slow"), completed("quick")].map((event, index) => ({ ...event, seq: index + 1, at: 0 })),
     );
     const order: string[] = [];
     let read = () => {};

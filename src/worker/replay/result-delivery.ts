@@ -91,7 +91,7 @@ export class ResultDelivery {
       if (!this.#isScheduled) this.#schedule();
     }
     const call = new Deferred();
-    // The result's position in the log was already passed (the code has changed since), so it is delivered at once.
+    // Delivered at once when its position in the log was passed (the code has changed), or when a body runs again.
     const op = this.#state.ops.get(key);
     if (op !== undefined && (this.#passedOps?.get(key) === op || this.#opsDeliveredToBodies?.get(key) === op)) {
       this.#passedOps?.delete(key);

@@ -43,7 +43,6 @@ export class Cancellation {
     }, host.cancelGraceMs);
   }
 
-  /** Clears the grace timer. */
   stop(): void {
     if (this.#timer !== null) this.#turn.host.runtime.clearTimeout(this.#timer);
   }

@@ -28,7 +28,7 @@ export function createMismatchError({
   areNodes,
   thrown,
 }: Mismatch): NonDeterminismError {
-  // Code that is held at a new call has not reached the calls after it, so those may still be in the code.
+  // Code that waits at a new call has not reached the calls after it, so those may still be in the code.
   const mayReachLater = gatedKeys.length > 0 && !areNodes;
   const notRequestedText = mayReachLater ? "which the code has not asked for yet" : "which the code does not ask for";
   const recordedText = `its log has ${listKeys(leftOver, (key) => describeKind(state, key))}, ${notRequestedText}`;

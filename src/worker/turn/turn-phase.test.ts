@@ -92,7 +92,7 @@ const facts = ["none", "isStopping", "isHandingOver", "mustRestartCode", "isPaus
 const keys = { s: "step", j: "job", c: "step#compensate", l: "on_failure" };
 
 function startableSteps(phaseName: string, log: string, fact: (typeof facts)[number]): string {
-  const state = fold((logs[log] as NewEvent[]).map((one, index) => ({ ...one, seq: index + 1, at: 1 })));
+  const state = fold((logs[log] as NewEvent[]).map((event, index) => ({ ...event, seq: index + 1, at: 1 })));
   const turn = { isOver: fact === "isOver" };
   const phase = new PhaseTracker(turn, state);
   for (const type of eventsLeadingTo[phaseName] as PhaseEvent["type"][]) phase.on(events[type]);

@@ -1,5 +1,5 @@
 /**
- * A turn: one worker has one run, from the claim until the run is parked or finished.
+ * A turn: one worker owns one run, from the claim until the run is parked or finished.
  *
  * A turn folds the log, processes messages and due times, runs the user's code as long as it makes progress, commits
  * its results, and parks the run. User code sees only committed results, and a waiting run uses no memory: a run that
