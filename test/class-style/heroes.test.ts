@@ -372,7 +372,7 @@ describe("the hero of an execution", () => {
     [42n, "bigint 42"],
   ])("has a text for its id, and %o is answered with how to write it", async (id, shown) => {
     const t = await start(Onboarding);
-    const message = `The hero's id is the ${shown}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
+    const message = `The hero's id is the ${shown}, but a hero's id must be a string; write { type: "User", id: String(id) }, or use heroOf(hero) of the class.`;
     const numbered = { hero: { type: "User", id } } as any;
     expect(await errorOf(t.pawl.start(Onboarding, numbered))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(t.pawl.runs(numbered))).toMatchObject({ code: "INVALID_INPUT", message });

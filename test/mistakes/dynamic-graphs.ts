@@ -52,7 +52,7 @@ await pawl.build("mistake", (g) => g.node("a", options));`,
   g.node("a", { job: "Sum" });
   g.node("a", { job: "Sum" });
 });`,
-    sentence: 'Graph "mistake" has two nodes called "a"; give one another name.',
+    sentence: 'Graph "mistake" has two nodes called "a"; rename one of them.',
   },
   {
     what: "a graph without nodes",

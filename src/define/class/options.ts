@@ -226,7 +226,7 @@ function checkFunction(value: unknown, what: string): void {
 function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
   if (typeof schema?.["~standard"]?.validate === "function") return;
   throw new InvalidInputError(
-    `The ${what} is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+    `The ${what} is not a Standard Schema; pass a schema made by zod, valibot, arktype…, or leave it out.`,
   );
 }
 
