@@ -12,9 +12,7 @@ export function checkAliases(owner: string, aliases: unknown): Aliases | null {
   for (const [name, oldNames] of Object.entries(aliases)) {
     checkName("step", name);
     if (!Array.isArray(oldNames))
-      throw new InvalidInputError(
-        `The aliases of step "${name}" of ${owner} must be a list of its former names.`,
-      );
+      throw new InvalidInputError(`The aliases of step "${name}" of ${owner} must be a list of its former names.`);
     for (const alias of oldNames) {
       checkName("step", alias);
       const otherStep = stepByAlias.get(alias) ?? (alias === name || Object.hasOwn(aliases, alias) ? alias : undefined);

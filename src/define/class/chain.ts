@@ -22,7 +22,9 @@ export function resolveChain(
   for (const step of steps) {
     const { beforeStep, afterStep } = step.options;
     if (beforeStep !== undefined && afterStep !== undefined)
-      throw new InvalidInputError(`Step "${step.name}" of ${workflow} has both beforeStep and afterStep; remove one of them.`);
+      throw new InvalidInputError(
+        `Step "${step.name}" of ${workflow} has both beforeStep and afterStep; remove one of them.`,
+      );
     const anchor = beforeStep ?? afterStep;
     if (anchor !== undefined && !names.has(anchor)) throw unknownAnchorError(workflow, step, anchor, [...names]);
     (anchor === undefined ? chain : positioned).push(step);
@@ -67,7 +69,9 @@ function insertAll(workflow: string, chain: ChainStep[], positioned: readonly Ch
     const left = waiting.filter((step) => !insert(chain, step, lastInsertedAfter));
     if (left.length === waiting.length) {
       const names = left.map(({ name }) => `"${name}"`).join(", ");
-      throw new InvalidInputError(`The steps ${names} of ${workflow} refer to each other in beforeStep and afterStep; remove one of these options.`);
+      throw new InvalidInputError(
+        `The steps ${names} of ${workflow} refer to each other in beforeStep and afterStep; remove one of these options.`,
+      );
     }
     waiting = left;
   }

@@ -62,7 +62,9 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   checkNoReservedMembers(name, hierarchy);
   for (const step of steps) checkStep(name, step, workflow);
   if (options.onFailure !== undefined && steps.some((step) => step.name === "on_failure"))
-    throw new InvalidInputError(`Workflow ${name} has a step "on_failure", the name under which onFailure is recorded; rename the step.`);
+    throw new InvalidInputError(
+      `Workflow ${name} has a step "on_failure", the name under which onFailure is recorded; rename the step.`,
+    );
   for (const condition of cancelIf) checkMember(name, condition, workflow);
   for (const declaration of declarations) declaration.isSealed = true;
 
@@ -230,7 +232,10 @@ function jobOf(step: ChainStep, withJob: StepJob["withJob"]): StepJob | null {
 function compileStep(code: ClassCode, step: ChainStep, declarations: readonly Declarations[]): DeclaredStep {
   const { options, name } = step;
   const levels: PolicyLevel[] = [options, ...declarations.map((declaration) => declaration.options).reverse()];
-  const backoff = declarations.reduce((policy, declaration) => resolveRetry(declaration.options.retry, policy), resolveRetry());
+  const backoff = declarations.reduce(
+    (policy, declaration) => resolveRetry(declaration.options.retry, policy),
+    resolveRetry(),
+  );
   const retry = resolveRetry(options.retry, backoff);
   return {
     name,

@@ -171,7 +171,11 @@ function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): numbe
   for (const errorClass of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
     if (!(error instanceof errorClass)) continue;
     let steps = 1;
-    for (let type = error.constructor; type !== errorClass && typeof type === "function"; type = Object.getPrototypeOf(type))
+    for (
+      let type = error.constructor;
+      type !== errorClass && typeof type === "function";
+      type = Object.getPrototypeOf(type)
+    )
       steps += 1;
     distance = Math.min(distance, steps);
   }

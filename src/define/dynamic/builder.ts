@@ -157,7 +157,9 @@ export class GraphBuilder {
     for (const entry of list) {
       const isNodeRef = typeof entry === "object" && entry !== null && typeof entry.id === "string";
       if (typeof entry === "string" || isNodeRef) continue;
-      throw new InvalidInputError(`dependsOn of node "${name}" must be a node, the name of a node, a list of these, or null.`);
+      throw new InvalidInputError(
+        `dependsOn of node "${name}" must be a node, the name of a node, a list of these, or null.`,
+      );
     }
     return list;
   }

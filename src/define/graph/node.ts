@@ -190,7 +190,8 @@ export function branch<const Name extends string, const Of extends Cases>(
   cases: Of,
 ): BranchHandle<Name, Of> {
   checkNodeName(name);
-  if (typeof choose !== "function") throw new InvalidInputError(`Branch "${name}" needs a function that returns the name of a case.`);
+  if (typeof choose !== "function")
+    throw new InvalidInputError(`Branch "${name}" needs a function that returns the name of a case.`);
   if (typeof cases !== "object" || cases === null || Object.keys(cases).length === 0)
     throw new InvalidInputError(`Branch "${name}" needs at least one case.`);
   for (const [label, nodes] of Object.entries(cases)) {

@@ -119,10 +119,13 @@ function contextOf(shape: Shape, node: ShapeNode, engine: StepEngine, scope: Ste
     output: (step: AnyNode) => {
       const record = read(step);
       if (record?.phase === "completed") return record.output;
-      throw new GraphError(`Step "${step.name}" was skipped and has no output; use maybeOutput for steps that can be skipped.`, {
-        workflow: shape.workflow,
-        nodes: [step.name],
-      });
+      throw new GraphError(
+        `Step "${step.name}" was skipped and has no output; use maybeOutput for steps that can be skipped.`,
+        {
+          workflow: shape.workflow,
+          nodes: [step.name],
+        },
+      );
     },
     maybeOutput: (step: AnyNode) => {
       const record = read(step);
