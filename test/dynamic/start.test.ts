@@ -26,7 +26,7 @@ forEachStore((kind) => {
     await w.toTheEnd();
     expect(await run.status()).toBe("pending");
     expect(await nodesOf(run)).toEqual(["a pending 0"]);
-    expect((await run.explain()).text).toBe("It has not begun: start() lets it.");
+    expect((await run.explain()).text).toBe("It has not started: call start() on its handle.");
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.start();
     await w.toTheEnd();

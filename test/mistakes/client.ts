@@ -121,12 +121,12 @@ await pawl.runs({ status });`,
   {
     what: "a page of nothing",
     code: "await pawl.runs({ limit: 0 });",
-    sentence: "runs({ limit }) is between 1 and 1000, not 0.",
+    sentence: "runs({ limit }) must be between 1 and 1000, not 0.",
   },
   {
     what: "a cursor of another kind",
     code: 'await pawl.runs({ cursor: "2" });',
-    sentence: "runs({ cursor }) takes the `next` of another page, nothing else.",
+    sentence: "runs({ cursor }) must be the `next` of another page.",
   },
   {
     what: "a run by something that is not an id",
