@@ -276,7 +276,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return rethrowAsRunDamage(this.id, async () => {
       const dag = frozenGraphOf(run, log);
       const next = await readNextStep(this.#store, run, log);
-      return executionsOf(this.id, log, next).map((execution) => ({ ...execution, step: nodeName(dag, execution.node) }));
+      return executionsOf(this.id, log, next).map((execution) => ({
+        ...execution,
+        step: nodeName(dag, execution.node),
+      }));
     });
   }
 

@@ -362,7 +362,7 @@ describe("the hero of an execution", () => {
     expect(await errorOf((t.pawl as any).start(Tolerant, { hero }))).toMatchObject({
       code: "INVALID_INPUT",
       message:
-        'It is not clear whether the hero in start("Tolerant", { hero }) is an option or an input, as this workflow may go on without one; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
+        'The hero in start("Tolerant", { hero }) may be an option or part of the input, because this workflow does not need a hero; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
     });
     expect((await t.pawl.runs({ workflow: Tolerant })).runs).toEqual([]);
   });

@@ -223,7 +223,7 @@ describe("a signal on the caller's own transaction", () => {
     );
     const idle = { query: async () => [], inTransaction: false };
     expect((await errorOf(run.signal(paid, { cents: 1 }, { tx: idle }))).message).toContain(
-      "on this one none has begun, so the signal would be sent whatever became of it.",
+      "this connection has no open transaction, so the signal would be sent at once. Begin a transaction first.",
     );
   });
 });

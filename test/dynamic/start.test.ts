@@ -146,7 +146,7 @@ describe("a name stands for one thing", () => {
       this.step("a", () => {});
     }
   }
-  const taken = 'build("Onboarding", …) takes the name of a workflow that is registered; give the graph another name.';
+  const taken = 'build("Onboarding", …) has the name of a registered workflow; rename the graph.';
 
   test("a graph that takes the name of a class is refused, in the process of the class and in others", async () => {
     const store = new MemoryStore();
@@ -164,7 +164,7 @@ describe("a name stands for one thing", () => {
     const { pawl } = await world();
     await pawl.build("Onboarding", (g) => g.node("a", { job: noop }));
     const message =
-      'The name "Onboarding" belongs to graphs that are built at run time, build("Onboarding", …); give the workflow another name.';
+      'The name "Onboarding" belongs to graphs that are built at run time, build("Onboarding", …); rename the workflow.';
     expect(await errorOf(pawl.start(Onboarding))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(pawl.worker({ workflows: [Onboarding] }).start())).toMatchObject({ message });
   });
@@ -174,7 +174,7 @@ describe("a name stands for one thing", () => {
     await pawl.start(Onboarding);
     const drawn = graph("Onboarding", [step("a", () => {})]);
     const message =
-      'Two workflows are called "Onboarding": a class, and a graph, graph(…); give one of them another name, or a version.';
+      'Two workflows are called "Onboarding": a class, and a graph, graph(…); rename one of them, or give it a version.';
     expect(await errorOf(pawl.start(drawn))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(pawl.worker({ workflows: [drawn] }).start())).toMatchObject({ message });
     expect(await errorOf(pawl.start(workflow("Onboarding", () => {})))).toMatchObject({ code: "INVALID_INPUT" });

@@ -558,7 +558,7 @@ Mistake.step("b", () => {});`,
     code: `const row: any = { id: 42 };
 await pawl.start(Goodbye, { hero: { type: "User", id: row.id } });`,
     sentence:
-      'The hero\'s id is the number 42, but a hero\'s id must be a string; write { type: "User", id: String(id) }, or use heroOf(hero) of the class.',
+      "The hero's id is the number 42, but a hero's id must be a string; write { type: \"User\", id: String(id) }, or use heroOf(hero) of the class.",
   },
   {
     what: "a start with the hero itself",

@@ -55,9 +55,7 @@ export async function applyCommands(
   const needsCompensation = openCompensations(state).length > 0;
   const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
   // A run that exceeded its time limit and has steps to compensate does not end here, because only a worker can compensate.
-  const decidedEvents = decide(state, received, now).filter(
-    ({ type }) => !needsCompensation || type !== "run.failed",
-  );
+  const decidedEvents = decide(state, received, now).filter(({ type }) => !needsCompensation || type !== "run.failed");
   const events = await withAncestryHashes(store, run, state, decidedEvents);
   if (command.type === "start" && task.dueAt !== null)
     throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });

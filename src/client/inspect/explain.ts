@@ -145,7 +145,12 @@ export async function explainDue(
     const names = capableWorkers
       .map(({ name, ownedTaskCount }) => `"${name}" (executing ${ownedTaskCount})`)
       .join(", ");
-    return { because: "about_to_run", text: `${sinceWhen}, and waits for a free slot of ${names}.`, since, until: null };
+    return {
+      because: "about_to_run",
+      text: `${sinceWhen}, and waits for a free slot of ${names}.`,
+      since,
+      until: null,
+    };
   }
   const text = `${sinceWhen}, but no live worker has ${describeRequirement(run, task)}.${describeOtherVersions(run, liveWorkers)}`;
   return { because: "no_worker", text, since, until: null };
@@ -244,7 +249,8 @@ function explainPlanned(run: RunRecord, task: TaskRecord): Explanation {
 async function explainWaiting(store: Store, facts: RunFacts): Promise<Explanation> {
   const parts = await Promise.all(waitingFor(facts.state).map((waiting) => describeWaiting(store, waiting, facts)));
   const since = toDate(facts.log.at(-1)?.at ?? null);
-  const text = parts.length === 0 ? "Its log names nothing that it waits for." : `It waits for ${parts.join("; and for ")}.`;
+  const text =
+    parts.length === 0 ? "Its log names nothing that it waits for." : `It waits for ${parts.join("; and for ")}.`;
   return { because: "waiting", text: text + unconsumedSignalsText(facts.state), since, until: null };
 }
 

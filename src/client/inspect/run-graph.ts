@@ -89,7 +89,9 @@ export class RunGraph {
   /** Freezes the registered steps as if the run had been created with them. */
   #freezeDeclared(): FrozenDag {
     if (this.#declared === null)
-      throw new InvalidStateError(`Run ${this.#run.id} has no graph: it is a function, whose steps are known only as its code runs.`);
+      throw new InvalidStateError(
+        `Run ${this.#run.id} has no graph: it is a function, whose steps are known only as its code runs.`,
+      );
     const nodes = Object.fromEntries(
       this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
         // Without arguments, which may be a function, the node stays a step of its class when it is imported.
@@ -166,13 +168,19 @@ export class RunGraph {
       if (job !== undefined) {
         if (declared.get(name) !== job) jobs.add(job);
       } else if (!declared.has(name))
-        throw new GraphError(`Node "${name}" (${id}) names no job, and its workflow has no step of that name; add a job, or rename the node.`, {
-          nodes: [name],
-        });
+        throw new GraphError(
+          `Node "${name}" (${id}) names no job, and its workflow has no step of that name; add a job, or rename the node.`,
+          {
+            nodes: [name],
+          },
+        );
     }
     for (const job of jobs) {
       if ((await store.workflow(jobWorkflow(job))) === null)
-        throw new GraphError(`No worker has ever registered the job "${job}"; start a worker that has it, then import the graph.`, { nodes: nodeNamesOfJob(dag, job) });
+        throw new GraphError(
+          `No worker has ever registered the job "${job}"; start a worker that has it, then import the graph.`,
+          { nodes: nodeNamesOfJob(dag, job) },
+        );
     }
     return dag;
   }
