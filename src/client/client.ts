@@ -171,7 +171,7 @@ export class Client {
    * @example
    * ```ts
    * const run = await pawl.build("import", (g) => {
-   *   const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: process, args: (id) => ({ id }) });
+   *   const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: importPart, args: (id) => ({ id }) });
    *   g.node("aggregate", { job: aggregate, dependsOn: parts });
    * });
    * ```
@@ -225,7 +225,7 @@ export class Client {
    *
    * @example
    * ```ts
-   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: event.id });
+   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: webhook.id });
    * ```
    */
   async signal<Payload = unknown>(
@@ -239,14 +239,19 @@ export class Client {
   }
 
   /**
-   * Lists runs, newest first, a page at a time. `next` is the `cursor` of the next page; null if there is none.
+   * Lists runs, newest first, a page at a time.
    *
    * @example
    * ```ts
    * const { runs, next } = await pawl.runs({ workflow: order, status: "failed", limit: 100 });
    * ```
    */
-  runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+  runs(filter: RunsFilter = {}): Promise<{
+    /** The runs of this page. */
+    readonly runs: RunInfo[];
+    /** The `cursor` of the next page; null if this is the last one. */
+    readonly next: string | null;
+  }> {
     return listRuns(this.store, filter);
   }
 

@@ -17,12 +17,16 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
   };
 }
 
+/** The result of a validation: the value, or the issues. */
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** What is wrong with a value. */
 interface SchemaIssue {
+  /** A sentence about it. */
   readonly message: string;
+  /** Where in the value it is. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

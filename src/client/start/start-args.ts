@@ -14,10 +14,17 @@ export type StartArgs<Input> = [Input] extends [void]
   ? [input?: Input, options?: StartOptions]
   : [input: Input, options?: StartOptions];
 
+/** The options of `start` for a class: like `StartOptions`, with the hero that the class declares. */
 type ClassStartOptions<C extends WorkflowClass> = Omit<StartOptions, "hero"> &
   (MayLackHero<HeroOf<C>> extends true
-    ? { readonly hero?: HeroRef<HeroTypeOf<C>> }
-    : { readonly hero: HeroRef<HeroTypeOf<C>> });
+    ? {
+        /** The hero of the run. */
+        readonly hero?: HeroRef<HeroTypeOf<C>>;
+      }
+    : {
+        /** The hero of the run, which this class needs. */
+        readonly hero: HeroRef<HeroTypeOf<C>>;
+      });
 
 /**
  * A class with a hero needs the option `hero`, and a class with an input needs the input. A class that loads its hero and

@@ -35,9 +35,13 @@ export interface ExceptionRule {
 /** A function that decides about an error. If it returns undefined, the next part of the policy decides. */
 export type ExceptionDecider = (
   error: any,
-  history: { readonly reattempts: number },
+  history: {
+    /** How many reattempts in a row there were. */
+    readonly reattempts: number;
+  },
 ) => ExceptionAction | ExceptionRule | undefined;
 
+/** One part of an exception policy. */
 type PolicyPart = ExceptionAction | ExceptionRule | ExceptionDecider;
 /** The option `onException`: an action, a rule, a function, or a list of these. */
 export type ExceptionPolicy = PolicyPart | readonly PolicyPart[];

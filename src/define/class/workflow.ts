@@ -204,10 +204,16 @@ type WithHeroLoader<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHe
 
 /** The `loadHero` that a class must have. It may be left out only if the type of the hero is the reference itself. */
 export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
-  ? { readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined> }
+  ? {
+      /** Loads the hero by its id; null or undefined: the hero no longer exists. */
+      readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
+    }
   : [HeroOf<C>] extends [null | undefined | void]
     ? unknown
-    : { readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined> };
+    : {
+        /** Loads the hero by its id; null or undefined: the hero no longer exists. */
+        readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
+      };
 
 /** The argument behind the name. Options alone are allowed only if the name is that of a method, or if they name a job. */
 type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
