@@ -1,27 +1,44 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { SlowestFirst } from "./test/support/slowest-first.js";
 
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
+/** Tests and examples import Pawl by its name, from the sources (tsconfig.json has the same table). */
+export const alias = [
+  { find: /^pawl$/, replacement: source("index.ts") },
+  { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
+  { find: /^pawl\/memory$/, replacement: source("store/memory/index.ts") },
+  { find: /^pawl\/(sqlite|libsql|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
+  { find: /^pawl\/(otel|prometheus)$/, replacement: source("telemetry/$1.ts") },
+];
+
+/**
+ * Files that run one after the other in a process, with the modules that are loaded already: to load them takes longer than
+ * most of these files. All others have a process of their own, because they change it, watch it or count what it does.
+ */
+const sharing = [
+  "src/{cli,client,core,define,runtime,telemetry,worker}/**/*.test.ts",
+  "src/store/{shared,sql}/**/*.test.ts",
+  "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
+  "examples/**/*.test.ts",
+];
+
 export default defineConfig({
-  resolve: {
-    // Tests and examples import Pawl by its name, from the sources (tsconfig.json has the same table).
-    alias: [
-      { find: /^pawl$/, replacement: source("index.ts") },
-      { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
-      { find: /^pawl\/memory$/, replacement: source("store/memory/index.ts") },
-      { find: /^pawl\/(sqlite|libsql|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
-      { find: /^pawl\/(otel|prometheus)$/, replacement: source("telemetry/$1.ts") },
-    ],
-  },
+  resolve: { alias },
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "examples/**/*.test.ts"],
     // Processes, not threads: tests kill themselves, change the environment and load a native SQLite.
     pool: "forks",
-    // Two files at a time: the database servers beside us need the rest of a small machine.
-    maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Three files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
+    maxWorkers: 3,
+    sequence: { sequencer: SlowestFirst },
+    // Only what hangs takes so long: a busy machine is no failure.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    projects: [
+      { extends: true, test: { name: "apart", include: ["src/**/*.test.ts", "test/**/*.test.ts"], exclude: sharing } },
+      { extends: true, test: { name: "together", include: sharing, isolate: false } },
+    ],
   },
 });

@@ -1,7 +1,4 @@
-// `npm test [-- --without=postgres,mysql,sqld,pgbouncer] [--store=sqld] [--pgbouncer] [vitest arguments]`
-//
-// With --store, tests that run on every store run on this one alone: `npm test -- --store=sqld test/function-style`.
-// With --pgbouncer all tests of PostgreSQL go through PgBouncer in transaction mode; test/stores/pgbouncer.test.ts does in any case.
+// `npm test`, see test-options.mjs for what it can be told.
 //
 // Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
 // The last line is `N passed, N failed`.
@@ -11,13 +8,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
+import { help, readOptions } from "./test-options.mjs";
 
+const { without, store, throughPgbouncer, vitestArguments } = optionsOrExit();
 await install();
 // Only now: it needs the drivers.
 const { engines, findDatabase } = await import("./databases.mjs");
 const { ownPgbouncer } = await import("./servers.mjs");
 
-const { without, store, throughPgbouncer, vitestArguments } = readArguments(process.argv.slice(2));
 const databases = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUpAndExit);
 
@@ -34,19 +32,16 @@ try {
   process.exitCode = 1;
 }
 
-function readArguments(args) {
-  const flag = args.findLast((arg) => arg.startsWith("--without="));
-  const named = flag?.slice("--without=".length) ?? process.env.PAWL_TEST_WITHOUT ?? "";
-  const without = named.split(",").filter(Boolean);
-  const known = [...engines.map(({ name }) => name), "pgbouncer"];
-  const unknown = without.filter((name) => !known.includes(name));
-  if (unknown.length > 0) {
-    console.error(`There is no store ${unknown.join(", ")} to leave out: ${known.join(", ")}.`);
+function optionsOrExit() {
+  try {
+    const options = readOptions(process.argv.slice(2), process.env);
+    if (!options.wantsHelp) return options;
+    console.log(help);
+    process.exit(0);
+  } catch (error) {
+    console.error(error.message);
     process.exit(1);
   }
-  const store = args.findLast((arg) => arg.startsWith("--store="))?.slice("--store=".length) ?? "";
-  const vitestArguments = args.filter((arg) => !/^--(without|store)=/.test(arg) && arg !== "--pgbouncer");
-  return { without, store, throughPgbouncer: args.includes("--pgbouncer"), vitestArguments };
 }
 
 /** One database per store; the environment that tells the tests where they are. */
@@ -55,7 +50,8 @@ async function prepareDatabases() {
   for (const engine of engines) {
     if (without.includes(engine.name)) {
       delete env[engine.urlVariable ?? engine.programVariable];
-      console.log(`${engine.label}: LEFT OUT, as PAWL_TEST_WITHOUT asks. Nothing is tested against it.`);
+      const why = store === "" ? "PAWL_TEST_WITHOUT" : `--store=${store}`;
+      console.log(`${engine.label}: LEFT OUT, as ${why} asks. Nothing is tested against it.`);
       continue;
     }
     const database = await findDatabase(engine);
@@ -84,12 +80,11 @@ async function build() {
 
 async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
-  const report = join(folder, "report.json");
-  // Tests that are made for memory take longer on a server.
-  const patience = store === "" ? [] : ["--test-timeout=120000"];
+  // Who measures the suite keeps the report.
+  const report = process.env.PAWL_TEST_REPORT || join(folder, "report.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {
-    const code = await run(tool("vitest"), ["run", ...patience, ...reporters, ...vitestArguments], {
+    const code = await run(tool("vitest"), ["run", ...reporters, ...vitestArguments], {
       env,
       wholeGroup: true,
     });

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
-import { gate, logOf, until, world } from "../../test/function-style/support.js";
-import { forEachStore, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { logOf } from "../../test/support/run-checks.js";
+import { world } from "../../test/support/virtual-worlds.js";
+import { gate, until } from "../../test/support/waiting.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { campaigns, mailer, notifications } from "./app.js";
 import { BulkNotificationWorkflow } from "./bulk.js";
@@ -93,7 +95,7 @@ forEachStore((kind) => {
 
     const heir = await worker([BulkNotificationWorkflow]);
     await heir.settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(await executionsOf(run)).toEqual([
       "prepare_campaign 1: completed (success)",
       "send_notifications 1: failed (abandoned)",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, testDatabase } from "../../test/support/databases.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { CloseLedger, type Closing } from "./days.js";
 import { ledger } from "./ledger.js";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { AlreadyActiveError, type RunHandle } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
 import { crashAndVerify, storyOf } from "../harness.js";
 import { dripWorkflow, type Ending, type User } from "./drip.js";
 import { Post } from "./post.js";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
 import { crashAndVerify, historyOf, storyOf } from "../harness.js";
 import { type Import, importWorkflows } from "./import.js";
 import { Crm, Files, Mail } from "./office.js";

@@ -1,8 +1,9 @@
 import type { RunHandle } from "pawl";
 import { testPawl } from "pawl/testing";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { gate, world } from "../../test/function-style/support.js";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { world } from "../../test/support/virtual-worlds.js";
+import { gate } from "../../test/support/waiting.js";
 import { Balances, Ledger, Mail } from "./bank.js";
 import { ledgerImport } from "./mutations.js";
 
@@ -87,7 +88,7 @@ forEachStore((kind) => {
 
     const heir = await w.worker([], { jobs });
     await heir.settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(ledger.bookings.all).toHaveLength(200);
     // The limit of the graph.
     expect(ledger.bookings.repeats).toBeGreaterThanOrEqual(1);

@@ -3,7 +3,13 @@ import { createConnection } from "mysql2/promise";
 import type { RunHandle } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { forEachStore, openStore, type StoreKind, type TestDatabase, testDatabase } from "../../test/stores/harness.js";
+import {
+  forEachStore,
+  openStore,
+  type StoreKind,
+  type TestDatabase,
+  testDatabase,
+} from "../../test/support/databases.js";
 import { crashAndVerify, storyOf } from "../harness.js";
 import { type Books, createTable, type Entry, sqlBooks } from "./books.js";
 import { type Order, type Outcome, orderWorkflow } from "./order.js";

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { world } from "../../test/function-style/support.js";
-import { forEachStore, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { world } from "../../test/support/virtual-worlds.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { type Customer, customers, service } from "./app.js";
 import { Onboarding } from "./onboarding.js";

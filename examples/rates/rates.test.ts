@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, testDatabase } from "../../test/support/databases.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { copy, externalApi } from "./api.js";
 import { ApiSync } from "./rates.js";

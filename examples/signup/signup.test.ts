@@ -1,6 +1,6 @@
 import { AlreadyActiveError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/stores/harness.js";
+import { forEachStore, testDatabase } from "../../test/support/databases.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { mailer, users } from "./app.js";
 import { SignupWorkflow } from "./signup.js";

@@ -1,33 +1,70 @@
-/** What a worker can be told. */
+/** The options of a worker, and their checks. */
 import { InvalidInputError } from "../core/errors/request-errors.js";
 import type { Duration } from "../core/naming/duration.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
+
+/**
+ * The options of `pawl.worker()`.
+ *
+ * @example
+ * ```ts
+ * const worker = pawl.worker({ workflows: [order], jobs: [resize], concurrency: 20, name: "orders-1" });
+ * await worker.start();
+ * ```
+ */
 export interface WorkerOptions {
+  /** The workflows that the worker executes: definitions, classes and jobs. It takes runs of no others. Required. */
   readonly workflows: readonly AnyWorkflow[];
-  /** What the nodes of graphs run here. With any, even none, the worker also takes care of graphs that were built at run time. */
+  /**
+   * The jobs that the worker executes, besides those among `workflows`. A worker with any job, or with `jobs: []`, also
+   * executes graphs that were built with `pawl.build()`. Default: none.
+   */
   readonly jobs?: readonly JobDefinition[];
-  /** Take only runs that are in one of these queues; default: all queues of its workflows. */
+  /**
+   * The queues that the worker takes runs from. A workflow without a `queue` option has a queue of its own name. Default:
+   * all queues of the worker's workflows.
+   *
+   * @example
+   * ```ts
+   * pawl.worker({ workflows: [order, report], queues: ["reports"] }); // runs only what is in the queue "reports"
+   * ```
+   */
   readonly queues?: readonly string[];
-  /** How many runs may be executed at a time; default 100. Runs that wait do not count. */
+  /** How many runs the worker executes at a time. Runs that sleep or wait do not count. Default: 100. */
   readonly concurrency?: number;
+  /** The name of the worker in `pawl.workers()` and in logs. Default: the host name and process id, `"host:1234"`. */
   readonly name?: string;
-  /** Where its process can be asked how it is (a health check, metrics); others see it in `pawl.workers()`. */
+  /**
+   * The port on which your process serves a health check or metrics, shown in `pawl.workers()`. Pawl itself does not listen
+   * on it. Default: none.
+   */
   readonly port?: number;
-  /** How long it may be silent before others take its runs; default 10 s. */
+  /**
+   * How long the worker may go without a heartbeat before other workers take its runs. It sends three heartbeats per lease.
+   * Default: 10 seconds.
+   */
   readonly lease?: Duration;
-  /** How often it looks for work without being told; default 1 s, `Infinity` never (then wake-ups must do). */
+  /**
+   * How often the worker polls the database for due runs when no notification arrives. With `Infinity` it relies on
+   * notifications and timers only. Default: 1 second.
+   */
   readonly poll?: Duration;
-  /** How long `stop` waits for running steps; default 10 s. */
+  /**
+   * How long `stop()` waits for running steps, and how long a canceled run waits for its running steps. Default: 10 seconds.
+   */
   readonly grace?: Duration;
-  /** How often a run may take its worker down before it is paused; default 5. */
+  /** How many times in a row a worker may die while executing a run before that run is paused. Default: 5. */
   readonly maxDeliveries?: number;
   /**
-   * How long the code of a run may take to come to the steps that its log has, once nothing else moves, before the run is
-   * paused because code and log do not fit; default 5 s.
+   * How long the code of a run may take to repeat its recorded calls while nothing else is in progress. After that the run is
+   * paused with a `NonDeterminismError`, because its code no longer matches its log. Default: 5 seconds.
    */
   readonly replayGrace?: Duration;
-  /** How often it does its share of the housekeeping (retention, dead workers, stuck runs); default 1 hour, `Infinity` never. */
+  /**
+   * How often the worker deletes runs that are older than the `retention` and the records of dead workers; `Infinity`:
+   * never. It checks for stuck runs at least every 5 minutes in any case. Default: 1 hour.
+   */
   readonly housekeeping?: Duration;
 }
 

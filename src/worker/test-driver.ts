@@ -1,6 +1,6 @@
 /**
- * Drives a worker by hand, for tests: it takes runs only while it is told to, none begins at its birth, and time is the
- * test's. A worker that is not driven takes runs whenever it likes.
+ * Lets a test drive a worker by hand: the worker claims runs only while the test calls it, adopts no new runs, and uses the
+ * test's clock. Without a clock the worker is not driven and claims runs on its own.
  */
 import type { Runtime } from "../runtime/runtime.js";
 import { yieldToEventLoop } from "../runtime/wait.js";
@@ -8,20 +8,20 @@ import { inCleanContext } from "../telemetry/async-context.js";
 import type { Claimer } from "./claim/claimer.js";
 import type { HostedTurn } from "./turn/turn-host.js";
 
-/** The runs that the worker has. */
+/** The worker's session, as the driver sees it. */
 interface DrivenSession {
   readonly size: number;
   readonly turns: ReadonlyMap<string, { checkInbox(): Promise<void> }>;
 }
 
 export class TestDriver {
-  /** The store's clock, which the test moves; null: the worker is not driven. */
+  /** The store's clock, which the test advances; null: the worker is not driven. */
   clock: (() => number) | null = null;
   readonly #claimer: Claimer;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
-  #drives = 0;
-  #oneStep: { readonly runId: string; ended: boolean } | null = null;
+  #driveCount = 0;
+  #singleStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(claimer: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
     this.#claimer = claimer;
@@ -30,54 +30,54 @@ export class TestDriver {
   }
 
   get takesRuns(): boolean {
-    if (this.clock !== null && this.#drives === 0) return false;
-    return this.#oneStep?.ended !== true;
+    if (this.clock !== null && this.#driveCount === 0) return false;
+    return this.#singleStep?.ended !== true;
   }
 
-  /** False while a test wants a resumable step to go through at once. */
+  /** False while a test runs a single step, which must not be interrupted at a checkpoint. */
   get allowsInterruptions(): boolean {
-    return this.#oneStep === null;
+    return this.#singleStep === null;
   }
 
   onStepEnded(turn: HostedTurn): void {
-    if (this.#oneStep?.runId !== turn.runId) return;
-    this.#oneStep.ended = true;
+    if (this.#singleStep?.runId !== turn.runId) return;
+    this.#singleStep.ended = true;
     turn.stop();
   }
 
   runUntilIdle(): Promise<number | null> {
-    this.#oneStep = null;
+    this.#singleStep = null;
     return this.#drive();
   }
 
   async runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
-    const oneStep = { runId, ended: false };
-    this.#oneStep = oneStep;
+    const singleStep = { runId, ended: false };
+    this.#singleStep = singleStep;
     const nextDueAt = await this.#drive();
-    return { ended: oneStep.ended, nextDueAt };
+    return { ended: singleStep.ended, nextDueAt };
   }
 
   async #drive(): Promise<number | null> {
-    this.#drives += 1;
+    this.#driveCount += 1;
     try {
       return await inCleanContext(() => this.#runUntilIdle());
     } finally {
-      this.#drives -= 1;
+      this.#driveCount -= 1;
     }
   }
 
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
-      await this.#waitUntilQuiet();
+      await this.#waitUntilIdle();
       const before = this.#claimer.claimedCount;
       this.#claimer.claimSoon();
-      await this.#waitUntilQuiet();
+      await this.#waitUntilIdle();
       if (this.#claimer.claimedCount === before) return this.#claimer.nextDueAt;
     }
   }
 
-  /** Comes back when the worker has no run and asks for none. */
-  async #waitUntilQuiet(): Promise<void> {
+  /** Resolves when the worker owns no runs and no claim is in progress. */
+  async #waitUntilIdle(): Promise<void> {
     while (this.#claimer.currentClaim !== null || (this.#session()?.size ?? 0) > 0 || this.#claimer.reservedSlots > 0) {
       await this.#claimer.currentClaim;
       await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.checkInbox()));

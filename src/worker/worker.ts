@@ -1,4 +1,4 @@
-/** A worker: keeps its lease, takes runs that are due, and gives each to its session, which takes it through its turn. */
+/** A worker: keeps its lease, claims due runs, and passes them to its session, which executes each in a turn. */
 
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
@@ -26,27 +26,42 @@ import { TestDriver } from "./test-driver.js";
 import type { WorkflowSummary } from "./turn/turn-host.js";
 import { type StoreAddress, type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
+/** What the composition root (`connect.ts`) provides to a worker. */
 export interface WorkerServices {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
   readonly newId: () => string;
-  /** Makes the workflows known, and looks up those that are known by name only. */
+  /** Stores the registrations of the worker's workflows. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
+  /** Reads the registration of a workflow by its name; null: it was never registered. */
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   readonly onError: ErrorReporter | null;
-  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  /** After how long a run is rechecked that a `PauseError` paused until a signal arrives; null: never. */
   readonly recheckPausedMs: number | null;
-  /** Where a thread finds the database, to tell it that this process is blocked; null when it cannot. */
+  /** How the watchdog's thread opens the database; null if it cannot, which turns the watchdog off. */
   readonly storeAddress: StoreAddress | null;
-  /** Deletes what is older than the retention, if there is one. */
+  /** Deletes runs that are older than the retention; null: there is no retention. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
 
+/** The phases of a worker, in their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
+/**
+ * Executes runs of its workflows. Create one with `pawl.worker()`.
+ *
+ * @example
+ * ```ts
+ * const worker = pawl.worker({ workflows: [order] });
+ * await worker.start();
+ * process.once("SIGTERM", () => void worker.stop());
+ * ```
+ */
 export class Worker {
+  /** The unique id of the worker, the same as in `pawl.workers()`. */
   readonly id: string;
+  /** The name from the options; default: the host name and process id, `"host:1234"`. */
   readonly name: string;
   readonly #port: number | null;
   readonly #services: WorkerServices;
@@ -58,14 +73,14 @@ export class Worker {
   readonly #maxDeliveries: number;
   readonly #replayGraceMs: number;
   readonly #slowSteps: SlowSteps;
-  readonly #silentCode: StalledCodeDetector;
+  readonly #stalledCodeDetector: StalledCodeDetector;
   #phase: WorkerPhase = "idle";
   #session: Session | null = null;
-  #lease: Heartbeat | null = null;
+  #heartbeat: Heartbeat | null = null;
   #watchdog: WorkerWatchdog | null = null;
   #stopListening: (() => void) | null = null;
   #onEmpty: (() => void) | null = null;
-  #stopped: Promise<void> | null = null;
+  #stopPromise: Promise<void> | null = null;
   readonly #driver: TestDriver;
 
   /** @internal */
@@ -85,7 +100,7 @@ export class Worker {
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
-    this.#silentCode = new StalledCodeDetector(
+    this.#stalledCodeDetector = new StalledCodeDetector(
       services.log,
       () => this.#session?.turns.values() ?? [],
       services.runtime,
@@ -97,32 +112,37 @@ export class Worker {
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
-      active: () => this.active,
+      activeCount: () => this.active,
       routes: () => this.#registry.nextRoutes(),
       onLost: (session) => this.#onLeaseLost(session),
     });
     this.#driver = new TestDriver(this.#claimer, services.runtime, () => this.#session);
   }
 
-  /** How many runs it is executing now. */
+  /** How many runs the worker is executing now. */
   get active(): number {
     return this.#session?.size ?? 0;
   }
 
-  /** Queues that are paused, as far as it has heard: it begins nothing there. */
+  /** The paused queues as of the last heartbeat. The worker starts nothing from them. */
   get pausedQueues(): readonly string[] {
     return this.#registry.pausedQueues.names;
   }
 
+  /** Where the worker is in its life: `"idle"` before `start()`, then `"running"`, `"stopping"` and `"stopped"`. */
   get phase(): WorkerPhase {
     return this.#phase;
   }
 
+  /**
+   * Registers the worker and its workflows, and starts to execute runs. Resolves to the worker when it is registered; throws
+   * `InvalidStateError` if the worker was started before.
+   */
   start(): Promise<this> {
     return inCleanContext(() => this.#start());
   }
 
-  /** @internal Starts, but executes nothing except during `runUntilIdle` and `runOneStep`. For tests. */
+  /** @internal Starts the worker for a test: it executes runs only during `runUntilIdle` and `runOneStep`. */
   startDriven(clock: () => number): Promise<this> {
     this.#driver.clock = clock;
     return this.start();
@@ -134,7 +154,7 @@ export class Worker {
 
   async #start(): Promise<this> {
     if (this.#phase !== "idle")
-      throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; make a new one to start again.`);
+      throw new InvalidStateError(`Worker "${this.name}" is ${this.#phase}; create a new one to start again.`);
     this.#phase = "running";
     if (this.#registry.routes.length === 0)
       this.#services.log.warn(
@@ -153,15 +173,18 @@ export class Worker {
     }
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
-    this.#silentCode.start();
+    this.#stalledCodeDetector.start();
     this.#claimer.start();
     return this;
   }
 
-  /** Takes no new runs; steps that run may finish, then their runs are handed over. After the grace period they are let go of. */
+  /**
+   * Stops the worker: it takes no new runs, lets running steps finish for up to `grace` (default: 10 seconds), and releases
+   * its runs to other workers. Steps that are still running then are run again by another worker.
+   */
   stop(): Promise<void> {
-    this.#stopped ??= inCleanContext(() => this.#stop());
-    return this.#stopped;
+    this.#stopPromise ??= inCleanContext(() => this.#stop());
+    return this.#stopPromise;
   }
 
   async #stop(): Promise<void> {
@@ -174,7 +197,7 @@ export class Worker {
   async #shutDown(): Promise<void> {
     this.#stopListening?.();
     const session = this.#session;
-    // Before the claim has ended: it may be waiting for a database that is away.
+    // Stop the session before waiting for the current claim, which may be waiting for an unreachable database.
     session?.stop();
     await waitAtMost(
       this.#services.runtime,
@@ -182,18 +205,18 @@ export class Worker {
       Promise.all([this.#claimer.stop(), this.#housekeeping.stop()]),
     );
     if (session !== null) {
-      await this.#untilEmpty(session);
+      await this.#waitUntilEmpty(session);
       this.#session = null;
       session.kill();
       await waitAtMost(this.#services.runtime, deregisterTimeoutMs, this.#deregister(session));
     }
-    this.#lease?.stop();
+    this.#heartbeat?.stop();
     this.#watchdog?.stop();
     this.#slowSteps.stop();
-    this.#silentCode.stop();
+    this.#stalledCodeDetector.stop();
   }
 
-  async #untilEmpty(session: Session): Promise<void> {
+  async #waitUntilEmpty(session: Session): Promise<void> {
     if (session.size === 0) return;
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -201,7 +224,7 @@ export class Worker {
     await waitAtMost(this.#services.runtime, this.#graceMs, empty);
     if (session.size > 0)
       this.#services.log.warn(
-        `Worker "${this.name}" stops with ${session.size} run(s) whose steps have not ended within ${this.#graceMs} ms; they are tried again elsewhere.`,
+        `Worker "${this.name}" stops with ${session.size} run(s) whose steps did not end within ${this.#graceMs} ms; another worker runs those steps again.`,
       );
     session.abort(new ExecutionAbortedError("The worker stops."));
   }
@@ -210,8 +233,8 @@ export class Worker {
     try {
       await this.#services.store.deregisterWorker(session.committer.fence);
     } catch (error) {
-      const what = `Worker "${this.name}" could not sign off; its lease will run out.`;
-      this.#services.log.warn(what, ...(isUnreachable(error) ? [] : [error]));
+      const message = `Worker "${this.name}" could not deregister; other workers take its runs when its lease expires.`;
+      this.#services.log.warn(message, ...(isUnreachable(error) ? [] : [error]));
     }
   }
 
@@ -232,8 +255,8 @@ export class Worker {
       leaseMs,
     });
     const { storeAddress } = this.#services;
-    const watched = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
-    const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watched);
+    const watchedWorker = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
+    const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watchedWorker);
     this.#watchdog?.stop();
     this.#watchdog = watchdog;
     const session = new Session({
@@ -266,7 +289,7 @@ export class Worker {
       },
     });
     this.#session = session;
-    this.#lease?.stop();
+    this.#heartbeat?.stop();
     const events: LeaseEvents = {
       onLost: () => this.#onLeaseLost(session),
       onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
@@ -275,15 +298,15 @@ export class Worker {
         if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
     };
-    this.#lease = new Heartbeat(store, fence, leaseMs, log, events, runtime);
+    this.#heartbeat = new Heartbeat(store, fence, leaseMs, log, events, runtime);
   }
 
-  /** Nothing of this session counts any more: other workers have its runs. Begin anew. */
+  /** Drops the session, because other workers may own its runs now, and registers again under a new epoch. */
   #onLeaseLost(session: Session): void {
     if (session.isDead) return;
     const { epoch } = session.committer.fence;
     this.#services.log.warn(
-      `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} runs and begins anew.`,
+      `Worker "${this.name}" lost its lease (epoch ${epoch}); it drops ${session.size} run(s) and registers again.`,
     );
     if (this.#session === session) this.#session = null;
     this.#watchdog?.stop();
@@ -299,7 +322,7 @@ export class Worker {
         await this.#startSession();
         this.#claimer.claimSoon();
       } catch (error) {
-        warnOfRetry(this.#services.log, `Worker "${this.name}" cannot register yet.`, error);
+        warnOfRetry(this.#services.log, `Worker "${this.name}" could not register; it tries again.`, error);
         await backoff.wait();
       }
     }
@@ -307,12 +330,12 @@ export class Worker {
 
   #onHint(hint: Hint): void {
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
-    if (hint.kind === "anything") void this.#lease?.pollNow();
-    const concernsMe =
+    if (hint.kind === "anything") void this.#heartbeat?.pollNow();
+    const concernsThisWorker =
       hint.kind === "ready"
         ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.canExecute(name, null))
         : hint.kind !== "done";
-    if (concernsMe) this.#claimer.claimSoon();
+    if (concernsThisWorker) this.#claimer.claimSoon();
   }
 
   #checkInboxes(runIds: readonly string[]): void {
@@ -321,7 +344,7 @@ export class Worker {
 
   // ── Runs that are started in this process ──────────────────────────────────────────────────────────────────────────
 
-  /** @internal Whether a run of this workflow could begin here at once. */
+  /** @internal Whether this worker could start a run of this workflow at once. */
   canAdopt(workflow: string, version: string): boolean {
     return (
       this.#phase === "running" &&
@@ -333,39 +356,39 @@ export class Worker {
     );
   }
 
-  /** @internal Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** @internal Creates a run that this worker owns from the start, without a claim. */
   adopt(run: NewRun): Promise<StartReceipt> {
     const session = this.#session as Session;
     return inCleanContext(() => session.adopt(run));
   }
 
-  /** @internal Executes everything that is due, as long as there is anything; returns when the next run becomes due. For tests. */
+  /** @internal Executes due runs until none is left; resolves to the due time of the next run, or null. For tests. */
   runUntilIdle(): Promise<number | null> {
     return this.#driver.runUntilIdle();
   }
 
   /**
-   * @internal The same, but goes no further than the next step of this run that ends, and lets nothing interrupt it
-   * meanwhile. The worker then takes no more runs until it is asked to. For tests.
+   * @internal Like `runUntilIdle`, but stops after the next step of this run that ends, and lets nothing interrupt that step.
+   * After that, the worker claims nothing until the next call. For tests.
    */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }
 
-  /** @internal Tells the runs that wait for a job that no live worker has. For tests, whose time does not pass by itself. */
+  /** @internal Notifies the runs that wait for a job without a live worker. For tests, in which time does not pass by itself. */
   checkVanishedJobs(): Promise<void> {
-    return this.#housekeeping.vanished.check(0);
+    return this.#housekeeping.vanishedJobs.check(0);
   }
 }
 
 const deregisterTimeoutMs = 2_000;
 
-/** Comes back when the work is done, or when it has taken too long: a database that is away must not keep us here. */
+/** Resolves when the work is done or the time is up, so that an unreachable database cannot delay the stop forever. */
 async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
-  const patience = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = runtime.setTimeout(resolve, ms);
   });
-  await Promise.race([work, patience]);
+  await Promise.race([work, timeout]);
   runtime.clearTimeout(timer);
 }

@@ -12,8 +12,9 @@ import {
   workflow,
 } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { errorOf, silent } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const tenants = new AsyncLocalStorage<string>();
 const names = ["A", "B", "C"];

@@ -1,9 +1,10 @@
 /** Workflow classes in the hands of somebody who wants to break them: wrong values, odd programs, storms of commands. */
 import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { attemptsOf, databaseFor, expectSound } from "../class-style/support.js";
-import { errorOf, gate, start, type World, world } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, start, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 /** Says something to a class in its static block, as JavaScript can: whatever it likes. */
 type Say = (type: any) => void;
@@ -477,7 +478,7 @@ describe("whatever a step throws", () => {
     "a function": () => {},
     "a symbol": isSymbol,
     "a revoked proxy": revoked(),
-    "something like flow control": { action: { kind: "cancel", reason: null }, honoured: false },
+    "something like flow control": { action: { kind: "cancel", reason: null }, isHandled: false },
     "an error whose message throws": Object.defineProperty(new Error("x"), "message", { get: throwing }),
     "a frozen object without prototype": Object.freeze(Object.create(null)),
     "an error of a megabyte": new Error("x".repeat(1_000_000)),

@@ -3,7 +3,9 @@
 import { workflow } from "pawl";
 import { expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../src/store/contract/store.js";
-import { logOf, silent, until, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 
 const sleeper = workflow("sleeper", async (ctx, _value: unknown) => {
   const value = await ctx.step("make", () => "made");
@@ -29,7 +31,7 @@ async function parked() {
   const expectLiving = async () => {
     const other = await w.pawl.start(fine);
     await worker.settle();
-    expect(await other.result({ timeout: "10s" })).toBe("fine");
+    expect(await other.result({ timeout: "100s" })).toBe("fine");
   };
   return { w, worker, run, due, tamper, expectLiving };
 }
@@ -46,7 +48,7 @@ test.each(["step.completed", "timer.started", "run.started"])(
     damaged.mockRestore();
     await run.resume();
     await worker.settle();
-    expect(await run.result({ timeout: "10s" })).toBe("made");
+    expect(await run.result({ timeout: "100s" })).toBe("made");
   },
 );
 
@@ -83,7 +85,7 @@ test("an event of a type that a newer version wrote is passed over", async () =>
   expect(result.kind).toBe("committed");
   w.clock.moveTo(due);
   await worker.settle();
-  expect(await run.result({ timeout: "10s" })).toBe("made");
+  expect(await run.result({ timeout: "100s" })).toBe("made");
   expect(await logOf(run)).toContain("future.thing x");
   expect(await run.executions()).toHaveLength(1);
   await expectLiving();
@@ -150,7 +152,7 @@ test("a message that cannot be read pauses its run or is put aside; the worker d
   await w.store.send([{ to: run.id, kind: "signal", data: "{not json" }]);
   await until(() => inbox.mock.calls.length > 0 || errors.length > 0);
   const other = await w.pawl.start(fine);
-  expect(await other.result({ timeout: "10s" })).toBe("fine");
+  expect(await other.result({ timeout: "100s" })).toBe("fine");
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(inbox.mock.calls.length).toBeLessThan(20);
 });
@@ -165,5 +167,5 @@ test("a message of a kind that a newer version sent is passed over", async () =>
   expect(await run.status()).toBe("waiting");
   await run.signal("go", 1);
   await worker.settle();
-  expect(await run.result({ timeout: "10s" })).toBe(1);
+  expect(await run.result({ timeout: "100s" })).toBe(1);
 });

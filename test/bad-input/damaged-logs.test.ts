@@ -1,9 +1,10 @@
 /** A log that cannot be folded or decoded pauses its run with a reason that people can read; the run can be canceled. */
 import { type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, type MortalWorker, type World, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const child = workflow("child", (ctx) => ctx.waitForSignal("never"));
 const busy = workflow("busy", async (ctx) => {

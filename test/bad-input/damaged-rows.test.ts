@@ -3,9 +3,10 @@ import { DamagedDataError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { NewRun } from "../../src/store/contract/store.js";
 import { newId } from "../../src/testing/store-suite/builders.js";
-import { errorOf, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const echo = workflow("echo", async (ctx, value: unknown) => ctx.step("keep", () => value));
 const waiter = workflow("waiter", (ctx, _value: unknown) => ctx.waitForSignal("go"));
@@ -40,7 +41,7 @@ const damages = [
   ["output", "completed", '\'{"$pawl":"Nothing"}\'', "output"],
   ["error", "failed", "'['", "error"],
   ["waiting", "waiting", "'{not json'", "waitingFor"],
-  ["waiting", "waiting", "'{\"for\":5}'", "waitingFor"],
+  ["waiting", "waiting", "'{\"waitingFor\":5}'", "waitingFor"],
   ["tags", "completed", "'{not json'", "tags"],
   ["tags", "waiting", "'[1]'", "tags"],
   ["status", "completed", "'sleeping'", "status"],
@@ -146,7 +147,7 @@ forEachStore(
       await sql.close();
       const other = await w.pawl.start(echo, "other");
       await worker.settle();
-      expect(await other.result({ timeout: "10s" })).toBe("other");
+      expect(await other.result({ timeout: "100s" })).toBe("other");
       expect(await sound.result()).toBe("sound");
     });
 
@@ -157,7 +158,7 @@ forEachStore(
       await sql.query(`UPDATE pawl_runs SET tags = '{not json' WHERE id = '${run.id}'`);
       await sql.close();
       await worker.settle();
-      expect(await run.result({ timeout: "10s" })).toBe("tagged");
+      expect(await run.result({ timeout: "100s" })).toBe("tagged");
     });
   },
   ["sqlite", "postgres", "mysql"],

@@ -15,7 +15,7 @@ import {
 import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StepIterator } from "../../src/define/class/iterator.js";
-import { silent } from "../function-style/support.js";
+import { silent } from "../support/virtual-worlds.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
 /** The members that return promises: a new one does not compile here before it has its case below. */
@@ -123,7 +123,7 @@ describe.each(Object.entries(styles))("%s", (_style, define) => {
     const t = await withPawl(drops);
     const run = await t.pawl.start(drops as WorkflowDefinition<void, string>);
     await t.speedrun(run);
-    expect(await run.result({ timeout: "10s" })).toMatch(/^caught /);
+    expect(await run.result({ timeout: "100s" })).toMatch(/^caught /);
     await new Promise((resolve) => setImmediate(resolve));
     expect(fatal).toEqual([]);
   });
@@ -141,7 +141,7 @@ test("the result of a child that was started may reject before it is awaited", a
   const t = await withPawl(drops);
   const run = await t.pawl.start(drops);
   await t.speedrun(run);
-  expect(await run.result({ timeout: "10s" })).toBe("RunFailedError");
+  expect(await run.result({ timeout: "100s" })).toBe("RunFailedError");
   expect(fatal).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ import {
   Workflow,
   workflow,
 } from "pawl";
-import { schema } from "./schemas.js";
+import { schema } from "../support/standard-schemas.js";
 
 export type Call = (...args: any[]) => any;
 

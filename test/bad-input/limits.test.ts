@@ -2,9 +2,10 @@
 import { inspect } from "node:util";
 import { connect, InvalidInputError, MigrationError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorOf, silent, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 describe("passwords", () => {
   test.each([
@@ -98,7 +99,7 @@ test.each([
   const worker = await w.worker([parent, child]);
   const run = await w.pawl.start(parent);
   await worker.settle();
-  expect(await run.result({ timeout: "10s" })).toBe("refused");
+  expect(await run.result({ timeout: "100s" })).toBe("refused");
   expect((await w.pawl.runs({ workflow: child })).runs).toEqual([]);
 });
 
@@ -109,7 +110,7 @@ describe("a map", () => {
     const worker = await w.worker([parent, child]);
     const run = await w.pawl.start(parent);
     await worker.settle();
-    const { cause } = await errorOf(run.result({ timeout: "10s" }));
+    const { cause } = await errorOf(run.result({ timeout: "100s" }));
     expect(cause.message).toBe(
       "ctx.map takes at most 100,000 items, not 100,001: map over parts of them with a child workflow that maps over its part, or use a resumable step.",
     );
@@ -123,7 +124,7 @@ describe("a map", () => {
     const worker = await w.worker([parent, child]);
     const run = await w.pawl.start(parent);
     await worker.settle();
-    expect(await errorOf(run.result({ timeout: "10s" }))).toMatchObject({ cause: { code: "SERIALIZATION_ERROR" } });
+    expect(await errorOf(run.result({ timeout: "100s" }))).toMatchObject({ cause: { code: "SERIALIZATION_ERROR" } });
     expect((await w.pawl.runs({ workflow: child })).runs).toEqual([]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
@@ -147,7 +148,7 @@ describe("a map", () => {
     });
     const run = await w.pawl.start(parent);
     await worker.settle();
-    expect(await run.result({ timeout: "10s" })).toBe(1_300);
+    expect(await run.result({ timeout: "100s" })).toBe(1_300);
     expect(at).toEqual([1_800, 2_300, 2_600]);
   });
 });

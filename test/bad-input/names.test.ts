@@ -1,7 +1,8 @@
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const odd = [
   "/",
@@ -77,7 +78,7 @@ forEachStore((kind) => {
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
     for (const [index, run] of runs.entries()) {
       const name = odd[index] as string;
-      expect(await run.result({ timeout: "10s" }), name).toEqual([name, name, name, name, true]);
+      expect(await run.result({ timeout: "100s" }), name).toEqual([name, name, name, name, true]);
       expect(await run.get()).toMatchObject({
         workflow: name,
         queue: name,
@@ -114,7 +115,7 @@ forEachStore((kind) => {
     await run.signal(names[7] as string, 1);
     for (const name of names.slice(0, 6)) await run.signal(name, 1);
     await worker.settle();
-    expect(await run.result({ timeout: "10s" })).toEqual([names[7], 6, true]);
+    expect(await run.result({ timeout: "100s" })).toEqual([names[7], 6, true]);
   });
 });
 

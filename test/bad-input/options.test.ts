@@ -5,7 +5,8 @@ import { measureRuns, traceRuns } from "pawl/otel";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { crashTest, type TestPawl, testPawl } from "pawl/testing";
 import { expect, test } from "vitest";
-import { errorOf, start } from "../function-style/support.js";
+import { start } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 interface World {
   readonly t: TestPawl;

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type TestDatabase, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const program = fileURLToPath(new URL("programs/hostile.mjs", import.meta.url));
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
@@ -53,7 +53,7 @@ test("process.exit in a step is recovered by another process, which repeats only
   const run = await pawl.workflow<void, string>("exits").trigger();
   expect(await first.exited).toBe(3);
   await worker();
-  expect(await run.result({ timeout: "20s" })).toBe("survived");
+  expect(await run.result({ timeout: "100s" })).toBe("survived");
   expect(ledger()).toEqual(["before", "exit", "exit"]);
   expect((await pawl.verify()).differences).toEqual([]);
 });
@@ -63,7 +63,7 @@ test("an exception in a timer takes its process down, and another one recovers t
   const run = await pawl.workflow<void, string>("throws_later").trigger();
   await first.exited;
   await worker();
-  expect(await run.result({ timeout: "20s" })).toBe("survived");
+  expect(await run.result({ timeout: "100s" })).toBe("survived");
 });
 
 test("a rejection that nobody handles ends its process, as Node does, and nothing is lost", async () => {
@@ -71,7 +71,7 @@ test("a rejection that nobody handles ends its process, as Node does, and nothin
   const run = await pawl.workflow<void, string>("rejects").trigger();
   expect(await exited).toBe(1);
   await worker();
-  expect(await run.result({ timeout: "20s" })).toBe("survived");
+  expect(await run.result({ timeout: "100s" })).toBe("survived");
 });
 
 test.each([
@@ -82,7 +82,7 @@ test.each([
   const { child, exited } = await worker();
   const run = await pawl.workflow<void, string>(name).trigger();
   const ended = await Promise.race([
-    run.result({ timeout: "20s" }),
+    run.result({ timeout: "100s" }),
     exited.then((code) => `the worker exited with ${code}`),
   ]);
   expect(ended).toBe("survived");
@@ -93,7 +93,7 @@ test("a step that blocks the event loop for longer than the lease does not stop 
   await worker();
   const run = await pawl.workflow<void, string>("blocks").trigger();
   const other = await pawl.workflow<void, string>("fine").trigger();
-  expect(await run.result({ timeout: "20s" })).toBe("survived");
-  expect(await other.result({ timeout: "20s" })).toBe("fine");
+  expect(await run.result({ timeout: "100s" })).toBe("survived");
+  expect(await other.result({ timeout: "100s" })).toBe("fine");
   expect((await pawl.verify()).differences).toEqual([]);
 });

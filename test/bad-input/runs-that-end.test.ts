@@ -1,8 +1,9 @@
 /** No run stays open without an execution, whatever its code, its schemas and its time limit come to. */
 import { type FailureInfo, graph, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, start } from "../function-style/support.js";
-import { refusing } from "./schemas.js";
+import { refusing } from "../support/standard-schemas.js";
+import { start } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
 /** Throws so often, and then returns. */
@@ -77,7 +78,7 @@ test.each(Object.entries(refused))(
     const run = await t.pawl.workflow("refused").trigger({ n: 9 });
     await t.settle();
     expect(await run.status()).toBe("failed");
-    expect((await errorOf(run.result({ timeout: "10s" }))).cause).toMatchObject({ name: "InvalidInputError" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ name: "InvalidInputError" });
     expect(told).toEqual([[{ n: 9 }, "InvalidInputError"]]);
   },
 );

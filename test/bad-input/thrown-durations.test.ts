@@ -90,7 +90,7 @@ async function inPawl(define: (typeof places)[keyof typeof places], fail: Throw)
   await t.settle();
   const beside = await t.pawl.start(fine);
   await t.settle();
-  expect(await beside.result({ timeout: "10s" })).toBe("fine");
+  expect(await beside.result({ timeout: "100s" })).toBe("fine");
   return { t, run, warnings, fatal };
 }
 

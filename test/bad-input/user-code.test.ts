@@ -5,8 +5,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { silent } from "../function-style/support.js";
-import { openStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { openStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
 import { type Call, type Piece, pieces } from "./hostile-pieces.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
@@ -62,7 +62,7 @@ async function hostilePawl(piece: Piece, kind: StoreKind) {
     await database.drop();
   });
   const goesOn = async () => {
-    expect(await (await pawl.start(fine)).result({ timeout: "20s" })).toBe("fine");
+    expect(await (await pawl.start(fine)).result({ timeout: "100s" })).toBe("fine");
     expect(worker.phase).toBe("running");
   };
   return { pawl, goesOn };
@@ -176,7 +176,7 @@ test("a logger keeps what it has beside its four methods, and its level may chan
   const logs = workflow("logs", (ctx) => void children.push((ctx.log as unknown as Own).child()));
   const worker = await pawl.worker({ workflows: [logs] }).start();
   logger.level = "debug";
-  await (await pawl.start(logs)).result({ timeout: "20s" });
+  await (await pawl.start(logs)).result({ timeout: "100s" });
   expect(children).toEqual(["a child"]);
   expect(lines.length).toBeGreaterThan(0);
   await worker.stop();

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const limit = 1_048_576;
 const deep = (levels: number): unknown => {
@@ -71,7 +72,7 @@ forEachStore((kind) => {
       const run = await w.pawl.start(everywhere, value);
       await run.signal("go", value);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
-      const result = (await run.result({ timeout: "10s" })) as Record<string, unknown>;
+      const result = (await run.result({ timeout: "100s" })) as Record<string, unknown>;
       for (const place of ["value", "stepped", "signaled"])
         expect(isDeepStrictEqual(result[place], value), `${name} as ${place}`).toBe(true);
       expect(isDeepStrictEqual((await run.get()).input, value), name).toBe(true);
@@ -95,7 +96,7 @@ forEachStore((kind) => {
     await run.signal("go", "x".repeat(limit - 2));
     expect(await errorOf(run.signal("go", "x".repeat(limit - 1)))).toMatchObject({ code: "PAYLOAD_TOO_LARGE", limit });
     await second.settle();
-    expect(await run.result({ timeout: "20s" })).toEqual({
+    expect(await run.result({ timeout: "100s" })).toEqual({
       most: limit - 2,
       problem: "PAYLOAD_TOO_LARGE",
       signaled: limit - 2,
@@ -131,7 +132,7 @@ forEachStore((kind) => {
       Array.from({ length: 40 }, (_, n) => n),
     );
     await worker.settle();
-    expect(await Promise.all(runs.map((run) => run.result({ timeout: "20s" })))).toEqual(Array(40).fill(1_000_000));
+    expect(await Promise.all(runs.map((run) => run.result({ timeout: "100s" })))).toEqual(Array(40).fill(1_000_000));
   });
 });
 

@@ -2,8 +2,10 @@
 import { Pawl, PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { errorOf, gate, start, until, world } from "../function-style/support.js";
-import { attemptsOf, recorded, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { attemptsOf, recorded } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const boom = () => {
   throw new Error("boom");
@@ -144,7 +146,7 @@ test("finish() with an output schema that is asynchronous ends the run and no ot
   const run = await t.pawl.start(X);
   await t.settle();
   expect(await attemptsOf(run)).toEqual(["a 1 completed success"]);
-  expect(await run.result({ timeout: "5s" })).toBe("a");
+  expect(await run.result({ timeout: "100s" })).toBe("a");
 });
 
 test("finish() beside the birth of a child is not forgotten in a crash", async () => {

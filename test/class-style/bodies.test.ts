@@ -1,7 +1,9 @@
 /** What the body of a step may do: everything that a handler may, recorded as a part of the step. */
 import { PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { gate, logOf, start, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 let did: string[] = [];
 beforeEach(() => {

@@ -4,10 +4,12 @@
  */
 import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, silent, start, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
+import { databaseFor, silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const databases: readonly AnyStoreKind[] = ["sqlite", "postgres", "mysql", "sqld"];
 const dayMs = 86_400_000;
@@ -159,7 +161,7 @@ describe("Core Features", () => {
         const w = await database.world();
         const runs = await w.pawl.startMany(Guarded, Array(20).fill(undefined));
         await Promise.all(Array.from({ length: 3 }, () => w.worker([Guarded], { concurrency: 4 })));
-        await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+        await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
         expect(executed).toHaveLength(60);
         expect(new Set(executed).size).toBe(60);
         await expectSound(w);
@@ -186,7 +188,7 @@ describe("Core Features", () => {
         await begun.opened;
         for (const { id, epoch } of await w.store.workers()) await w.store.deregisterWorker({ workerId: id, epoch });
         await w.worker([Frozen]);
-        await run.result({ timeout: "20s" });
+        await run.result({ timeout: "100s" });
         const log = await logOf(run);
         finish.open();
         await frozen.settle();
@@ -224,7 +226,7 @@ describe("Core Features", () => {
         await Promise.all(Array.from({ length: 3 }, () => w.worker([Single], { concurrency: 4 })));
         const runs = await w.pawl.startMany(Single, Array(10).fill(undefined));
         await Promise.all(runs.map((run) => run.signal("noise").catch(() => {})));
-        await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+        await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
         expect(overlaps).toEqual([]);
         for (const run of runs) {
           const executions = await run.executions();

@@ -1,7 +1,9 @@
 /** New code meets runs of old code: what happens to a run whose steps were added, moved, renamed or removed. */
 import { InvalidStateError, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, logOf, type World, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { type World, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 let ran: string[] = [];
 beforeEach(() => {
@@ -67,7 +69,7 @@ describe("a run that waits for a step", () => {
       const w = await world();
       const { run, settle, worker } = await deploy(w, letter(["open", "wait@"]), letter(["open", "hold@"]));
       expect((await run.get()).pauseReason).toBe(
-        'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
+        'Workflow "Letter" has no step "wait" (any more). If it has another name now, add this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
           'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
       );
       if (way === "renamed") {

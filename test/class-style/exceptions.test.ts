@@ -14,9 +14,11 @@ import {
   Workflow,
 } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, silent, start, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, silent, start } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 class PaymentError extends Error {}
 class CardError extends PaymentError {}
@@ -635,7 +637,7 @@ describe("what is kept of an error", () => {
       const run = await w.pawl.start(Failing);
       await worker.settle();
       const [execution] = await run.executions();
-      const fromResult = (await errorOf(run.result({ timeout: "20s" }))).cause;
+      const fromResult = (await errorOf(run.result({ timeout: "100s" }))).cause;
       for (const error of [execution?.error, (await run.get()).error, fromResult]) {
         expect(error).toBeInstanceOf(Error);
         expect(error).toMatchObject({
@@ -699,7 +701,7 @@ describe("onError", () => {
     onTestFinished(() => pawl.close());
     await pawl.worker({ workflows: [Flaky] }).start();
     const run = await pawl.start(Flaky);
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     const about = (attempt: number) => ({ runId: run.id, workflowName: "Working", step: "work", attempt });
     expect(told).toEqual([
       ["connection", "boom", about(1)],

@@ -2,18 +2,11 @@
 import { Workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, start, startInMemory } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import {
-  type AnyRun,
-  attemptsOf,
-  databaseFor,
-  expectSound,
-  passedOver,
-  recorded,
-  refused,
-  working,
-} from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore } from "../support/databases.js";
+import { type AnyRun, attemptsOf, expectSound, logOf, passedOver, recorded, refused } from "../support/run-checks.js";
+import { databaseFor, start, startInMemory } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const leaving = {
   cancel: (w: Workflow) => w.cancel("enough"),

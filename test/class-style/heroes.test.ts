@@ -3,9 +3,11 @@ import { randomUUID } from "node:crypto";
 import { AlreadyActiveError, connect, Pawl, type RunStatus, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { errorOf, gate, silent, start } from "../function-style/support.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
+import { type AnyRun, attemptsOf } from "../support/run-checks.js";
+import { databaseFor, silent, start } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 /** Clients of one database, each with connections of its own. */
 async function connectAll(kind: StoreKind, url: string, count: number): Promise<readonly Pawl[]> {
@@ -76,10 +78,10 @@ forEachStore((kind) => {
     await Promise.all(clients.map((client) => client.worker({ workflows: [Exclusive] }).start()));
     const insist = async (client: Pawl): Promise<void> => {
       try {
-        await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "20s" });
+        await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "100s" });
       } catch (error) {
         if (!(error instanceof AlreadyActiveError)) throw error;
-        await client.run(error.runId).result({ timeout: "20s" });
+        await client.run(error.runId).result({ timeout: "100s" });
         await insist(client);
       }
     };

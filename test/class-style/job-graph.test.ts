@@ -2,9 +2,9 @@
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { databaseFor, expectSound } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { expectSound } from "../support/run-checks.js";
+import { databaseFor, silent } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 beforeEach(() => {
@@ -53,6 +53,8 @@ forEachStore((kind) => {
       tiny: { name: "tiny", job: "Shrink", depends_on: ["open"] },
       close: { name: "close", depends_on: ["open", "small", "tiny"] },
     });
+    // Or what it still does would be noted in the next test.
+    await run.result();
   });
 });
 

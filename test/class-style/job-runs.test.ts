@@ -2,9 +2,10 @@
 import { job, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { gate, logOf, silent, until } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound, keepWorking } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
+import { databaseFor, keepWorking, silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 let charges: string[] = [];
 beforeEach(() => {

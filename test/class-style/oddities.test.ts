@@ -1,8 +1,9 @@
 /** Odd programs, and what they come to: a run is never lost, and never does something else without a word. */
 import { discoverWorkflows, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { gate, start, world } from "../function-style/support.js";
-import { attemptsOf, recorded } from "./support.js";
+import { attemptsOf, recorded } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 const settled = async (type: any, input?: any, options?: any, others: any[] = []) => {
   const t = await start(type, ...others);

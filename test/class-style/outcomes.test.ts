@@ -1,9 +1,11 @@
 /** How an execution can end, and what that means for its run: every row of the table, every outcome by its name. */
 import { type ExecutionInfo, PauseError, PermanentError, TransientError, Workflow, type WorkflowClass } from "pawl";
 import { describe, expect, test } from "vitest";
-import { gate, start, until, world } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded, working } from "./support.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore } from "../support/databases.js";
+import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-checks.js";
+import { databaseFor, start, world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 const boom = () => {
   throw new Error("boom");

@@ -1,8 +1,8 @@
 /** A run that was paused at several steps, of which an operator released only one, is paused at the others again. */
 import { PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
-import { start } from "../function-style/support.js";
-import { expectSound } from "./support.js";
+import { expectSound } from "../support/run-checks.js";
+import { start } from "../support/virtual-worlds.js";
 
 const boom = () => {
   throw new PermanentError("boom");

@@ -1,8 +1,8 @@
 /** Queue and priority, of a class and of a step: who runs what, and in which order. */
 import { Workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
 
 let ran: string[] = [];
 beforeEach(() => {

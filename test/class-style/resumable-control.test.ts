@@ -1,9 +1,10 @@
 /** Flow control, policies and conditions in a resumable step: what the run does, and where the cursor stands afterwards. */
 import { type ResumableStepOptions, type StepIterator, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { gate, start } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { attemptsOf, databaseFor, expectSound } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, start } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 let done: unknown[] = [];
 beforeEach(() => {

@@ -9,7 +9,8 @@ import {
   type WorkflowClass,
 } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, gate, start, startInMemory, world } from "../function-style/support.js";
+import { start, startInMemory, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 let did: unknown[] = [];
 beforeEach(() => {

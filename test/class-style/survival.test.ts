@@ -1,7 +1,8 @@
 /** A run that takes its workers down is held; one that gets further each time is not, however often they die. */
 import { Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { gate, world } from "../function-style/support.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 /** A place in user code where its worker dies. */
 function deadly() {

@@ -2,8 +2,9 @@
 import { type RunHandle, Workflow, type WorkflowClass, workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
-import { attemptsOf, expectSound } from "./support.js";
+import { attemptsOf, expectSound } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 let ran: string[] = [];
 beforeEach(() => {

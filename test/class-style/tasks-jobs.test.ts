@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { type JobDefinition, job, Workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { gate, silent, start, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, expectSound } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { type AnyRun, attemptsOf, expectSound } from "../support/run-checks.js";
+import { databaseFor, silent, start } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 let did: string[] = [];
 beforeEach(() => {

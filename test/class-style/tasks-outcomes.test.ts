@@ -1,9 +1,10 @@
 /** Steps and tasks side by side: what conditions, exceptions, flow control and operators do to one of them, and to the others. */
 import { PermanentError, type StepDeclarationOptions, type StepExecution, Workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded, refused } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { type AnyRun, attemptsOf, expectSound, logOf, recorded, refused } from "../support/run-checks.js";
+import { databaseFor, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 type Any = Workflow<unknown, void, unknown>;
 type Body = (w: Any) => unknown;

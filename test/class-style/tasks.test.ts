@@ -2,9 +2,10 @@
 import { discoverWorkflows, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
-import { gate, type MortalWorker, start, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, attemptsOf, databaseFor, expectSound, recorded } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-checks.js";
+import { databaseFor, type MortalWorker, start } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 /** What has begun, in order; and whoever is told to stops there until the test lets it go. */
 class Stage {

@@ -1,9 +1,9 @@
 /** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { until } from "../processes/waiting.js";
+import { until } from "../support/waiting.js";
+import { complaintIn, workflows } from "./command-line.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { complaintIn, workflows } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {
@@ -227,7 +227,10 @@ test("resume --at sends a run of a class to a step, skip passes over the one it 
   expect(events.at(-1)).toMatchObject({ type: "run.resumed" });
   expect(events.some(({ type, data }: any) => type === "run.moved" && data.to === "welcome")).toBe(true);
   await whileWorking(folder, async (pawl) => {
-    await until(async () => (await pawl.run(ids.onboarding).get()).currentStep === 'say "hi"');
+    await until(async () => {
+      const { status, currentStep } = await pawl.run(ids.onboarding).get();
+      return status === "waiting" && currentStep === 'say "hi"';
+    });
     expect(await folder.text("skip", ids.onboarding)).toMatch(/^Run .* of Onboarding is \w+.*\.\n$/);
     await pawl.run(ids.onboarding).result();
   });

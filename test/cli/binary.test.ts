@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { finished } from "node:stream/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { groups } from "../../src/cli/commands.js";
+import { complaintIn, newFolder, program, workflows } from "./command-line.js";
 import { stockedFolder } from "./stocked.js";
-import { complaintIn, newFolder, program, workflows } from "./support.js";
 
 type Step = readonly [command: string, ...args: string[]];
 

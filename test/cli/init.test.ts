@@ -9,10 +9,10 @@ import { createConnection } from "mysql2/promise";
 import { connect } from "pawl";
 import pg from "pg";
 import { afterAll, expect, test } from "vitest";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { complaintIn, Folder, newFolder } from "./command-line.js";
 import { silent } from "./stocked.js";
-import { complaintIn, Folder, newFolder } from "./support.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -3,7 +3,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { type Folder, newFolder } from "./support.js";
+import { type Folder, newFolder } from "./command-line.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -1,8 +1,8 @@
 /** `runs`, `show`, `history`: looking at runs, for people and for programs. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { complaintIn, newFolder } from "./command-line.js";
 import { type Stocked, silent, stockedFolder } from "./stocked.js";
-import { complaintIn, newFolder } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {

@@ -2,11 +2,11 @@
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/cli/doctor-checks.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { until } from "../processes/waiting.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
+import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";
 import { echo, endless, held, order } from "./fixtures/workflows.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./support.js";
 
 let stocked: Stocked;
 beforeAll(async () => {
@@ -114,7 +114,7 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
   const { folder, ids } = await stockedFolder();
   try {
     const reason = `Run ${ids.held} cannot be read: event 1 of its log is damaged (its row cannot be read).`;
-    const note = JSON.stringify({ news: -1, for: [], paused: reason, pausedAt: 1_700_000_000_000 });
+    const note = JSON.stringify({ seenVersion: -1, waitingFor: [], paused: reason, pausedAt: 1_700_000_000_000 });
     await alter(folder, `UPDATE pawl_events SET type = 'batch', data = '{' WHERE run_id = '${ids.held}'`);
     await alter(folder, `UPDATE pawl_runs SET waiting = '${note}' WHERE id = '${ids.held}'`);
     expect(await folder.text("show", ids.held)).toContain(

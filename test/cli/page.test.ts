@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "pawl";
 import { expect, test } from "vitest";
-import { until } from "../processes/waiting.js";
+import { until } from "../support/waiting.js";
+import { type CliProcess, type Folder, newFolder, program } from "./command-line.js";
 import { silent } from "./stocked.js";
-import { type CliProcess, type Folder, newFolder, program } from "./support.js";
 import { commandsOf, Ids, withOutputs, withoutChance } from "./transcript.js";
 
 const file = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type Folder, newFolder, workflows } from "./support.js";
+import { type Folder, newFolder, workflows } from "./command-line.js";
 
 /** The file that `migrate` makes tells which URL was followed. */
 const databases = (folder: Folder) => readdirSync(folder.path).filter((name) => name.endsWith(".db"));

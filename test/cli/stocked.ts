@@ -1,8 +1,8 @@
 /** A folder whose database has a run in every state that a person may meet, and nobody who works on them. */
 import { connect, type Pawl, type RunStatus } from "pawl";
-import { until } from "../processes/waiting.js";
+import { until } from "../support/waiting.js";
+import { Folder } from "./command-line.js";
 import * as fixtures from "./fixtures/workflows.js";
-import { Folder } from "./support.js";
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

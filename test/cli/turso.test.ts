@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createClient } from "@libsql/client/ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
-import { isLeftOut } from "../stores/harness.js";
-import { newFolder } from "./support.js";
+import { isLeftOut } from "../support/databases.js";
+import { newFolder } from "./command-line.js";
 
 describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
   const keys = mkdtempSync(join(tmpdir(), "pawl-keys-"));
@@ -32,7 +32,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const folder = newFolder();
     await folder.text("migrate", "--url", `${server.url}?authToken=${authToken}`);
     const runs = ["runs", "--url", server.url] as const;
-    expect(await folder.complaint(...runs)).toContain("asks for a token");
+    expect(await folder.complaint(...runs)).toContain("requires a token");
     for (const name of ["PAWL_AUTH_TOKEN", "TURSO_AUTH_TOKEN"]) {
       expect((await folder.pawlWith({ env: { [name]: authToken } }, ...runs)).stdout).toBe("No runs.\n");
     }

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { until } from "../processes/waiting.js";
+import { until } from "../support/waiting.js";
+import { type Folder, jobsFile, newFolder } from "./command-line.js";
 import { double, needsFile } from "./fixtures/jobs.js";
 import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
-import { type Folder, jobsFile, newFolder } from "./support.js";
 
 const unknown = "01980000-0000-7000-8000-000000000000";
 

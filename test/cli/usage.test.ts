@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { groups } from "../../src/cli/commands.js";
-import { newFolder } from "./support.js";
+import { newFolder } from "./command-line.js";
 
 const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
 

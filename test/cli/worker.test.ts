@@ -1,7 +1,7 @@
 /** `worker` and `dev`: what they serve, what they tell, and how they end. */
 import { expect, test } from "vitest";
-import { until } from "../processes/waiting.js";
-import { type Answer, type CliProcess, newFolder, workflows } from "./support.js";
+import { until } from "../support/waiting.js";
+import { type Answer, type CliProcess, newFolder, workflows } from "./command-line.js";
 
 const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
   stdout

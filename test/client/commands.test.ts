@@ -2,8 +2,10 @@
 
 import { PauseError, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, until, type World, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const sleeper = workflow("sleeper", async (ctx) => {
   await ctx.sleep("nap", "1 day");
@@ -65,7 +67,7 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("paused");
     await run.resume();
     await work();
-    expect(await run.result({ timeout: "20s" })).toBe("woken");
+    expect(await run.result({ timeout: "100s" })).toBe("woken");
   });
 
   test("cancel acts at once and is final; to cancel again is a no-op", async () => {
@@ -91,7 +93,7 @@ forEachStore((kind) => {
       await run.skip();
       expect(await logOf(run)).toContain("step.skipped call");
       await work();
-      expect(await run.result({ timeout: "20s" })).toEqual([undefined]);
+      expect(await run.result({ timeout: "100s" })).toEqual([undefined]);
     }
   });
 
@@ -104,7 +106,7 @@ forEachStore((kind) => {
     );
     expect((await w.pawl.verify()).differences).toEqual([]);
     await work();
-    expect(await run.result({ timeout: "20s" })).toEqual({ by: "me" });
+    expect(await run.result({ timeout: "100s" })).toEqual({ by: "me" });
   });
 
   test("commands that make no sense are refused and change nothing", async () => {
@@ -126,7 +128,7 @@ forEachStore((kind) => {
       () => missing.status(),
       () => missing.history(),
       () => missing.executions(),
-      () => missing.result({ timeout: "5s" }),
+      () => missing.result({ timeout: "100s" }),
     ];
     const commands = [
       () => missing.cancel(),
@@ -200,7 +202,7 @@ describe("a run that is being executed", () => {
     expect(await errorOf(run.resume())).toMatchObject({ code: "INVALID_STATE" });
     expect(await errorOf(run.skip())).toMatchObject({ code: "INVALID_STATE" });
     finish.open();
-    expect(await run.result({ timeout: "10s" })).toBe("done");
+    expect(await run.result({ timeout: "100s" })).toBe("done");
   });
 });
 
@@ -220,7 +222,7 @@ describe("many commands at once", () => {
       ),
     );
     await settle();
-    const got = (await run.result({ timeout: "10s" })) as number[];
+    const got = (await run.result({ timeout: "100s" })) as number[];
     expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
@@ -270,7 +272,7 @@ describe("commands that cross what the worker is doing", () => {
     finish.open();
     await settled;
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
-    expect(await run.result({ timeout: "10s" })).toEqual([undefined]);
+    expect(await run.result({ timeout: "100s" })).toEqual([undefined]);
     expect(executions).toBe(2);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });

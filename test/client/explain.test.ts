@@ -1,8 +1,9 @@
 /** Every reason for which a run can stand still, in words. */
 import { PauseError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { gate, silent, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 const listening = workflow("listening", (ctx) => ctx.waitForSignal("go", { timeout: "2 days" }));
 const quick = workflow("quick", (ctx) => ctx.step("one", () => 1));

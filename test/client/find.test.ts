@@ -1,9 +1,11 @@
 /** Runs are found, and signalled, by the key or the hero that the rest of the program knows them by. */
 import { connect, signal, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, logOf, silent, start, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
-import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const paid = signal<{ cents: number }>("paid");
 const order = workflow("order", async (ctx, _id: string) => (await ctx.waitForSignal(paid))?.cents);
@@ -54,7 +56,7 @@ forEachStore((kind) => {
     ];
     await pawl.signal(order, { idempotencyKey: "order-1" }, paid, { cents: 1 });
     await pawl.signal("order", { hero }, "paid", { cents: 2 });
-    expect([await byKey.result({ timeout: "20s" }), await byHero.result({ timeout: "20s" })]).toEqual([1, 2]);
+    expect([await byKey.result({ timeout: "100s" }), await byHero.result({ timeout: "100s" })]).toEqual([1, 2]);
   });
 
   test("a signal with a key that the run has taken changes nothing after its end; any other is refused by name", async () => {
@@ -62,7 +64,7 @@ forEachStore((kind) => {
     await pawl.worker({ workflows: [order] }).start();
     const run = await pawl.start(order, "1", { idempotencyKey: "order-1" });
     await run.signal(paid, { cents: 1 }, { key: "webhook-9" });
-    expect(await run.result({ timeout: "20s" })).toBe(1);
+    expect(await run.result({ timeout: "100s" })).toBe(1);
     const before = await run.history();
     await run.signal(paid, { cents: 1 }, { key: "webhook-9" });
     await pawl.signal(order, { idempotencyKey: "order-1" }, paid, { cents: 1 }, { key: "webhook-9" });
@@ -157,7 +159,7 @@ describe("a signal on the caller's own transaction", () => {
         await pawl.signal(order, { idempotencyKey: "order-1" }, paid, { cents: 2 }, { tx: own.tx, key: "webhook-9" });
         expect(await run.status()).not.toBe("completed");
         await own.commit();
-        expect(await run.result({ timeout: "20s" })).toBe(2);
+        expect(await run.result({ timeout: "100s" })).toBe(2);
         expect(await table.committedValues()).toEqual(["mine"]);
         const late = await table.beginCallerTransaction();
         await run.signal(paid, { cents: 2 }, { tx: late.tx, key: "webhook-9" });
@@ -189,7 +191,7 @@ describe("a signal on the caller's own transaction", () => {
         await run.signal(paid, { cents: 1 }, { tx: own.tx });
         await own.commit();
         await pawl.worker({ workflows: [order] }).start();
-        expect(await run.result({ timeout: "20s" })).toBe(1);
+        expect(await run.result({ timeout: "100s" })).toBe(1);
       });
 
       test("can be sent in the transaction of a step, and then with its record", async () => {
@@ -206,8 +208,8 @@ describe("a signal on the caller's own transaction", () => {
         });
         await pawl.worker({ workflows: [order, settle] }).start();
         const run = await pawl.start(order, "1");
-        await (await pawl.start(settle, run.id)).result({ timeout: "20s" });
-        expect(await run.result({ timeout: "20s" })).toBe(2);
+        await (await pawl.start(settle, run.id)).result({ timeout: "100s" });
+        expect(await run.result({ timeout: "100s" })).toBe(2);
       });
     },
     ["sqlite", "postgres", "mysql"],

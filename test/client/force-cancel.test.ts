@@ -1,8 +1,10 @@
 /** The way out for operators: `cancel(reason, { force: true })` ends any run, at once and without compensation. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const undone: string[] = [];
 const child = workflow("child", (ctx) => ctx.waitForSignal("never"));

@@ -5,7 +5,7 @@
 import { Pawl } from "pawl";
 import { seededRandom } from "../../src/core/naming/ids.js";
 import type { Store } from "../../src/store/contract/store.js";
-import { silent } from "../function-style/support.js";
+import { silent } from "../support/virtual-worlds.js";
 
 export class Interleaving {
   readonly #random: () => number;

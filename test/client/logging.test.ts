@@ -2,7 +2,7 @@
 import { job, PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { asDefinition } from "../../src/define/resolve.js";
-import { silent, world } from "../function-style/support.js";
+import { silent, world } from "../support/virtual-worlds.js";
 
 /** A logger that takes fields first and has children, as pino does. */
 function fieldsFirst(lines: Record<string, any>[] = [], bindings: object = {}) {

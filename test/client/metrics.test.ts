@@ -2,8 +2,9 @@
 import { InvalidInputError, PermanentError, Workflow, WorkflowNotFoundError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { errorOf, gate, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
 const nap = workflow("nap", async (ctx, ms: number) => {

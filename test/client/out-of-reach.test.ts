@@ -2,8 +2,8 @@
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, until } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 /** The way to a server, which can be closed and opened again. */
 class Way {
@@ -118,7 +118,7 @@ forEachStore(
       expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
 
       await way.open();
-      expect(await run.result({ timeout: "20s" })).toBe("done");
+      expect(await run.result({ timeout: "100s" })).toBe("done");
       await until(() => said.length > 1);
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
     });
@@ -151,9 +151,9 @@ forEachStore(
       await Promise.all([idle.close(), busy.close()]);
 
       const lines = said.map(([line]) => String(line));
-      expect(lines.filter((line) => line.includes("could not sign off")).sort()).toEqual([
-        'Worker "busy" could not sign off; its lease will run out.',
-        'Worker "idle" could not sign off; its lease will run out.',
+      expect(lines.filter((line) => line.includes("could not deregister")).sort()).toEqual([
+        'Worker "busy" could not deregister; other workers take its runs when its lease expires.',
+        'Worker "idle" could not deregister; other workers take its runs when its lease expires.',
       ]);
       expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
     });

@@ -2,9 +2,10 @@
 import { InvalidInputError, RunNotFoundError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRun, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { errorOf, world } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const day = 86_400_000;
 const tables = {

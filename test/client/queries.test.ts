@@ -1,7 +1,8 @@
 import { type ExecutionInfo, graph, type HistoryEvent, PermanentError, step, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorOf, gate, start, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const waiting = workflow("waiting", (ctx, _n: number) => ctx.waitForSignal("go"));
@@ -205,7 +206,7 @@ describe("result()", () => {
     expect(await run.status()).not.toBe("failed");
     await run.signal("go", "there");
     await t.settle();
-    expect(await run.result({ timeout: "10s" })).toBe("there");
+    expect(await run.result({ timeout: "100s" })).toBe("there");
   });
 
   test("is woken when the run ends, not only by its poll", async () => {
@@ -225,7 +226,7 @@ describe("result()", () => {
     const run = await t.pawl.start(echo, { a: 1 });
     await t.settle();
     expect(await run.result()).toEqual({ a: 1 });
-    expect(await t.pawl.run(echo, run.id).result({ timeout: 5_000 })).toEqual({ a: 1 });
+    expect(await t.pawl.run(echo, run.id).result({ timeout: "100s" })).toEqual({ a: 1 });
   });
 
   test.each(["soon", -1, Number.NaN])("with a timeout of %o is refused", async (timeout) => {

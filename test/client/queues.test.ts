@@ -1,8 +1,10 @@
 /** Queues: what waits in them, and that nothing begins in one that is paused. */
 import { InvalidInputError, job, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, until, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const letter = workflow("letter", { queue: "mail" }, async (_ctx, value: unknown) => value);
@@ -88,7 +90,7 @@ forEachStore((kind) => {
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2]);
     expect(await sleeps.status()).toBe("waiting");
     await w.pawl.resumeQueue("napping");
-    expect(await sleeps.result({ timeout: "20s" })).toBe("rested");
+    expect(await sleeps.result({ timeout: "100s" })).toBe("rested");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -106,7 +108,7 @@ forEachStore((kind) => {
     await w.pawl.resumeQueue("mail");
     await until(() => worker.pausedQueues.length === 0);
     await settle();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });

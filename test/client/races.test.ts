@@ -3,8 +3,9 @@ import { Pawl, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
 import type { Store } from "../../src/store/contract/store.js";
-import { silent, until, type World, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 import { forEachInterleaving, Interleaving } from "./interleaving.js";
 
 const greeting = workflow("greeting", async (ctx) => ctx.waitForSignal("hello"));

@@ -1,8 +1,10 @@
 /** A run that failed never changes; retrying it starts a new one that goes on from where it failed. */
 import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, logOf, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 let ran: string[] = [];
 let broken = true;

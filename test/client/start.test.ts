@@ -9,9 +9,10 @@ import { AlreadyActiveError, connect, discoverWorkflows, type RunHandle, signal,
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { errorOf, silent, start, world } from "../function-style/support.js";
-import { type AnyStoreKind, forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
+import { type AnyStoreKind, forEachStore, isLeftOut, testDatabase } from "../support/databases.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
 const waiting = workflow("waiting", async (ctx, _input?: unknown) => {
@@ -89,7 +90,7 @@ forEachStore((kind) => {
     for (const [index, [name, priority]] of planned.entries())
       runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
     await pawl.worker({ workflows: [noted], concurrency: 1 }).start();
-    await Promise.all(runs.map((run) => run.result({ timeout: "20s" })));
+    await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));
     expect(order).toEqual(["high", "a", "b", "low"]);
   });
 
@@ -126,7 +127,7 @@ describe("start inside the caller's own transaction", () => {
         await own.commit();
         expect(await table.committedValues()).toEqual(["mine"]);
         await pawl.worker({ workflows: [echo] }).start();
-        expect(await run.result({ timeout: "20s" })).toEqual({ order: 1 });
+        expect(await run.result({ timeout: "100s" })).toEqual({ order: 1 });
       });
 
       test("warns when no live worker has the workflow, and does not when one has", async () => {
@@ -210,11 +211,11 @@ describe("start inside the caller's own transaction", () => {
       ctx.transaction("start", async (tx) => (await pawl.start(echo, 1, { tx })).id),
     );
     await pawl.worker({ workflows: [starting] }).start();
-    const id = await (await pawl.start(starting)).result({ timeout: "20s" });
+    const id = await (await pawl.start(starting)).result({ timeout: "100s" });
     expect(await pawl.run(id).status()).toBe("pending");
   });
 
-  test("takes a client of a pool, when it has begun a transaction", async () => {
+  test.skipIf(isLeftOut("postgres"))("takes a client of a pool, when it has begun a transaction", async () => {
     const { pawl, url } = await connected("postgres");
     const pool = new pg.Pool({ connectionString: url });
     const tx = await pool.connect();
@@ -251,7 +252,8 @@ describe("a start whose key somebody else is about to use, in a transaction that
           const { pawl, url } = await connected(kind);
           if (where === "here") await pawl.worker({ workflows: [echo] }).start();
           const sql = await connectionTo(kind, url);
-          onTestFinished(() => void sql.end());
+          // Before the database is dropped, which would end the connection for it: an error that no code expects.
+          onTestFinished(() => sql.end());
           const query = (text: string) => sql.query(text);
           await query("BEGIN");
           const first = await pawl.start(echo, 0, { tx: sql, idempotencyKey: "k" });
@@ -471,7 +473,7 @@ describe("a schema", () => {
     const run = await t.pawl.workflow("strict").trigger({ n: "one" });
     await t.settle();
     expect(executed).toBe(0);
-    expect((await errorOf(run.result({ timeout: "5s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 

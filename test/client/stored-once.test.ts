@@ -1,9 +1,9 @@
 /** What a start is given is written to one place. Queue entries and messages refer to the run, and carry none of it. */
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const databases: readonly StoreKind[] = ["sqlite", "postgres", "mysql"];
 const marker = "a-text-that-is-nowhere-else";

@@ -2,8 +2,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, PermanentError, type RunEvent, type RunStatusChange, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { silent, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, world } from "../support/virtual-worlds.js";
 
 function listen() {
   const events: RunEvent[] = [];

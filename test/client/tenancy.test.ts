@@ -1,9 +1,9 @@
 /** Tenants in PostgreSQL schemas, as docs/tenancy.md has it. Its other ways to keep tenants apart are executed as part of that page. */
 import { connect, type Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const order = workflow("order", async (ctx, name: string) => {
   await ctx.step("reserve", () => name);
@@ -54,6 +54,6 @@ forEachStore(() => {
     await sql.query("DROP SCHEMA tenant_acme CASCADE");
     await umbrella.worker({ workflows: [order] }).start();
     await other.signal("approved");
-    expect(await other.result({ timeout: "20s" })).toBe("umbrella");
+    expect(await other.result({ timeout: "100s" })).toBe("umbrella");
   });
 }, ["postgres"]);

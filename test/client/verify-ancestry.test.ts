@@ -22,8 +22,8 @@ import type { StoredEvent } from "../../src/core/run/event.js";
 import { readStepFacts } from "../../src/core/run/step-completed.js";
 import type { RunRecord, Store } from "../../src/store/contract/store.js";
 import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
-import { silent, start, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
 
 const universe = ["a", "b", "c", "d", "e"];
 

@@ -5,8 +5,8 @@ import { childRunId } from "../../src/core/naming/ids.js";
 import { newEvent } from "../../src/core/run/event.js";
 import { retryParentNode } from "../../src/core/run/lineage.js";
 import type { NewEvent, NewRun, NextTaskState, RunRecord } from "../../src/store/contract/store.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
 import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";
 
 interface Corruption {

@@ -1,8 +1,8 @@
 /** A database with every kind of run in it, for the tests of `verify`. */
 import { graph, job, PermanentError, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
-import { world } from "../function-style/support.js";
-import { type StoreKind, testDatabase } from "../stores/harness.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
 
 const child = workflow("child", async (ctx, n: number) => {
   await ctx.sleep("nap", n);

@@ -1,8 +1,9 @@
 /** `verify` says nothing about a sound database, whatever is in it and whatever happens meanwhile. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { until, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 import { everyKindOfRun } from "./verify-world.js";
 
 async function emptyWorld(kind: StoreKind) {

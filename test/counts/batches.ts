@@ -69,7 +69,7 @@ const checkpoints: Thing = (meter) =>
 const parks: Thing = (meter) =>
   commitOfAll(meter, () => ({
     events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
-    next: build.park("waiting", { waiting: '{"news":0}', startedAt: "now", wakeInMs: 86_400_000 }),
+    next: build.park("waiting", { waiting: '{"seenVersion":0}', startedAt: "now", wakeInMs: 86_400_000 }),
   }));
 
 const finishes: Thing = (meter) =>

@@ -1,7 +1,7 @@
 /** That the gate closes: stores and engines that are made a little dearer on purpose are found out, step by step. */
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store, Transition } from "../../src/store/contract/store.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
 import { budgetOf, type ThingName } from "./budget.js";
 import { crowds } from "./crowds.js";
 import { excesses, inWords } from "./gate.js";

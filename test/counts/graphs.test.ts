@@ -1,9 +1,9 @@
 /** What a step of a graph costs does not depend on how many there are. */
 import { type AnyNode, graph, Pawl, step, type WorkflowDefinition } from "pawl";
 import { expect, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, openStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { silent } from "../support/virtual-worlds.js";
 
 const shapes = {
   chain: (count: number) => {

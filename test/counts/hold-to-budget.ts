@@ -1,6 +1,6 @@
 /** Measures things on every store, and holds each to its budget. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
 import { budgetOf, type ThingName } from "./budget.js";
 import { excesses, inWords, savings } from "./gate.js";
 import { Meter } from "./meter.js";

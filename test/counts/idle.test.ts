@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect, workflow } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
 import { type OwnServer, ownPostgres } from "../../scripts/servers.mjs";
-import { until } from "../processes/waiting.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { until } from "../support/waiting.js";
 import { watchStatements } from "./sent-statements.js";
 import { StatementLog } from "./statement-log.js";
 

@@ -6,7 +6,7 @@
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { loadDriver } from "../../src/store/sqlite/driver.js";
-import { type StoreKind, storeUrls } from "../stores/harness.js";
+import { type StoreKind, storeUrls } from "../support/databases.js";
 
 export class SentStatements {
   readonly texts: string[] = [];

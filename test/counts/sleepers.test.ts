@@ -3,9 +3,9 @@ import { queryObjects } from "node:v8";
 import { connect, workflow } from "pawl";
 import { afterEach, expect, test } from "vitest";
 import { Turn } from "../../src/worker/turn/turn.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { until } from "../processes/waiting.js";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
 
 const runs = 10_000;
 

@@ -2,8 +2,8 @@
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OwnServer, ownPostgres } from "../../scripts/servers.mjs";
-import { rawSql } from "../processes/raw-sql.js";
-import { isLeftOut } from "../stores/harness.js";
+import { isLeftOut } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
 import { StatementLog } from "./statement-log.js";
 
 const runs = 100;

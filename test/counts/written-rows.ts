@@ -3,8 +3,9 @@
  * all databases, exact, and seen at once. Each row that is inserted or updated is kept as text, its columns one after
  * the other; what is deleted is only counted.
  */
-import { type RawSql, rawSql } from "../processes/raw-sql.js";
-import type { StoreKind } from "../stores/harness.js";
+
+import type { StoreKind } from "../support/databases.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
 
 export interface WrittenRow {
   /** "events inserted", "tasks updated" … */

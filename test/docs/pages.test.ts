@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
 import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
-import { isLeftOut } from "../stores/harness.js";
+import { isLeftOut } from "../support/databases.js";
 import { hasCode, type Page, place, programOf, type ShowCheck } from "./program.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -11,7 +11,7 @@ import {
   workflow,
 } from "pawl";
 import { describe, expect, test } from "vitest";
-import { start } from "../function-style/support.js";
+import { start } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 

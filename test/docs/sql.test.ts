@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { Workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { databaseFor } from "../class-style/support.js";
-import { type Row, rawSql } from "../processes/raw-sql.js";
-import { forEachStore } from "../stores/harness.js";
-import { sqlStores } from "../stores/view-rows.js";
+import { forEachStore } from "../support/databases.js";
+import { type Row, rawSql } from "../support/raw-sql.js";
+import { sqlStores } from "../support/view-rows.js";
+import { databaseFor } from "../support/virtual-worlds.js";
 
 const page = readFileSync(new URL("../../docs/sql.md", import.meta.url), "utf8");
 const queries = [...page.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, query]) => query as string);

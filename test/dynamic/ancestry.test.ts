@@ -2,10 +2,10 @@
 import { job, Pawl, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/store/contract/store.js";
-import { silent } from "../function-style/support.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
+import { idOf, jobWorld } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { idOf, jobWorld } from "./support.js";
 
 const values = [1, "zwei", null, undefined, new Date(3), 4n, { list: [5, { "6": 6, a: '\u2028 "output":7' }] }];
 

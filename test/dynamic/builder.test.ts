@@ -1,8 +1,8 @@
 /** Building a graph: what comes after what, and what is refused before anything is stored. */
 import { GraphError, InvalidInputError, job, SerializationError } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf } from "../function-style/support.js";
-import { nodesOf, startJobs } from "./support.js";
+import { errorOf } from "../support/waiting.js";
+import { nodesOf, startJobs } from "./job-world.js";
 
 const noop = job("Noop", () => {});
 const withArgs = job("WithArgs", (args: { n: number }) => args.n);

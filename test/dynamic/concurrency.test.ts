@@ -1,8 +1,8 @@
 /** How many nodes of a graph are executed at a time: never more than it says, and no place is ever lost. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { gate, until } from "../function-style/support.js";
-import { type AnyRun, jobWorld, nodesOf } from "./support.js";
+import { gate, until } from "../support/waiting.js";
+import { type AnyRun, jobWorld, nodesOf } from "./job-world.js";
 
 /** A job whose executions end one by one, when the test says so; it knows how many there were at a time. */
 function heldJob(name: string) {

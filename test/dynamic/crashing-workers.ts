@@ -4,7 +4,7 @@
  */
 import { type JobDefinition, Pawl, type Worker } from "pawl";
 import type { Batch, Fence, Store } from "../../src/store/contract/store.js";
-import { silent } from "../function-style/support.js";
+import { silent } from "../support/virtual-worlds.js";
 
 interface Doomed {
   readonly worker: Worker;

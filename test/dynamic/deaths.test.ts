@@ -1,10 +1,10 @@
 /** Workers die: those that execute nodes, and those that coordinate. Nothing is lost, nothing is recorded twice. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { gate, until } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { gate, until } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./support.js";
 
 forEachStore((kind) => {
   test("a node whose worker died is executed again, as the same attempt", async () => {
@@ -29,7 +29,7 @@ forEachStore((kind) => {
     const second = await w.jobWorker(works);
     await w.toTheEnd(second);
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(attempts).toEqual([1, 1]);
     expect(await nodesOf(run)).toEqual(["only completed 1"]);
     expect((await eventsOf(run)).filter((line) => line.startsWith("node.dispatched"))).toHaveLength(1);
@@ -57,7 +57,7 @@ forEachStore((kind) => {
     goOn.open();
     await working;
     await w.toTheEnd(jobs);
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(begun.sort()).toEqual(["a", "b", "c", "end"]);
     expect(await nodeRunsOf(w, "Slow")).toHaveLength(4);
     const rows = await w.store.log(run.id, { after: 0, limit: 100 });

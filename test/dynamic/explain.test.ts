@@ -1,8 +1,9 @@
 /** Where a graph is, for people: its nodes along the way, what it waits for, why it does not move. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { gate, until, world } from "../function-style/support.js";
-import { idOf, jobWorld, nodesOf } from "./support.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
+import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
 test("a graph is pending, waits for its jobs, for a retry, for a person, and ends", async () => {
   const [begun, goOn] = [gate(), gate()];

@@ -1,8 +1,8 @@
 /** What becomes of a graph when its jobs fail, and what an operator can do about it. */
 import { InvalidStateError, job, PermanentError, TransientError } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, gate, until } from "../function-style/support.js";
-import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+import { errorOf, gate, until } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 const fine = job("Fine", (_args: void, { node }) => node.name);
 

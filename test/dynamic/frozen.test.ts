@@ -1,7 +1,7 @@
 /** What is frozen: plain data with the fields of the design, and a signature of what was planned. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { startJobs } from "./support.js";
+import { startJobs } from "./job-world.js";
 
 const noop = job("Noop", () => {});
 

@@ -1,9 +1,9 @@
 /** Surgical repair: which edited graphs a run takes, which it refuses, and that a refusal changes nothing. */
 import { GraphError, InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate } from "../function-style/support.js";
+import { errorOf, gate } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { eventsOf, jobWorld, nodesOf } from "./support.js";
 
 const given: unknown[] = [];
 const fine = job("Fine", (args: unknown) => {

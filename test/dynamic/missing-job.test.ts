@@ -1,9 +1,9 @@
 /** A node whose job nobody has: the run is held and says what is missing, and there are two ways on. */
 import { GraphError, job } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { errorOf } from "../support/waiting.js";
+import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./job-world.js";
 
 const did: string[] = [];
 const jobCalled = (name: string) =>
@@ -31,7 +31,7 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("paused");
     await run.resume();
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(did).toEqual(["first by Here", "second by New", "third by Here"]);
     expect(await eventsOf(run)).toContain("dag.imported");
     expect((await w.pawl.verify()).differences).toEqual([]);

@@ -1,8 +1,8 @@
 /** What jobs are given and what they return: it comes through as it was, and is told about in full. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../stores/harness.js";
-import { idOf, jobWorld, nodesOf } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
 const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]]), "\u0000 ' \" 🚀", -0, { $pawl: "x" }];
 
@@ -18,7 +18,7 @@ forEachStore((kind) => {
       g.fanOut(values, { name: (_value, n) => `n${n}`, job: echo, args: (value) => ({ value }) }),
     );
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(got).toEqual(values);
     const outputs = new Map(
       (await run.history()).map(({ node, data }) => [node, (data as { output?: unknown })?.output]),

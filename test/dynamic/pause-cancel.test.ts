@@ -1,9 +1,9 @@
 /** A whole graph is paused or canceled while its nodes are in flight on other workers. */
 import { job, RunCanceledError } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, gate, until } from "../function-style/support.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
-import { jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
+import { errorOf, gate, until } from "../support/waiting.js";
+import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 /** Two nodes in flight at a worker that does not coordinate, two more behind them. */
 async function inFlight(kind: StoreKind) {
@@ -56,7 +56,7 @@ forEachStore((kind) => {
     const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
     await run.cancel("changed our mind");
     await toTheEnd();
-    const error = await errorOf(run.result({ timeout: "20s" }));
+    const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error).toBeInstanceOf(RunCanceledError);
     expect(error.reason).toBe("changed our mind");
     expect(aborted.sort()).toEqual(["a", "b"]);

@@ -5,8 +5,8 @@
 import { job, PermanentError } from "pawl";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
-import { world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
 import { CrashingWorkers } from "./crashing-workers.js";
 import { wrongHashes } from "./recompute-hashes.js";
 

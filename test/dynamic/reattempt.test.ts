@@ -1,9 +1,9 @@
 /** Trying a node again: when it is allowed, when it is refused, and that a refusal changes nothing. */
 import { InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, gate, until } from "../function-style/support.js";
-import { forEachStore, type StoreKind } from "../stores/harness.js";
-import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./support.js";
+import { forEachStore, type StoreKind } from "../support/databases.js";
+import { errorOf, gate, until } from "../support/waiting.js";
+import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./job-world.js";
 
 /** A → B and A → C, where C fails as long as it is told to. */
 async function halfDone(kind: StoreKind) {
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     told.fails = false;
     await run.reattempt("C");
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     const c = await idOf(run, "C");
     const attempts = (await run.executions()).filter(({ node }) => node === c);
     expect(attempts.map(({ attempt, state, error }) => [attempt, state, error?.message])).toEqual([

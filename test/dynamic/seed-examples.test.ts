@@ -1,10 +1,10 @@
 /** The examples that the design began with, on every store: an order, 200 mutations, a diamond with a reattempt. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { gate } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { gate } from "../support/waiting.js";
+import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
-import { eventsOf, jobWorld, nodesOf } from "./support.js";
 
 forEachStore((kind) => {
   test("an order: inventory and fraud side by side, the charge after both, then the rest", async () => {
@@ -31,7 +31,7 @@ forEachStore((kind) => {
       g.node("complete", { job: note, args: { order: 7 } });
     });
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect(did[0]).toBe("validate 7");
     expect(did.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
     expect(did.slice(3)).toEqual(["charge 7", "ship 7", "complete 7"]);
@@ -62,7 +62,7 @@ forEachStore((kind) => {
       g.node("notify", { job: "Notify" });
     });
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     expect([...processed.values()]).toEqual(ids.map(() => 1));
     expect(told).toEqual(["u1: 200", "notified"]);
     const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
@@ -91,7 +91,7 @@ forEachStore((kind) => {
     works = true;
     await run.reattempt("C");
     await w.toTheEnd();
-    await run.result({ timeout: "20s" });
+    await run.result({ timeout: "100s" });
     const attempts = (await run.executions()).map(({ attempt, state }) => `${attempt} ${state}`);
     expect(attempts).toEqual(["1 completed", "1 completed", "1 failed", "2 completed", "1 completed"]);
     const { A, B, C, D } = Object.fromEntries((await run.nodes()).map((node) => [node.name, node]));

@@ -12,9 +12,10 @@ import {
 } from "pawl";
 import { describe, expect, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { errorOf, silent, world } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
+import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 const noop = job("Noop", () => {});
 

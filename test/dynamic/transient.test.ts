@@ -2,9 +2,9 @@
 import { job, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
+import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./job-world.js";
 
 forEachStore((kind) => {
   test("a job that is put off does not use up the attempts of its node", async () => {
@@ -66,7 +66,7 @@ test("a job that is put off for ever is paused after a thousand times in a row, 
   const run = t.pawl.run(nodeRun?.id as string);
   expect(await run.get()).toMatchObject({
     status: "paused",
-    pauseReason: expect.stringMatching(/put off 1000 times in a row.*the other side is down/),
+    pauseReason: expect.stringMatching(/postponed 1000 times in a row.*the other side is down/),
   });
   await run.resume();
   await t.advance("10s");
@@ -112,7 +112,7 @@ test("steps that are put off for ever pause their run, in a function and in a cl
     await t.advance("1 hour");
     expect(await run.get()).toMatchObject({
       status: "paused",
-      pauseReason: expect.stringMatching(/"wait" was put off 1000 times in a row.*not now/),
+      pauseReason: expect.stringMatching(/"wait" was postponed 1000 times in a row.*not now/),
     });
     expect((await run.executions()).filter(({ state }) => state === "failed")).toHaveLength(1_000);
   }

@@ -2,9 +2,9 @@
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { type MortalWorker, silent } from "../function-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { type MortalWorker, silent } from "../support/virtual-worlds.js";
+import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 let did: string[] = [];
 beforeEach(() => {

@@ -2,8 +2,10 @@
 import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { forEachStore, openStore, testDatabase } from "../stores/harness.js";
-import { gate, logOf, silent, until, type World, world } from "./support.js";
+import { forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 const kinds = ["the same process", "another process"] as const;
 

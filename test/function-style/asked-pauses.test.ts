@@ -15,11 +15,12 @@ import { traceRuns } from "pawl/otel";
 import { prometheus } from "pawl/prometheus";
 import { crashTest, testPawl } from "pawl/testing";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { expectSameAsLogs, viewRows } from "../stores/view-rows.js";
-import { tracing, treeOf } from "../telemetry/support.js";
-import { errorOf, silent, start, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { tracing, treeOf } from "../support/spans.js";
+import { expectSameAsLogs, viewRows } from "../support/view-rows.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 let seen: (ResumedBy | null)[] = [];
 afterEach(() => {
@@ -151,7 +152,7 @@ describe("a step that asked for a pause has not failed", () => {
     ]);
     expect(await run.timeline()).toMatchObject([{ step: "approve", state: "canceled", outcome: "workflow_paused" }]);
     await run.signal("approved", { by: "ada" });
-    expect(await run.result({ timeout: "10s" })).toBe("approved by ada");
+    expect(await run.result({ timeout: "100s" })).toBe("approved by ada");
     expect(reported).toEqual([]);
     expect(warned).toEqual([]);
     expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);

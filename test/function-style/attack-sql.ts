@@ -3,7 +3,7 @@ import type { Transaction } from "@libsql/client/ws";
 import type Database from "better-sqlite3";
 import type { Connection } from "mysql2/promise";
 import type { ClientBase } from "pg";
-import { mysqlTable, postgresTable, sqldTable, sqliteTable, type UserTable } from "../stores/user-table.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable, type UserTable } from "../support/user-table.js";
 
 export interface AttackSql {
   table(url: () => string): UserTable;

@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
 import { Frames } from "../../src/worker/watchdog/frames.js";
 import { LoopWatch } from "../../src/worker/watchdog/loop-watch.js";
-import { databaseFor } from "../class-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { errorOf, logOf, type MortalWorker, until } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { databaseFor, type MortalWorker } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 const leaseMs = 3_000;
 

@@ -4,7 +4,9 @@ import { Pawl, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Hint, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { gate, logOf, silent, until } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 /** In macrotasks: a hundred times what a run needs to be parked. */
 const mostHints = 2_000;

@@ -2,8 +2,10 @@
 import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, logOf, silent, until, type World, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 type Options = Pick<WorkflowOptions, "aliases">;
@@ -151,10 +153,10 @@ describe("a renamed step", () => {
       await deploy(booking("charge"));
       const reason = await reasonOf(run);
       expect(reason).toBe(
-        'Step "bill" has to be undone (the run was canceled: too late), but the code does not say how any more. Nothing that is new was run. What you can do: ' +
-          "deploy code that has the step with its compensate again, and resume(); " +
-          'if the step has another name now, define the workflow with aliases: { newName: ["bill"] } and resume(), or resume({ renamed: { "bill": "newName" } }); ' +
-          "if nothing is to be undone, end the run with cancel(reason, { force: true }).",
+        'Step "bill" must be compensated (the run was canceled: too late), but the code no longer defines a compensate function for it. Nothing new was run. What you can do: ' +
+          "deploy code that has the step with its compensate function, and resume(); " +
+          'if the step was renamed, define the workflow with aliases: { newName: ["bill"] } and resume(), or resume({ renamed: { "bill": "newName" } }); ' +
+          "to end the run without compensation, call cancel(reason, { force: true }).",
       );
       expect(warnings).toEqual([
         [`Run ${run.id} (shop) is paused: ${reason}`, expect.objectContaining({ code: "STEP_NOT_DEFINED" })],

@@ -1,6 +1,8 @@
 import { PermanentError, type RunHandle, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const double = workflow("double", async (ctx, n: number) => {
   await ctx.sleep("nap", "1h");

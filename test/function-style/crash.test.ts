@@ -1,6 +1,8 @@
 import { PauseError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { gate, logOf, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 describe("a run that kills its worker", () => {
   test("is paused after 5 deliveries, with an error that says so, and goes on when it is resumed", async () => {

@@ -1,6 +1,8 @@
 import { type WorkflowContext, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { gate, logOf, start, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 const named = (handler: Handler) => workflow("changing", handler);

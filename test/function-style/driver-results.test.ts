@@ -1,7 +1,8 @@
 /** Functions that return what a database driver answers with, which cannot be stored: `() => pool.query(…)`. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, start } from "./support.js";
+import { start } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 /** As pg answers: with functions in it. */
 function pool() {
@@ -14,7 +15,7 @@ function pool() {
 }
 
 const hasRun =
-  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+  "The step's function has already run and its effects remain; only its return value cannot be recorded. " +
   "Return plain data from it, or nothing: async () => { await … }.";
 const refused = (of: string) =>
   `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${hasRun}`;
@@ -75,7 +76,7 @@ test("a run that is paused by an output that cannot be stored names the ways not
     const run = await t.pawl.start(Paying);
     await t.settle();
     expect((await run.get()).pauseReason).toBe(
-      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() goes on without that.`,
+      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() continues without running it again.`,
     );
     if (goOn === "resume") await run.resume({ output: null });
     else await run.skip();

@@ -1,6 +1,8 @@
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, outputOf, start, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 describe("PermanentError", () => {
   test("ends a step at once and the run with it", async () => {

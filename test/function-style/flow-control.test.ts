@@ -1,6 +1,7 @@
 import { workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, outputOf, start } from "./support.js";
+import { outputOf, start } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 describe("ctx.cancel", () => {
   test.each(["in a step", "in the handler"])("%s ends the run as canceled, with the reason", async (where) => {

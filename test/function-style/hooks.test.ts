@@ -12,8 +12,9 @@ import {
   workflow,
 } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, start, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 let calls: string[] = [];
 beforeEach(() => {

@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StandardSchemaV1 } from "../../src/define/standard-schema.js";
-import { accepting, making, refusing, schema } from "../bad-input/schemas.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, start, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { accepting, making, refusing, schema } from "../support/standard-schemas.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 /** A default that is another one each time. */
 const stamped = () => making((value: object) => ({ ...value, id: randomUUID(), at: new Date() }));
@@ -97,7 +98,7 @@ forEachStore((kind) => {
     await first.kill();
     const second = await w.worker([pay]);
     await second.settle();
-    expect(await run.result({ timeout: "20s" })).toBe(charged[0]);
+    expect(await run.result({ timeout: "100s" })).toBe(charged[0]);
     expect(charged).toEqual([charged[0], charged[0]]);
   });
 });
@@ -116,7 +117,7 @@ test("nothing is recorded when it is what was given, and the schema is not asked
   const t = await start(plain);
   const run = await t.pawl.start(plain, { n: 1 });
   await t.speedrun(run);
-  expect(await run.result({ timeout: "10s" })).toEqual({ n: 1 });
+  expect(await run.result({ timeout: "100s" })).toEqual({ n: 1 });
   // Once by start(), for its caller, and once by the worker.
   expect(asked).toBe(2);
   const [started] = await run.history();
@@ -130,7 +131,7 @@ test("an input that cannot be recorded as the schema makes it is refused", async
   const run = await t.pawl.start(functions, {});
   await t.settle();
   expect(await run.status()).toBe("failed");
-  expect((await errorOf(run.result({ timeout: "10s" }))).cause).toMatchObject({ name: "InvalidInputError" });
+  expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ name: "InvalidInputError" });
 });
 
 test("a child gets what its schema made, and so does the retry of a run that failed", async () => {
@@ -150,12 +151,12 @@ test("a child gets what its schema made, and so does the retry of a run that fai
   fails = false;
   const again = await run.retry();
   await t.speedrun(again);
-  expect(await again.result({ timeout: "10s" })).toBe(seen[0]);
+  expect(await again.result({ timeout: "100s" })).toBe(seen[0]);
   expect(new Set(seen).size).toBe(1);
 
   const whole = await t.pawl.start(parent);
   await t.speedrun(whole);
-  expect(await whole.result({ timeout: "10s" })).toBe(seen.at(-1));
+  expect(await whole.result({ timeout: "100s" })).toBe(seen.at(-1));
 });
 
 test("the retry of a run whose input was refused is refused as well, until the schema accepts it", async () => {
@@ -199,7 +200,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     w.clock.moveTo(due as number);
     const next = await w.worker([withSchema(refusing)]);
     await next.settle();
-    expect(await run.result({ timeout: "10s" })).toBe(7);
+    expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
   test("pauses it, with the reason, when the first schema that its workflow has refuses its input", async () => {
@@ -219,7 +220,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     const mild = await w.worker([withSchema(accepting)]);
     await run.resume();
     await mild.settle();
-    expect(await run.result({ timeout: "10s" })).toBe(7);
+    expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
   test("records what the first schema that its workflow has makes of its input, once", async () => {
@@ -267,7 +268,7 @@ test("a signal that comes while the schema has not answered waits for the code",
   await until(async () => (await run.history()).some(({ type }) => type === "signal.received"));
   answer.open();
   await settle();
-  const { id, got } = await run.result({ timeout: "10s" });
+  const { id, got } = await run.result({ timeout: "100s" });
   expect(got).toBe(1);
   const recorded = (await run.history()).flatMap(({ data }) => (data as { input?: { id: string } }).input?.id ?? []);
   expect(recorded).toEqual([id]);

@@ -1,6 +1,7 @@
 import { PermanentError, RunFailedError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, outputOf, start, until, world } from "./support.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const square = workflow("square", async (_ctx, n: number) => n * n);
 const napping = workflow("napping", async (ctx, n: number) => {
@@ -103,7 +104,7 @@ describe("ctx.map", () => {
     const t = await start(parent, picky);
     const run = await t.pawl.start(parent);
     await t.settle();
-    const error = await errorOf(run.result({ timeout: "10s" }));
+    const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error.cause.message).toContain("1 of the 5");
     expect(error.cause.cause).toMatchObject({ code: "RUN_FAILED" });
     expect(error.cause.cause.cause.message).toBe("not two");
@@ -153,7 +154,7 @@ describe("ctx.map", () => {
     const t = await start(parent, broken);
     const run = await t.pawl.start(parent);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: "10s" }))).cause.message).toContain("3 of the 3");
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause.message).toContain("3 of the 3");
   });
 
   test("can be caught, and the workflow goes on", async () => {
@@ -194,7 +195,7 @@ describe("ctx.map", () => {
     const t = await start(parent, square);
     const run = await t.pawl.start(parent);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: "10s" }))).cause).toMatchObject({ code: "SERIALIZATION_ERROR" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "SERIALIZATION_ERROR" });
     expect((await t.pawl.runs({ workflow: square })).runs).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 /** Durable calls inside the function of a step are refused; beside it, behind it and in bodies that may wait they are not. */
 import { connect, graph, type StepContext, step, Workflow, type WorkflowContext, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { silent, start } from "./support.js";
+import { silent, start } from "../support/virtual-worlds.js";
 
 const child = workflow("child", () => "done");
 

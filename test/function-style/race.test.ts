@@ -1,6 +1,8 @@
 import { workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { gate, logOf, outputOf, start, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 describe("ctx.race", () => {
   test("gives the name and value of the first", async () => {

@@ -5,8 +5,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemRuntime } from "../../src/runtime/system.js";
 import { workerInfo } from "../../src/testing/store-suite/builders.js";
 import { StuckRuns } from "../../src/worker/session/stuck-runs.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, silent, until, type World, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { silent, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, until } from "../support/waiting.js";
 
 const day = 86_400_000;
 const echo = workflow("echo", async (_ctx, value: number) => value);
@@ -168,7 +169,7 @@ describe("what is stuck", () => {
     await stuck.check();
     const last = new Date(heartbeatAt).toISOString();
     expect(warnings).toEqual([
-      `3 run(s) belong to worker "w1", which was last heard of at ${last}, and nobody has freed them.`,
+      `3 run(s) belong to worker "w1", whose last heartbeat was at ${last}, and no other worker has freed them.`,
     ]);
     w.store.workers = workers;
   });

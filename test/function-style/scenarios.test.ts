@@ -1,9 +1,10 @@
 /** What can become of a run, scenario by scenario, on every store: who has it, what is recorded, and what happens next. */
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
-import { databaseFor, expectSound } from "../class-style/support.js";
-import { forEachStore } from "../stores/harness.js";
-import { errorOf, gate } from "./support.js";
+import { forEachStore } from "../support/databases.js";
+import { expectSound } from "../support/run-checks.js";
+import { databaseFor } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 let did: string[] = [];
 beforeEach(() => {
@@ -75,7 +76,7 @@ forEachStore((kind) => {
     await first.kill();
     crashes = false;
     await (await w.worker([process])).settle();
-    expect(await run.result({ timeout: "20s" })).toBe("small data");
+    expect(await run.result({ timeout: "100s" })).toBe("small data");
     expect(did).toEqual(["download", "resize", "resize"]);
     await expectSound(w);
   });

@@ -1,9 +1,10 @@
 /** The database has less of a run than its owner wrote, or says that the run is not its owner's: the run goes on from what is there. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { gate, until, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 forEachStore(
   (kind) => {
@@ -36,7 +37,7 @@ forEachStore(
       if (kind === "postgres") await database.cut?.();
       mayEnd.open();
       await worker.settle();
-      expect(await run.result({ timeout: "20s" })).toBe("done");
+      expect(await run.result({ timeout: "100s" })).toBe("done");
       // What is recorded is not done again; what is not recorded any more is, at least once.
       expect(did.filter((name) => name === "a")).toEqual(["a"]);
       expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));

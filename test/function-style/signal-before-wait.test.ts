@@ -3,7 +3,9 @@ import { Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { gate, logOf, silent, until } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 /** Answers of the store that are held back until the test lets them go. */
 function heldStore() {
@@ -61,6 +63,6 @@ test.each(Array.from({ length: 24 }, (_, microtasks) => microtasks))(
     for (let passed = 0; passed < microtasks; passed += 1) await null;
     held.wait?.();
     await idle;
-    expect(await run.result({ timeout: "10s" })).toBe("while it ran");
+    expect(await run.result({ timeout: "100s" })).toBe("while it ran");
   },
 );

@@ -1,6 +1,7 @@
 import { signal, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, outputOf, start, world } from "./support.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const day = 86_400_000;
 
@@ -248,7 +249,7 @@ describe("ctx.waitForAny", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 

@@ -1,6 +1,8 @@
 import { PermanentError, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 describe("a step", () => {
   test("runs once, however often its workflow is replayed, and gives the same value each time", async () => {

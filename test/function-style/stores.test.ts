@@ -2,8 +2,10 @@
 import { PauseError, PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../stores/harness.js";
-import { errorOf, gate, logOf, world } from "./support.js";
+import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const child = workflow("child", async (ctx, n: number) => {
   await ctx.sleep("nap", n);
@@ -63,7 +65,7 @@ forEachStore((kind) => {
       await run.signal(name, "twice", { key: name });
     }
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
-    const { steady, ...output } = await run.result({ timeout: "20s" });
+    const { steady, ...output } = await run.result({ timeout: "100s" });
     expect(output).toEqual({
       first: { at: new Date(7), big: 3n },
       flaky: 3,
@@ -136,7 +138,7 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("paused");
     await run.skip();
     await second.settle();
-    expect(await run.result({ timeout: "20s" })).toEqual(["paid by hand", undefined]);
+    expect(await run.result({ timeout: "100s" })).toEqual(["paid by hand", undefined]);
     expect(charges).toBe(1);
     expect(await logOf(run)).toContain("run.recovered");
     expect((await w.pawl.verify()).differences).toEqual([]);
@@ -157,7 +159,7 @@ forEachStore((kind) => {
     w.clock.moveTo(due as number);
     await worker.settle();
     expect(await canceled.status()).toBe("canceled");
-    expect((await errorOf(overdue.result({ timeout: "20s" }))).cause).toMatchObject({ code: "TIMEOUT" });
+    expect((await errorOf(overdue.result({ timeout: "100s" }))).cause).toMatchObject({ code: "TIMEOUT" });
     const { runs } = await w.pawl.runs({ workflow: child });
     expect(runs.map(({ status }) => status)).toEqual(["canceled", "canceled", "canceled"]);
     expect((await w.pawl.verify()).differences).toEqual([]);

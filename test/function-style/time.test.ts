@@ -1,6 +1,8 @@
 import { workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, outputOf, start, until, world } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { outputOf, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 const day = 86_400_000;
 
@@ -81,7 +83,7 @@ describe("ctx.sleep", () => {
       const t = await start(wf);
       const run = await t.pawl.start(wf);
       await t.settle();
-      expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+      expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
     },
   );
 
@@ -135,7 +137,7 @@ describe("ctx.sleepUntil", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     await t.settle();
-    expect((await errorOf(run.result({ timeout: 1_000 }))).cause).toMatchObject({ code: "INVALID_INPUT" });
+    expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 
@@ -221,7 +223,7 @@ describe("a workflow's time limit", () => {
       });
     });
     const { Pawl } = await import("pawl");
-    const { openStore } = await import("../stores/harness.js");
+    const { openStore } = await import("../support/databases.js");
     const pawl = new Pawl(await openStore("memory", "memory:"));
     await pawl.worker({ workflows: [wf] }).start();
     const run = await pawl.start(wf, undefined);
@@ -270,7 +272,7 @@ describe("progress", () => {
     expect(rows.find((row) => row.node === "")).toMatchObject({ done: 1, total: 3, message: "one of three" });
     expect(rows.find((row) => row.node === "longer")).toMatchObject({ done: 15, total: 20, message: "nearly" });
     finish.open();
-    await run.result({ timeout: "10s" });
+    await run.result({ timeout: "100s" });
     expect((await run.progress()).find((row) => row.node === "")).toMatchObject({ done: 3, total: 3 });
   });
 

@@ -4,9 +4,10 @@
  */
 import { type RunHandle, TransactionError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 import { sqlOf } from "./attack-sql.js";
-import { errorOf, gate, type MortalWorker, type World, world } from "./support.js";
 
 forEachStore(
   (kind) => {

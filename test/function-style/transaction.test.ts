@@ -2,9 +2,11 @@
 import { PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../stores/user-table.js";
-import { errorOf, gate, logOf, world } from "./support.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 const tables = { sqlite: sqliteTable, sqld: sqldTable, postgres: postgresTable, mysql: mysqlTable };
 
@@ -31,7 +33,7 @@ forEachStore(
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
       for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
-      expect(await run.result({ timeout: "20s" })).toBe(1);
+      expect(await run.result({ timeout: "100s" })).toBe(1);
       expect(await table.committedValues()).toEqual([`${run.id}:write`]);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
@@ -68,8 +70,8 @@ forEachStore(
       const worker = await w.worker([wf, unstorable]);
       const [failed, refused] = [await w.pawl.start(wf), await w.pawl.start(unstorable)];
       await worker.settle();
-      expect((await errorOf(failed.result({ timeout: "20s" }))).cause.message).toBe("no");
-      expect((await errorOf(refused.result({ timeout: "20s" }))).cause.code).toBe("SERIALIZATION_ERROR");
+      expect((await errorOf(failed.result({ timeout: "100s" }))).cause.message).toBe("no");
+      expect((await errorOf(refused.result({ timeout: "100s" }))).cause.code).toBe("SERIALIZATION_ERROR");
       expect(await table.committedValues()).toEqual([]);
     });
 
@@ -187,8 +189,8 @@ forEachStore(
       await begun.opened;
       const [quick] = await Promise.all([w.pawl.start(other), run.signal("go", "signal")]);
       await worker.settle();
-      expect(await run.result({ timeout: "20s" })).toEqual(["written", "step", "signal"]);
-      expect(await quick.result({ timeout: "20s" })).toBe("quick");
+      expect(await run.result({ timeout: "100s" })).toEqual(["written", "step", "signal"]);
+      expect(await quick.result({ timeout: "100s" })).toBe("quick");
     });
 
     test("twenty runs with a transaction each, at once, all write once", async () => {

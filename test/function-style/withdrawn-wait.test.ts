@@ -3,7 +3,9 @@ import { Pawl, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { gate, logOf, silent, until } from "./support.js";
+import { logOf } from "../support/run-checks.js";
+import { silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 const writes = (batch: Batch, wanted: string) =>
   batch.transitions.some(({ events }) => events.some(({ type }) => type === wanted));
@@ -51,7 +53,7 @@ test("a signal that is decided while the withdrawal of its wait is being written
   // The inbox has been read and decided about; the decision waits behind the withdrawal.
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
-  expect(await run.result({ timeout: "10s" })).toEqual(["late", "just too late"]);
+  expect(await run.result({ timeout: "100s" })).toEqual(["late", "just too late"]);
   await look;
   const log = await logOf(run);
   expect(log.filter((line) => /^wait\.(completed|withdrawn) signal:paid$/.test(line))).toEqual([
@@ -88,7 +90,7 @@ test("a signal that is decided while the end of its step is being written goes t
   const look = worker.runUntilIdle();
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
-  await run.result({ timeout: "10s" });
+  await run.result({ timeout: "100s" });
   await look;
   expect(heard).toBe("for the second");
 });
@@ -111,5 +113,5 @@ test("a signal that a lost wait gives back is taken by a wait that has been open
   await run.signal("paid", "once");
   expect(await logOf(run)).toEqual(expect.arrayContaining(["timer.fired late", "wait.completed signal:paid"]));
   await pawl.worker(options).start();
-  expect(await run.result({ timeout: "10s" })).toEqual(["late", "once"]);
+  expect(await run.result({ timeout: "100s" })).toEqual(["late", "once"]);
 });

@@ -1,7 +1,7 @@
 /** The code of a graph changes while runs are under way: what heals, what is told in the log, and what is refused. */
 import { branch, type GraphDefinition, graph, type Logger, step, Workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
-import { silent, world } from "../function-style/support.js";
+import { silent, world } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 beforeEach(() => {
@@ -137,7 +137,7 @@ test("a step that must be undone and vanished holds the run when it fails", asyn
   const before = graph("g", [undone, nap.after(undone), fails.after(nap)]);
   const { run } = await deploy(before, graph("g", [nap, fails.after(nap)], { removedSteps: ["book"] }));
   expect(await run.get()).toMatchObject({ status: "paused" });
-  expect((await run.get()).pauseReason).toContain('Step "book" has to be undone');
+  expect((await run.get()).pauseReason).toContain('Step "book" must be compensated');
 });
 
 test("what has changed can be read in the history of a class, too", async () => {

@@ -1,7 +1,8 @@
 /** What a run's log tells people: its nodes, its timeline, and how it was at any event. */
 import { branch, graph, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { errorOf, start, world } from "../function-style/support.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const a = step("a", () => 1);
 const b = step("b", async (ctx) => {

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from
 import { dataOf, newEvent } from "../../src/core/run/event.js";
 import { fold } from "../../src/core/run/fold.js";
 import type { StepOp } from "../../src/core/run/state.js";
-import { start, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 let choices = 0;

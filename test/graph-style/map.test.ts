@@ -1,8 +1,8 @@
 /** Fan-out in a graph: a step maps a child over what another step found. */
 import { graph, type StepContext, step, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { start, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { start, world } from "../support/virtual-worlds.js";
 
 let sizes: string[] = [];
 const resize = workflow("resize", async (ctx, image: { name: string; width: number }) =>

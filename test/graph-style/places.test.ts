@@ -2,7 +2,8 @@
 import { graph, type RunHandle, step } from "pawl";
 import { expect, test } from "vitest";
 import { Semaphore } from "../../src/concurrency/semaphore.js";
-import { gate, until, world } from "../function-style/support.js";
+import { world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 test("places are given in order, passed on when somebody leaves, and not lost when somebody leaves the line", async () => {
   const places = new Semaphore(1);

@@ -2,7 +2,8 @@
 import { type AnyNode, branch, graph, PermanentError, step } from "pawl";
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
-import { gate, start, until } from "../function-style/support.js";
+import { start } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 interface Plan {
   readonly names: readonly string[];

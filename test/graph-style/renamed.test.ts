@@ -1,7 +1,8 @@
 /** Steps of graphs and classes that were renamed, removed or changed inside under open runs: no effect is repeated. */
 import { type AnyWorkflow, graph, type RunHandle, step, Workflow, type WorkflowContext } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { logOf, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { world } from "../support/virtual-worlds.js";
 
 let effects: string[] = [];
 beforeEach(() => {

@@ -1,8 +1,10 @@
 /** Steps run when what they depend on is done, side by side, once each. */
 import { branch, graph, PermanentError, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
-import { everyStore, forEachStore, testDatabase } from "../stores/harness.js";
+import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 let did: string[] = [];
 beforeEach(() => {

@@ -1,7 +1,9 @@
 /** Sagas: what was done is undone, in reverse order, when a run fails or is canceled. */
 import { graph, PermanentError, step, type WorkflowDefinition, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { errorOf, gate, logOf, start, until, world } from "../function-style/support.js";
+import { logOf } from "../support/run-checks.js";
+import { start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate, until } from "../support/waiting.js";
 
 let did: string[] = [];
 beforeEach(() => {
@@ -135,7 +137,7 @@ describe.each([
     await t.advance("1 hour");
     const { status, pauseReason } = await run.get();
     expect(status).toBe("paused");
-    expect(pauseReason).toContain('Step "hotel" could not be undone: hotel is down.');
+    expect(pauseReason).toContain('Step "hotel" could not be compensated: hotel is down.');
     expect(pauseReason).toContain("the run failed: no seats");
     expect(did).toEqual([...done, "undo car car-1"]);
     broken = null;

@@ -12,7 +12,7 @@ import { describe, expect, test } from "vitest";
 import { executionsOf } from "../../src/client/inspect/executions.js";
 import { snapshotAt } from "../../src/client/inspect/snapshot.js";
 import type { StoredEvent } from "../../src/core/run/event.js";
-import { type MortalWorker, type World, world } from "../function-style/support.js";
+import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
 
 const folder = import.meta.dirname;
 

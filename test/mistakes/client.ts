@@ -132,7 +132,7 @@ await pawl.runs({ status });`,
     what: "a run by something that is not an id",
     code: 'await pawl.run("order-42").get();',
     sentence:
-      "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).",
+      "Run order-42 does not exist: this is not a run id as start() and runs() return it. To find a run by its idempotency key, call find(workflow, { idempotencyKey }).",
   },
   {
     what: "a run that does not exist",
@@ -182,7 +182,7 @@ await run.resume();`,
     code: `const run = await pawl.start(order, { sku: "A-1", cents: 1 });
 await run.pause();
 await run.resumeAt("reserve");`,
-    sentence: "The run has not begun; there is no step to go on from.",
+    sentence: "The run has not started, so there is no step to resume at.",
   },
   {
     what: "a retry of a run that has not failed",

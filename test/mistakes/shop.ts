@@ -66,7 +66,7 @@ export async function finished(pawl: Pawl, of: WorkflowDefinition<any, any>): Pr
   const worker = await pawl.worker({ workflows: [of, order] }).start();
   const run = await pawl.start(of as WorkflowDefinition<void, unknown>);
   try {
-    return await run.result({ timeout: "20s" });
+    return await run.result({ timeout: "100s" });
   } catch (error) {
     return error instanceof RunFailedError ? (error.cause as Error).message : error;
   } finally {

@@ -80,7 +80,7 @@ pawl.worker({ workflows: Object.values(shop) as any });`,
     code: `const worker = pawl.worker({ workflows: [order] });
 await worker.start();
 await worker.start();`,
-    sentence: 'Worker "<name>" is running; make a new one to start again.',
+    sentence: 'Worker "<name>" is running; create a new one to start again.',
   },
   {
     what: "a worker of a client that is not awaited",

@@ -1,11 +1,11 @@
 /** A checker that cannot complain proves nothing: databases and ledgers are damaged on purpose, and it must say so. */
 import { connect, workflow } from "pawl";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type TestDatabase, testDatabase } from "../support/databases.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { checkDatabase } from "./checker.js";
 import type { Execution } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
-import { type RawSql, rawSql } from "./raw-sql.js";
 
 describe("the checker of databases", () => {
   let database: TestDatabase;

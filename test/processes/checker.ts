@@ -2,7 +2,7 @@
  * An independent judge of a database after faults: it reads the tables with SQL of its own and shares no code with the
  * library. It returns what is wrong, in sentences; nothing is wrong when the list is empty.
  */
-import type { RawSql, Row } from "./raw-sql.js";
+import type { RawSql, Row } from "../support/raw-sql.js";
 
 interface LoggedEvent {
   readonly seq: number;

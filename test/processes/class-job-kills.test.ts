@@ -5,20 +5,22 @@
 import { writeFileSync } from "node:fs";
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { expireLeaseOf } from "../support/expired-leases.js";
+import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
+import { until } from "../support/waiting.js";
 import { ItemLedger } from "./item-ledger.js";
-import { killAllProcesses, LibraryProcess } from "./library-process.js";
-import { until } from "./waiting.js";
 
 const orders = 8;
-const leaseMs = 3_000;
+/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+const leaseMs = 60_000;
 
 class ClassJobsProcess extends LibraryProcess {
   readonly ready: Promise<string>;
 
   /** See programs/class-jobs-worker.mjs. */
   constructor(options: object) {
-    super("class-jobs-worker", options);
+    super("processes/programs/class-jobs-worker", options);
     this.ready = this.told(({ workerId }: { readonly workerId: string }) => workerId);
   }
 }
@@ -44,9 +46,7 @@ forEachStore(
 
     const gate = () => `${ledger.file}.gate`;
     const spawn = async (role: "class" | "job", stuckAt: "hook" | "side" | null = null) => {
-      // The one that is never killed must not be taken for dead because the machine is busy.
-      const lease = role === "job" ? 60_000 : leaseMs;
-      const options = { url: database.url, ledger: ledger.file, gate: gate(), lease, role, stuckAt };
+      const options = { url: database.url, ledger: ledger.file, gate: gate(), lease: leaseMs, role, stuckAt };
       const spawned = new ClassJobsProcess(options);
       await spawned.ready;
       return spawned;
@@ -60,7 +60,7 @@ forEachStore(
       return true;
     };
     const expectOnce = async (runs: readonly RunHandle<any, any>[]) => {
-      for (const run of runs) await run.result({ timeout: "60s" });
+      for (const run of runs) await run.result({ timeout: "100s" });
       expect(
         ledger
           .items()
@@ -80,6 +80,7 @@ forEachStore(
       const runs = await startAll();
       await until(() => ledger.length === orders);
       expect(await first.kill()).toEqual({ code: null, signal: "SIGKILL" });
+      await expireLeaseOf(first.pid, kind, database.url);
       await spawn("class");
       await until(() => allHave(runs, "run.recovered"));
       writeFileSync(gate(), "");
@@ -95,6 +96,7 @@ forEachStore(
       const runs = await startAll();
       await until(() => allHave(runs, "child.completed"));
       expect(await first.kill()).toEqual({ code: null, signal: "SIGKILL" });
+      await expireLeaseOf(first.pid, kind, database.url);
       await spawn("class");
       await expectOnce(runs);
       for (const run of runs) {

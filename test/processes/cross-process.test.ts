@@ -5,11 +5,11 @@
  */
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
 import { Ledger } from "./ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
-import { until } from "./waiting.js";
 import { WorkerProcess, type WorkerProcessOptions } from "./worker-process.js";
 
 const hourMs = 3_600_000;
@@ -95,37 +95,62 @@ forEachStore(
       await Promise.all(runs.map((run) => run.result()));
     });
 
-    test("a timer that a process has parked fires at another when the first stops", async () => {
-      const first = await work(["sleeper"]);
-      const run = await start<{ ms: number }, number>("sleeper", { ms: 2_000 });
-      await until(async () => (await run.status()) === "waiting");
-      // It begins without a reason to look: its routes are served, and it is told of this one later.
-      const second = await work(["sleeper", "steps"]);
-      const late = await start<{ ms: number }, number>("sleeper", { ms: 2_500 });
-      await until(async () => (await late.status()) === "waiting");
-      expect(await first.stop()).toEqual({ code: 0, signal: null });
-      expect(await Promise.all([run.result(), late.result()])).toEqual([second.pid, second.pid]);
-    });
+    /**
+     * The first process must be gone before its timers fire. Where the machine is too slow for that, the story is told again
+     * with twice the time: it returns whether it was in time.
+     */
+    const untilInTime = async (story: (ms: number) => Promise<boolean>) => {
+      for (let ms = 1_000; !(await story(ms)); ms *= 2) await killAllProcesses();
+    };
+    const sleep = async (ms: number) => {
+      const dueAfter = Date.now() + ms;
+      const run = await start<{ ms: number }, number>("sleeper", { ms });
+      await until(async () => ["waiting", "completed"].includes(await run.status()));
+      return { run, dueAfter };
+    };
 
-    test("a timer that a process has parked fires at another when the first is killed", async () => {
-      const second = await work(["sleeper"], { lease: 600 });
-      // Frozen, so that the other parks the run and this one learns nothing of it.
-      second.freeze();
-      const first = await work(["sleeper"], { lease: 600 });
-      const run = await start<{ ms: number }, number>("sleeper", { ms: 2_000 });
-      await until(async () => (await run.status()) === "waiting");
-      await first.kill();
-      second.thaw();
-      expect(await run.result()).toBe(second.pid);
-    });
+    test("a timer that a process has parked fires at another when the first stops", { timeout: 120_000 }, () =>
+      untilInTime(async (ms) => {
+        const first = await work(["sleeper"]);
+        const { run, dueAfter } = await sleep(ms);
+        // It begins without a reason to look: its routes are served, and it is told of this one later.
+        const second = await work(["sleeper", "steps"]);
+        const { run: late } = await sleep(ms + 200);
+        expect(await first.stop()).toEqual({ code: 0, signal: null });
+        if (Date.now() >= dueAfter) return false;
+        expect(await Promise.all([run.result(), late.result()])).toEqual([second.pid, second.pid]);
+        return true;
+      }),
+    );
 
-    test("what a process was executing goes on at another when the first stops or is killed", async () => {
+    test("a timer that a process has parked fires at another when the first is killed", { timeout: 120_000 }, () =>
+      untilInTime(async (ms) => {
+        const second = await work(["sleeper"], { lease: 600 });
+        // Frozen, so that the other parks the run and this one learns nothing of it.
+        second.freeze();
+        const first = await work(["sleeper"], { lease: 600 });
+        const { run, dueAfter } = await sleep(ms);
+        await first.kill();
+        const isInTime = Date.now() < dueAfter;
+        second.thaw();
+        if (!isInTime) return false;
+        expect(await run.result()).toBe(second.pid);
+        return true;
+      }),
+    );
+
+    test("what a process was executing goes on at another when the first stops or is killed", {
+      timeout: 120_000,
+    }, async () => {
       const second = await work(["steps"], { lease: 600, concurrency: 1 });
       const first = await work(["steps"], { lease: 600, concurrency: 50 });
-      const runs = await Promise.all(Array.from({ length: 8 }, () => start("steps", { count: 3, ms: 300 })));
+      const startSome = () => Promise.all(Array.from({ length: 8 }, () => start("steps", { count: 3, ms: 300 })));
+      const runs = await startSome();
       await ledger.until(() => ledger.executions().some(({ pid }) => pid === first.pid));
       await first.kill();
       const third = await work(["steps"], { lease: 600, concurrency: 50 });
+      // The second, with its one place, may have done all the others while the third was starting.
+      runs.push(...(await startSome()));
       await ledger.until(() => ledger.executions().some(({ pid }) => pid === third.pid));
       await third.stop();
       await Promise.all(runs.map((run) => run.result()));

@@ -5,23 +5,24 @@
  */
 import { connect, type FrozenDag, type HistoryEvent, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { expireLeaseOf } from "../support/expired-leases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
+import { seeded } from "../support/seeded-random.js";
+import { until } from "../support/waiting.js";
 import { checkEffects, checkHashes, checkLog } from "./graph-check.js";
 import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { type RawSql, rawSql } from "./raw-sql.js";
-import { seeded } from "./seeded.js";
-import { until } from "./waiting.js";
 
 /** Side by side, and one more that comes after all of them. */
 const width = 10_000;
 const processes = 4;
 const concurrency = 20;
-/** Long enough that nobody is taken for dead who only waits for the processor. */
-const leaseMs = 3_000;
+/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+const leaseMs = 60_000;
 const kills = 9;
-const timeoutMs = 300_000;
+const timeoutMs = 600_000;
 
 forEachStore(
   (kind) => {
@@ -117,6 +118,7 @@ forEachStore(
         await worker.ready;
         expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
         killed.add(worker.pid);
+        await expireLeaseOf(worker.pid, kind, database.url);
         workers[workers.indexOf(worker)] = spawn();
       };
       // The first dies while it hands the nodes out; every third of the others is the one that coordinates, if one does.

@@ -1,5 +1,5 @@
 /** Workers that execute the nodes of graphs and write what they do into a file, to be killed. */
-import { LibraryProcess } from "./library-process.js";
+import { LibraryProcess } from "../support/library-process.js";
 
 /** See programs/graph-worker.mjs. */
 export interface GraphProcessOptions {
@@ -14,7 +14,7 @@ export class GraphProcess extends LibraryProcess {
   readonly ready: Promise<string>;
 
   constructor(options: GraphProcessOptions) {
-    super("graph-worker", options);
+    super("processes/programs/graph-worker", options);
     this.ready = this.told(({ workerId }: { readonly workerId: string }) => workerId);
   }
 }

@@ -4,13 +4,14 @@
  */
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { expireLeaseOf } from "../support/expired-leases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
+import { seeded } from "../support/seeded-random.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
-import { seeded } from "./seeded.js";
 import { WorkerProcess } from "./worker-process.js";
 
 interface Scenario {
@@ -40,7 +41,9 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
 };
 const stepsPerRun = 5;
-const timeoutMs = 180_000;
+/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+const leaseMs = 60_000;
+const timeoutMs = 600_000;
 
 export function testKills(kind: AnyStoreKind): void {
   let database: TestDatabase | undefined;
@@ -65,7 +68,7 @@ export function testKills(kind: AnyStoreKind): void {
       await pawl.createWorkflow("steps");
       const steps = pawl.workflow<{ count: number; ms: number }, string[]>("steps");
 
-      const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: 1_500, concurrency });
+      const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: leaseMs, concurrency });
       const workers = Array.from({ length: processes }, spawn);
       await Promise.all(workers.map(({ ready }) => ready));
       const handles = await Promise.all(Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms })));
@@ -77,6 +80,7 @@ export function testKills(kind: AnyStoreKind): void {
         await worker.ready;
         expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
         killed.add(worker.pid);
+        await expireLeaseOf(worker.pid, kind, url);
         workers[victim] = spawn();
       }
 

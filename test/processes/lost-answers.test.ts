@@ -4,10 +4,10 @@
  */
 import { connect, Pawl, StoreError, type WorkerOptions, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, openStore, type TestDatabase, testDatabase } from "../stores/harness.js";
-import { CuttingProxy } from "./cutting-proxy.js";
-import { type RawSql, rawSql } from "./raw-sql.js";
-import { Gate } from "./waiting.js";
+import { CuttingProxy } from "../support/cutting-proxy.js";
+import { forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
+import { Gate } from "../support/waiting.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -4,11 +4,11 @@
  */
 import { Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, openStore, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
+import { until } from "../support/waiting.js";
 import { Ledger } from "./ledger.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
-import { until } from "./waiting.js";
 import { WorkerProcess } from "./worker-process.js";
 
 forEachStore(

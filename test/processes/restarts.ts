@@ -5,12 +5,12 @@
 import { connect, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OwnServer } from "../../scripts/servers.mjs";
-import { type AnyStoreKind, forEachStore } from "../stores/harness.js";
+import { type AnyStoreKind, forEachStore } from "../support/databases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { rawSql } from "../support/raw-sql.js";
 import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { checkLedger } from "./ledger-check.js";
-import { killAllProcesses } from "./library-process.js";
-import { rawSql } from "./raw-sql.js";
 import { WorkerProcess } from "./worker-process.js";
 
 const processes = 3;

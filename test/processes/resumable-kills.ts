@@ -4,17 +4,18 @@
  */
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { expireLeaseOf } from "../support/expired-leases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { seeded } from "../support/seeded-random.js";
+import { until } from "../support/waiting.js";
 import { checkItems, ItemLedger } from "./item-ledger.js";
-import { killAllProcesses } from "./library-process.js";
 import { ResumableProcess } from "./resumable-process.js";
-import { seeded } from "./seeded.js";
-import { until } from "./waiting.js";
 
 /** Twice as many as a run may cause that gets no further between them. */
 const kills = 10;
-/** Nobody takes the runs of a worker that lives, for there is one at a time: a short lease only saves waiting. */
-const leaseMs = 500;
+/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+const leaseMs = 60_000;
 const timeoutMs = 600_000;
 
 export interface Sweeps {
@@ -72,6 +73,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       for (const [index, done] of moments(kind, items).entries()) {
         await underway(run, index + 1, done);
         expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
+        await expireLeaseOf(worker.pid, kind, database.url);
         worker = spawn();
       }
       await run.result();

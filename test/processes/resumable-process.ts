@@ -1,5 +1,5 @@
 /** Workers that write what they do into a file, to be killed and stopped. */
-import { LibraryProcess } from "./library-process.js";
+import { LibraryProcess } from "../support/library-process.js";
 
 /** See the programs. */
 export interface ResumableProcessOptions {
@@ -13,7 +13,7 @@ export class ResumableProcess extends LibraryProcess {
   readonly ready: Promise<unknown>;
 
   constructor(options: ResumableProcessOptions, program: "resumable-worker" | "saga-worker" = "resumable-worker") {
-    super(program, options);
+    super(`processes/programs/${program}`, options);
     this.ready = this.told((message) => message);
   }
 }

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { until } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { killAllProcesses } from "./library-process.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { expireLeaseOf } from "../support/expired-leases.js";
+import { killAllProcesses } from "../support/library-process.js";
+import { until } from "../support/waiting.js";
 import { ResumableProcess } from "./resumable-process.js";
 
 const names = ["flight", "hotel", "car", "theatre", "dinner"];
@@ -27,7 +28,7 @@ forEachStore(
       });
       const lines = () => readFileSync(ledger, "utf8").split("\n").filter(Boolean);
       const newWorker = async () => {
-        const worker = new ResumableProcess({ url: database.url, ledger, lease: 1_000 }, "saga-worker");
+        const worker = new ResumableProcess({ url: database.url, ledger, lease: 60_000 }, "saga-worker");
         await worker.ready;
         return worker;
       };
@@ -36,9 +37,10 @@ forEachStore(
       for (const killedAt of ["undo theatre-1", "undo hotel-1"]) {
         await until(() => lines().includes(killedAt));
         await worker.kill();
+        await expireLeaseOf(worker.pid, kind, database.url);
         worker = await newWorker();
       }
-      await expect(run.result({ timeout: "60s" })).rejects.toThrow("declined");
+      await expect(run.result({ timeout: "100s" })).rejects.toThrow("declined");
       await worker.terminate();
 
       const undone = lines().filter((line) => line.startsWith("undo"));

@@ -1,6 +1,6 @@
 /** The object store of the service, under the eyes of a test: it knows who asked for what, and can hold or refuse. */
 import { ObjectStore, type Refusal, type StoreRequest } from "../../examples/files/object-store.js";
-import { until } from "./waiting.js";
+import { until } from "../support/waiting.js";
 
 /** A request that is kept waiting. */
 export interface Hold {

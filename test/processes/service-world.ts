@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { connect, type Pawl } from "pawl";
 import { expect } from "vitest";
-import { type TestDatabase, testDatabase } from "../stores/harness.js";
+import { type TestDatabase, testDatabase } from "../support/databases.js";
+import { until } from "../support/waiting.js";
 import {
   compiledFile,
   type Ended,
@@ -13,7 +14,6 @@ import {
   type Source,
 } from "./service-process.js";
 import { WatchedStore } from "./service-store.js";
-import { until } from "./waiting.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -8,10 +8,10 @@ import { gunzipSync } from "node:zlib";
 import { RunFailedError, SerializationError, WorkflowNotFoundError } from "pawl";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { versionFor } from "../../examples/files/rollout.js";
-import { forEachStore } from "../stores/harness.js";
+import { forEachStore } from "../support/databases.js";
+import { until } from "../support/waiting.js";
 import { compiledFile, compileExamples, removeCompiled } from "./service-process.js";
 import { World } from "./service-world.js";
-import { until } from "./waiting.js";
 
 /** The steps of a run and how each attempt at them ended. */
 async function stepsOf(world: World, id: string): Promise<string[]> {

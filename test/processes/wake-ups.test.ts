@@ -5,8 +5,8 @@
  */
 import { connect, type Pawl, type WorkerOptions, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../stores/harness.js";
-import { Gate, until } from "./waiting.js";
+import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { Gate, until } from "../support/waiting.js";
 
 forEachStore((kind) => {
   let database: TestDatabase;

@@ -1,5 +1,5 @@
 /** Workers in processes of their own that tell what they log and how their commits end. */
-import { type Exit, LibraryProcess } from "./library-process.js";
+import { type Exit, LibraryProcess } from "../support/library-process.js";
 
 /** See programs/worker.mjs. */
 export interface WorkerProcessOptions {
@@ -34,7 +34,7 @@ export class WorkerProcess extends LibraryProcess {
   readonly #listeners = new Set<() => void>();
 
   constructor(options: WorkerProcessOptions) {
-    super("worker", options);
+    super("processes/programs/worker", options);
     this.ready = this.told((message: Message) => {
       if (message.kind === "ready") return message.workerId;
       this.#note(message);

@@ -2,9 +2,11 @@
 import { job, PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, transition } from "../../src/testing/store-suite/builders.js";
-import { errorOf, logOf, type Workflows, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
-import { mysqlTable, postgresTable, sqliteTable } from "../stores/user-table.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { logOf } from "../support/run-checks.js";
+import { mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
+import { type Workflows, world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 import { Provider } from "./provider.js";
 
 let ran: string[] = [];
@@ -436,7 +438,7 @@ describe("a retry", () => {
     expect(await again.status()).toBe("failed");
     expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
     expect(ran).toEqual(["one", "one"]);
-    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], roots: { one: again.id } });
+    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
   });
 
   test("hands the key of the first run to jobs, also of graphs that were built at run time", async () => {

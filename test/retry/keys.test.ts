@@ -1,8 +1,8 @@
 /** A retry must be recognised by those who were asked before: what was unfinished keeps its idempotency key. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
 import { Provider } from "./provider.js";
 
 let bank = new Provider();

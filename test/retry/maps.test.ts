@@ -2,8 +2,8 @@
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
 
 const count = 1_200;
 const items = Array.from({ length: count }, (_, index) => index);

@@ -1,8 +1,9 @@
 /** A run and its retry are pruned together: the retry may have its results from children of the first. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { errorOf, world } from "../function-style/support.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { world } from "../support/virtual-worlds.js";
+import { errorOf } from "../support/waiting.js";
 
 const day = 86_400_000;
 let broken = true;

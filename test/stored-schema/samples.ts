@@ -166,7 +166,7 @@ const waiting: readonly StoredEvent[] = [
 ].map((one, index) => ({ ...one, seq: index + 1, at: 1_000 }));
 
 const note: Full<ParkingNote> = {
-  ...{ news: 3, seq: waiting.length, for: Object.values(waits) },
+  ...{ seenVersion: 3, seq: waiting.length, waitingFor: Object.values(waits) },
   ...{ paused: "why", pausedAt: 1_000, step: { name: "remind", attempt: 1 } },
 };
 
@@ -178,7 +178,7 @@ const jobInput: Full<JobInput> = {
 };
 
 const registered: Full<RegisteredWorkflow> = {
-  ...{ priority: 1, tags: ["red"], hero: { type: "User", required: true, allowMultiple: false }, queues: ["slow"] },
+  ...{ priority: 1, tags: ["red"], hero: { type: "User", required: true, allowMultiple: false }, stepQueues: ["slow"] },
   nodes: [
     { name: "pay", kind: "step", job: "Pay", after: [], waitMs: 5 },
     { name: "way", kind: "branch", after: ["pay"] },
@@ -188,7 +188,7 @@ const registered: Full<RegisteredWorkflow> = {
 
 const shaped = {
   name: "order",
-  declared: { kind: "chain", signature: "s", nodes: registered.nodes, queues: [], placed: false },
+  declared: { kind: "chain", signature: "s", nodes: registered.nodes, queues: [], hasStepRouting: false },
   aliases: { pay: ["bill"] },
 } as unknown as WorkflowDefinition;
 
@@ -235,7 +235,10 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
     },
   ]),
   ["parking note", { sample: { text: writeParkingNote(fold(waiting), 3), value: note }, read: parseParkingNote }],
-  ["parking note of an ended run", { sample: { text: "7", value: { for: [], seq: 7 } }, read: parseParkingNote }],
+  [
+    "parking note of an ended run",
+    { sample: { text: "7", value: { waitingFor: [], seq: 7 } }, read: parseParkingNote },
+  ],
   [
     "frozen graph",
     {

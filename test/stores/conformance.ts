@@ -1,8 +1,8 @@
 /** Runs the conformance suite against a store on databases of its own, and watches that no connection stays open. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
-import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "./harness.js";
-import { libsqlTable, mysqlTable, postgresTable, sqldTable, sqliteTable } from "./user-table.js";
+import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { libsqlTable, mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
 
 const userTables = {
   sqlite: sqliteTable,

@@ -1,11 +1,13 @@
 /** The view pawl_step_executions of runs that were really run: every state, every outcome, every way in between. */
 import { type AnyWorkflow, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { type AnyRun, databaseFor, recorded, working } from "../class-style/support.js";
-import { gate, type World } from "../function-style/support.js";
-import { rawSql } from "../processes/raw-sql.js";
-import { forEachStore } from "./harness.js";
-import { expectSameAsLogs, sqlStores, viewRows } from "./view-rows.js";
+import { working } from "../support/class-workflows.js";
+import { forEachStore } from "../support/databases.js";
+import { rawSql } from "../support/raw-sql.js";
+import { type AnyRun, recorded } from "../support/run-checks.js";
+import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
+import { databaseFor, type World } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 const boom = () => {
   throw new Error("boom");

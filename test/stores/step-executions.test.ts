@@ -7,10 +7,17 @@ import { keepOwner } from "../../src/core/run/transition.js";
 import type { Fence, NextTaskState, Store } from "../../src/store/contract/store.js";
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
-import { type RawSql, rawSql } from "../processes/raw-sql.js";
-import { forEachStore, isLeftOut, openStore, type StoreKind, type TestDatabase, testDatabase } from "./harness.js";
+import {
+  forEachStore,
+  isLeftOut,
+  openStore,
+  type StoreKind,
+  type TestDatabase,
+  testDatabase,
+} from "../support/databases.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
+import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
 import { randomLog } from "./random-logs.js";
-import { expectSameAsLogs, sqlStores, viewRows } from "./view-rows.js";
 
 /** A database with a worker that owns the runs, to whose logs it appends what it is told to. */
 class Scribe {

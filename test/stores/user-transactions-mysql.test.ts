@@ -5,8 +5,9 @@ import { Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Batch, Fence, NewRun, Store } from "../../src/store/contract/store.js";
 import { openMysql } from "../../src/store/mysql/index.js";
-import { gate, silent, until } from "../function-style/support.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "./harness.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { silent } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
 
 describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () => {
   let database: TestDatabase;

@@ -4,9 +4,10 @@ import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from 
 import { type AnyWorkflow, connect, graph, type Pawl, step, Workflow, workflow } from "pawl";
 import { traceRuns } from "pawl/otel";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { silent, until, world } from "../function-style/support.js";
-import { forEachStore, type StoreKind, testDatabase } from "../stores/harness.js";
-import { tracing, treeOf } from "./support.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { tracing, treeOf } from "../support/spans.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 
 /** What the SDK for Node has in a package of its own. */
 class StoredContext implements ContextManager {

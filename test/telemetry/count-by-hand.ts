@@ -1,7 +1,7 @@
 /** A small day at the office, and the figures that a person would count for it. */
 import { PermanentError, workflow } from "pawl";
 import { onTestFinished } from "vitest";
-import { world } from "../function-style/support.js";
+import { world } from "../support/virtual-worlds.js";
 
 const pack = workflow("pack", (ctx, n: number) => ctx.step("wrap", () => n));
 const ship = workflow("ship", async (ctx, fate: "fine" | "flaky" | "doomed") => {

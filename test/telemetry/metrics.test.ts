@@ -11,7 +11,7 @@ import {
 import { workflow } from "pawl";
 import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
-import { world } from "../function-style/support.js";
+import { world } from "../support/virtual-worlds.js";
 import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
 
 function measuring() {

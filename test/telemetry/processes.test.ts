@@ -1,11 +1,11 @@
 /** Processes that know nothing of each other make the spans of one run, and these form one tree. */
 import { connect } from "pawl";
 import { afterEach, expect, onTestFinished, test } from "vitest";
-import { silent } from "../function-style/support.js";
-import { killAllProcesses, LibraryProcess } from "../processes/library-process.js";
-import { forEachStore, testDatabase } from "../stores/harness.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
+import { treeOf } from "../support/spans.js";
+import { silent } from "../support/virtual-worlds.js";
 import type { PlainSpan } from "./programs/plain-span.mjs";
-import { treeOf } from "./support.js";
 
 interface Message {
   readonly kind: "ready" | "hangs" | "spans" | "last spans";
@@ -19,7 +19,7 @@ class TracedWorker extends LibraryProcess {
   readonly hangs = this.#hears("hangs");
 
   constructor(options: { url: string; workflows: readonly string[]; hangs?: boolean }) {
-    super("../../telemetry/programs/traced-worker", options);
+    super("telemetry/programs/traced-worker", options);
   }
 
   spans(): Promise<readonly PlainSpan[]> {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { PauseError, workflow } from "pawl";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
-import { silent, world } from "../function-style/support.js";
+import { silent, world } from "../support/virtual-worlds.js";
 import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
 
 interface Sample {

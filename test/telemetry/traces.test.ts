@@ -5,8 +5,9 @@ import { BasicTracerProvider, RandomIdGenerator, type SpanProcessor } from "@ope
 import { PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { linkToRun, RunIdGenerator, type TraceOptions, traceRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
-import { gate, silent, world } from "../function-style/support.js";
-import { tracing, treeOf } from "./support.js";
+import { tracing, treeOf } from "../support/spans.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { gate } from "../support/waiting.js";
 
 const leaf = workflow("leaf", (ctx, n: number) => ctx.step("double", () => n * 2));
 const branch = workflow("branch", (ctx, n: number) => ctx.run(leaf, n));

@@ -3,7 +3,7 @@ import { type AnyWorkflow, discoverWorkflows, graph, job, signal, step, Workflow
 import { testPawl } from "pawl/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, isLeftOut, type TestDatabase, testDatabase } from "../stores/harness.js";
+import { forEachStore, isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
 
 test("something among the workflows that is none is named; what a module exports is sorted by discoverWorkflows", async () => {
   const [quick, resize] = [workflow("quick", async () => "done"), job("Resize", () => "small")];

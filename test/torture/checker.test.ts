@@ -1,6 +1,6 @@
 /** A checker that cannot complain proves nothing: records and ledgers are damaged on purpose, and it must say so. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RawSql } from "../processes/raw-sql.js";
+import type { RawSql } from "../support/raw-sql.js";
 import { judge } from "./checker.js";
 import type { Entry } from "./ledger.js";
 import { type LogEvent, readRecords } from "./records.js";

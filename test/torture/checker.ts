@@ -2,7 +2,7 @@
  * An independent judge of a campaign. It reads the tables with SQL of its own and the outside ledger, and shares no code with
  * the library. It returns what is wrong; nothing is wrong when the list is empty.
  */
-import type { RawSql } from "../processes/raw-sql.js";
+import type { RawSql } from "../support/raw-sql.js";
 import { checkCommands } from "./checks/commands.js";
 import { checkFamilies } from "./checks/families.js";
 import { checkEndings, checkLogs, checkSnapshots } from "./checks/logs.js";

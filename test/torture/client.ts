@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type RunHandle } from "pawl";
-import { seeded } from "../processes/seeded.js";
+import { seeded } from "../support/seeded-random.js";
 import { type CommandName, type Intent, LedgerWriter } from "./ledger.js";
 import type { Order, ProcessOptions } from "./messages.js";
 import { chooseStart, signalNames } from "./starts.js";

@@ -1,7 +1,7 @@
 /** When the faults are over: paused runs are resumed, waiting ones get their signals, and everything must end within a bound. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pawl } from "pawl";
-import type { RawSql, Row } from "../processes/raw-sql.js";
+import type { RawSql, Row } from "../support/raw-sql.js";
 import type { LedgerWriter } from "./ledger.js";
 
 /** The longest that a database keeps what a dead session has locked (60 s), and as much again for the work itself. */

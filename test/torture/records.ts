@@ -1,5 +1,5 @@
 /** What is in the database, read with SQL of the checker's own. It shares no code with the library. */
-import type { RawSql, Row } from "../processes/raw-sql.js";
+import type { RawSql, Row } from "../support/raw-sql.js";
 
 export interface LogEvent {
   readonly seq: number;

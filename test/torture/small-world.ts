@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type Pawl } from "pawl";
-import { type RawSql, rawSql } from "../processes/raw-sql.js";
+import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { type CommandName, type Entry, type Intent, LedgerWriter, readLedger } from "./ledger.js";
 import type { LogEvent } from "./records.js";
 import { type Snapshot, takeSnapshot } from "./snapshots.js";

@@ -1,6 +1,6 @@
 /** What the tables held at moments in between, to be compared with what they hold in the end. */
 import { createHash } from "node:crypto";
-import type { RawSql } from "../processes/raw-sql.js";
+import type { RawSql } from "../support/raw-sql.js";
 
 export interface Snapshot {
   readonly at: number;

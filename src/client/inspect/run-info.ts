@@ -87,7 +87,7 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     canceledAt: run.status === "canceled" && run.finishedAt !== null ? new Date(run.finishedAt) : null,
     currentStep: step?.name ?? null,
     currentExecution: step === null ? null : executionId(run.id, step.name, step.attempt),
-    waitingFor: note.for,
+    waitingFor: note.waitingFor,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
     damaged: damaged.length === 0 ? noDamage : damaged.map((one) => ({ ...one, field: fieldOf(one) })),

@@ -85,10 +85,10 @@ function checkParked(
   state: RunState,
   findings: Findings,
 ): void {
-  const hasUnseenWake = note.news === undefined || note.news < state.wakeVersion;
+  const hasUnseenWake = note.seenVersion === undefined || note.seenVersion < state.wakeVersion;
   const expectedWaits = waitingFor(state);
   if (waiting === null) findings.add("run.waiting", "is parked without a note of what it waits for.");
-  else findings.compare("run.waiting", "note of what it waits for", expectedWaits, note.for);
+  else findings.compare("run.waiting", "note of what it waits for", expectedWaits, note.waitingFor);
   if (task.state === "ready" && hasUnseenWake) return;
   findings.compare("task.due", "due time", nextDueAt(state), task.dueAt);
   if (state.paused !== null || task.state === "ready" || task.dueAt !== null) return;

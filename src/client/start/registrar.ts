@@ -34,7 +34,7 @@ export class Registrar {
       ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero }) => {
         const queues = stepQueues(declared, earlierQueues.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
-        const steps = declared === null ? {} : { hero, queues: [...queues], nodes: declared.nodes, ...isChain };
+        const steps = declared === null ? {} : { hero, stepQueues: [...queues], nodes: declared.nodes, ...isChain };
         const registered: RegisteredWorkflow = { priority, tags, ...steps };
         return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
       }),

@@ -33,7 +33,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
   const {
     priority = 0,
     tags = [],
-    queues: stepQueues = [],
+    stepQueues = [],
     hero = defaultHeroPolicy,
     nodes = null,
     isChain = false,
@@ -54,7 +54,8 @@ function parseRegistration(graph: string | null): Partial<RegisteredWorkflow> | 
 }
 
 /** Queues that the steps of the workflow have, or once had; none when the row is damaged, so that others are still listed. */
-export const stepQueuesOf = ({ graph }: WorkflowRecord): readonly string[] => parseRegistration(graph)?.queues ?? [];
+export const stepQueuesOf = ({ graph }: WorkflowRecord): readonly string[] =>
+  parseRegistration(graph)?.stepQueues ?? [];
 
 export interface QueueRoute {
   /** What its tasks are known by to claims. */

@@ -63,7 +63,7 @@ export class ComparedStores {
       const inboxes = await store.inbox(ids);
       const transitions = rest.transitions.map((transition) => {
         const rows = inboxes.get(transition.runId) ?? [];
-        return { ...transition, drained: transition.drainedInboxIds.flatMap((place) => rows[place]?.id ?? []) };
+        return { ...transition, drainedInboxIds: transition.drainedInboxIds.flatMap((place) => rows[place]?.id ?? []) };
       });
       const batch: Batch = { ...rest, transitions, fence: worker === null ? null : worker.fences[side] };
       const target = inTransaction ? await store.beginTransaction() : store;

@@ -214,7 +214,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
       newMessage(gone.id, "d"),
     ];
     const sent = await fixture.store.sendInTransaction(own.tx, mail);
-    expect(sent).toEqual({ undeliverable: [gone.id], unbegun: [] });
+    expect(sent).toEqual({ undeliverable: [gone.id], notStarted: [] });
     expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
     await own.commit();
     const inbox = await fixture.store.inbox([run.id, parked.id]);
@@ -239,7 +239,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     const own = await user.beginCallerTransaction();
     const sent = await fixture.store.sendInTransaction(own.tx, [newMessage(later.id, "a"), newMessage(due.id, "b")]);
     await own.commit();
-    expect(sent).toEqual({ undeliverable: [], unbegun: [later.id] });
+    expect(sent).toEqual({ undeliverable: [], notStarted: [later.id] });
     expect(await fixture.task(later.id)).toMatchObject({ state: "parked", pendingMessages: 0 });
     expect(await fixture.task(due.id)).toMatchObject({ state: "ready", pendingMessages: 1 });
   });

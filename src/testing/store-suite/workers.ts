@@ -113,7 +113,7 @@ export function workerTests(fixture: Fixture): void {
     expect((await fixture.store.heartbeat(theirs)).ownedWithMessages).toEqual([runOfOther.id]);
   });
 
-  test("a silent worker is reapedWorkerIds: its tasks are ready again, what it has written stays", async () => {
+  test("a worker whose lease has expired is reaped: its tasks are ready again, what it has written stays", async () => {
     const silent = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     const runs = newRuns(3, { due: { kind: "owned" } });
     await fixture.startAll(runs, silent);

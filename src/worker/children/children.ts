@@ -286,7 +286,7 @@ export function releaseChildren(turn: ParentTurn): void {
     const allowed = nextReleasedCount(op, op.spawnedCount);
     if (allowed <= op.releasedCount) continue;
     for (let index = op.releasedCount; index < allowed; index += 1)
-      if (!op.endedIndexes.has(index)) turn.pendingWrites.release.push(childId(turn, key, index));
+      if (!op.endedIndexes.has(index)) turn.pendingWrites.releasedChildIds.push(childId(turn, key, index));
     turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: allowed }));
     // Noted here already: it must not be said twice while it is on its way into the log.
     releaseUpTo(op, allowed);

@@ -1,6 +1,6 @@
 /**
- * When a worker asks for runs that are due, and for how many: when it is told of some, when one that it knows of becomes
- * due, when it has room again, and now and then without any reason.
+ * Decides when a worker claims due runs, and how many: on a hint from the store, when a known parked run becomes due, when a
+ * slot becomes free, and at the poll interval.
  */
 
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
@@ -10,8 +10,9 @@ import type { Route, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { Session } from "../session/session.js";
 
-/** Of one claim. */
+/** How many runs one claim takes at most. */
 const maxClaimSize = 256;
+/** Few free slots are collected for this long, so that one claim fills several. */
 const refillDelayMs = 5;
 const errorRetryDelayMs = 200;
 
@@ -22,38 +23,39 @@ export interface ClaimerOptions {
   readonly log: Logger;
   readonly concurrency: number;
   readonly pollMs: number;
-  /** Who takes what is claimed; null: nothing may be claimed now. */
+  /** The session that executes the claimed runs; null while nothing may be claimed. */
   readonly session: () => Session | null;
-  /** How many runs it has. */
-  readonly active: () => number;
+  /** How many runs the worker is executing. */
+  readonly activeCount: () => number;
   readonly routes: () => readonly Route[];
+  /** The store reports that the session's fence is no longer valid. */
   readonly onLost: (session: Session) => void;
 }
 
 export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #runtime: Runtime;
-  #running = false;
-  /** When there last was something to do; our own monotonic clock. */
-  #busyAt = Number.NEGATIVE_INFINITY;
+  #isRunning = false;
+  /** When a claim last returned runs, by the monotonic clock of this process. */
+  #lastBusyAt = Number.NEGATIVE_INFINITY;
   #pollTimer: Timer | null = null;
   #dueTimer: Timer | null = null;
-  #fillTimer: Timer | null = null;
+  #refillTimer: Timer | null = null;
   #currentClaim: Promise<void> | null = null;
   #mustClaimAgain = false;
-  /** When the earliest parked run that we know of becomes due. */
+  /** When the earliest known parked run becomes due, in the store's time. */
   #nextDueAt: number | null = null;
-  /** The earliest due time of runs that were parked while a claim was under way: its answer does not know of them. */
+  /** The earliest due time of the runs that were parked during a claim, whose answer does not include them. */
   #parkedDuringClaimDueAt: number | null = null;
-  /** How many of our workflows the last claim found runs of. */
-  #busyRoutes = 1;
-  #claimed = 0;
-  /** The answer to a claim or commit was lost: there may be runs that are ours without our knowing. */
-  #uncertain = false;
-  /** The last claim came back full: there is probably more. */
-  #backlog = false;
-  /** Places that a claim under way may fill. */
-  #reserved = 0;
+  /** To how many workflow versions the runs of the last non-empty claim belonged. */
+  #busyRouteCount = 1;
+  #claimedCount = 0;
+  /** Whether the answer to a claim or commit was lost: the worker may own runs that its session does not know. */
+  #mustReconcile = false;
+  /** Whether more due runs probably wait: the last claim came back full, or a hint arrived while all slots were taken. */
+  #hasBacklog = false;
+  /** Slots that the current claim may fill. */
+  #reservedSlots = 0;
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
@@ -61,62 +63,62 @@ export class Claimer {
   }
 
   start(): void {
-    this.#running = true;
+    this.#isRunning = true;
     this.#schedulePoll();
     this.claimSoon();
   }
 
-  /** Comes back when no claim is under way any more. */
+  /** Resolves when the current claim has ended. */
   async stop(): Promise<void> {
-    this.#running = false;
-    for (const timer of [this.#pollTimer, this.#dueTimer, this.#fillTimer]) this.#runtime.clearTimeout(timer);
+    this.#isRunning = false;
+    for (const timer of [this.#pollTimer, this.#dueTimer, this.#refillTimer]) this.#runtime.clearTimeout(timer);
     await this.#currentClaim;
   }
 
   get freeSlots(): number {
-    return this.#options.concurrency - this.#options.active() - this.#reserved;
+    return this.#options.concurrency - this.#options.activeCount() - this.#reservedSlots;
   }
 
-  /** Whether other runs wait for a place. */
+  /** Whether other runs wait for a slot. */
   get hasWaitingRuns(): boolean {
-    return this.#backlog || this.freeSlots <= 0;
+    return this.#hasBacklog || this.freeSlots <= 0;
   }
 
   get nextDueAt(): number | null {
     return this.#nextDueAt;
   }
 
-  /** How many runs it has claimed so far. */
+  /** How many runs have been claimed so far. */
   get claimedCount(): number {
-    return this.#claimed;
+    return this.#claimedCount;
   }
 
-  /** The claim that is under way, and what it takes to open what it has found. */
+  /** The current claim, until its runs are opened; null if there is none. */
   get currentClaim(): Promise<void> | null {
     return this.#currentClaim;
   }
 
   get reservedSlots(): number {
-    return this.#reserved;
+    return this.#reservedSlots;
   }
 
-  /** An answer was lost: the next claim first asks which runs are ours. */
+  /** The answer to a commit was lost: the next claim first reads which runs the worker owns. */
   reconcileSoon(): void {
-    this.#uncertain = true;
+    this.#mustReconcile = true;
     this.claimSoon();
   }
 
   claimSoon(): void {
-    const session = this.#running ? this.#options.session() : null;
+    const session = this.#isRunning ? this.#options.session() : null;
     if (session === null) return;
     if (this.#currentClaim !== null) {
-      // It may have looked before what we are told of was there.
+      // The current claim may have read the tasks before the new run became due.
       this.#mustClaimAgain = true;
       return;
     }
     if (this.freeSlots <= 0) {
-      // Whatever we were told of is still there when there is room.
-      this.#backlog = true;
+      // The due runs are claimed when a slot becomes free.
+      this.#hasBacklog = true;
       return;
     }
     this.#currentClaim = this.#claim(session).finally(() => {
@@ -130,51 +132,51 @@ export class Claimer {
   async #claim(session: Session): Promise<void> {
     const { store, log, workerName } = this.#options;
     const limit = Math.min(this.freeSlots, maxClaimSize);
-    this.#reserved += limit;
+    this.#reservedSlots += limit;
     this.#parkedDuringClaimDueAt = null;
     try {
-      if (this.#uncertain) {
-        this.#uncertain = false;
+      if (this.#mustReconcile) {
+        this.#mustReconcile = false;
         await session.reconcile();
       }
-      // A share for each workflow that had something lately. What is found beyond the limit was locked for nothing.
-      const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRoutes), Math.min(limit, 20));
+      // Each recently busy workflow gets a share of the limit, because rows found beyond the limit are locked for nothing.
+      const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRouteCount), Math.min(limit, 20));
       const { fence } = session.committer;
       const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });
       if (claim.kind === "fenced") return this.#options.onLost(session);
-      this.#backlog = claim.tasks.length >= Math.min(limit, limitPerRoute);
-      if (this.#backlog) this.#mustClaimAgain = true;
-      const dueAt = this.#backlog ? this.#nextDueAt : claim.nextDueAt;
-      const meanwhile = this.#parkedDuringClaimDueAt;
-      this.#wakeAt(dueAt === null ? meanwhile : Math.min(dueAt, meanwhile ?? dueAt), claim.at);
-      this.#claimed += claim.tasks.length;
+      this.#hasBacklog = claim.tasks.length >= Math.min(limit, limitPerRoute);
+      if (this.#hasBacklog) this.#mustClaimAgain = true;
+      const dueAt = this.#hasBacklog ? this.#nextDueAt : claim.nextDueAt;
+      const parkedDueAt = this.#parkedDuringClaimDueAt;
+      this.#wakeAt(dueAt === null ? parkedDueAt : Math.min(dueAt, parkedDueAt ?? dueAt), claim.at);
+      this.#claimedCount += claim.tasks.length;
       if (claim.tasks.length > 0) {
-        this.#busyRoutes = new Set(claim.tasks.map(({ run }) => `${run.workflow}\u0000${run.version}`)).size;
+        this.#busyRouteCount = new Set(claim.tasks.map(({ run }) => `${run.workflow}\u0000${run.version}`)).size;
         this.#noteBusy();
       }
       await session.openClaimed(claim.tasks, claim.at);
     } catch (error) {
       warnOfRetry(log, `Worker "${workerName}" could not claim runs.`, error);
-      this.#uncertain = true;
+      this.#mustReconcile = true;
       if (!session.isDead) this.#runtime.setTimeout(() => this.claimSoon(), errorRetryDelayMs).unref();
     } finally {
-      this.#reserved -= limit;
+      this.#reservedSlots -= limit;
     }
   }
 
-  /** A run was let go of: there is room, and, if it was parked, something that becomes due. */
+  /** The session released a run: a slot is free, and a parked run may become due later. */
   onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void {
-    if (this.#backlog) this.#fillUp();
+    if (this.#hasBacklog) this.#refill();
     if (parking === null) return;
     this.#parkedDuringClaimDueAt = Math.min(parking.dueAt, this.#parkedDuringClaimDueAt ?? parking.dueAt);
     if (this.#nextDueAt === null || parking.dueAt < this.#nextDueAt) this.#wakeAt(parking.dueAt, parking.now);
   }
 
-  /** At once when there is much room; a moment later when there is little, so that claims take several runs at a time. */
-  #fillUp(): void {
+  /** Claims at once if half of the slots are free, otherwise after `refillDelayMs`, so that one claim takes several runs. */
+  #refill(): void {
     if (this.freeSlots >= this.#options.concurrency >> 1) return this.claimSoon();
-    this.#fillTimer ??= this.#runtime.setTimeout(() => {
-      this.#fillTimer = null;
+    this.#refillTimer ??= this.#runtime.setTimeout(() => {
+      this.#refillTimer = null;
       this.claimSoon();
     }, refillDelayMs);
   }
@@ -183,8 +185,8 @@ export class Claimer {
     this.#runtime.clearTimeout(this.#dueTimer);
     this.#dueTimer = null;
     this.#nextDueAt = dueAt;
-    if (dueAt === null || !this.#running) return;
-    // A run that is due later than a timer can count is claimed for in vain, and the answer says again when it is due.
+    if (dueAt === null || !this.#isRunning) return;
+    // If the timer cannot count that far, it fires early: the claim finds nothing and reports the due time again.
     const inMs = Math.max(0, dueAt - now) + 1;
     const onDue = () => {
       this.#nextDueAt = null;
@@ -196,21 +198,21 @@ export class Claimer {
   #schedulePoll(): void {
     const { store, pollMs } = this.#options;
     this.#runtime.clearTimeout(this.#pollTimer);
-    if (pollMs > maxTimerMs || !this.#running) return;
+    if (pollMs > maxTimerMs || !this.#isRunning) return;
     const delay = store.hasCrossProcessHints
       ? pollMs
-      : adaptivePollInterval(this.#runtime.monotonic() - this.#busyAt, pollMs);
+      : adaptivePollInterval(this.#runtime.monotonic() - this.#lastBusyAt, pollMs);
     this.#pollTimer = this.#runtime.setTimeout(() => {
       this.claimSoon();
       this.#schedulePoll();
     }, delay);
   }
 
-  /** There was something to do: more may come soon. */
+  /** Polls faster from now on if the store cannot send hints to other processes, because more runs may follow. */
   #noteBusy(): void {
     const now = this.#runtime.monotonic();
-    const wasQuiet = now - this.#busyAt > 1_000;
-    this.#busyAt = now;
+    const wasQuiet = now - this.#lastBusyAt > 1_000;
+    this.#lastBusyAt = now;
     if (wasQuiet && !this.#options.store.hasCrossProcessHints) this.#schedulePoll();
   }
 }

@@ -1,13 +1,13 @@
-/** The queues that are paused, as of the last beat: nothing new is begun there. What is under way goes on. */
+/** The paused queues as of the last heartbeat: the worker starts nothing new from them, and running steps continue. */
 import type { QueuedRoute } from "./routes.js";
 
 export class PausedQueues {
   #names: ReadonlySet<string> = new Set();
 
-  /** Returns whether that is news. */
+  /** Returns whether the set of paused queues has changed. */
   update(names: readonly string[]): boolean {
-    const before = this.#names;
-    if (names.length === before.size && names.every((name) => before.has(name))) return false;
+    const previousNames = this.#names;
+    if (names.length === previousNames.size && names.every((name) => previousNames.has(name))) return false;
     this.#names = new Set(names);
     return true;
   }

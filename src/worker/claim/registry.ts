@@ -1,4 +1,4 @@
-/** What a worker can execute: its workflows, its jobs, graphs that were built at run time; and by which routes it is asked for them. */
+/** What a worker can execute (workflows, jobs, graphs that were built at run time), and the routes by which it claims them. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
@@ -26,25 +26,25 @@ export class WorkflowRegistry {
   readonly pausedQueues = new PausedQueues();
   readonly #definitions = new Map<string, WorkflowDefinition>();
   readonly #queues: ReadonlySet<string> | null;
-  /** It takes runs of frozen graphs. */
+  /** Whether the worker executes graphs that were built at run time. */
   #executesGraphs = false;
   #routes: QueuedRoute[];
 
   constructor({ workflows, jobs, queues }: RegistryOptions) {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
     const definitions = asDefinitions(workflows);
-    for (const definition of definitions) if (!isJob(definition)) this.#define(definition);
-    // Jobs may be among them: a program that collects what a module exports need not tell them apart.
+    for (const definition of definitions) if (!isJob(definition)) this.#addDefinition(definition);
+    // `workflows` may contain jobs, so that a program can pass all exports of a module.
     const jobsAmongWorkflows = definitions.filter(isJob);
-    if (jobs !== undefined || jobsAmongWorkflows.length > 0) this.#takeJobs(jobs ?? [], jobsAmongWorkflows);
+    if (jobs !== undefined || jobsAmongWorkflows.length > 0) this.#addJobs(jobs ?? [], jobsAmongWorkflows);
     this.#queues = queues === undefined ? null : new Set(queues.map((queue) => checkName("queue", queue)));
-    this.#routes = this.#routesWith(new Map());
+    this.#routes = this.#createRoutes(new Map());
   }
 
-  #define(definition: WorkflowDefinition): void {
-    const key = keyOf(definition.name, definition.version);
-    const other = this.#definitions.get(key);
-    if (other !== undefined && other !== definition) {
+  #addDefinition(definition: WorkflowDefinition): void {
+    const key = definitionKeyOf(definition.name, definition.version);
+    const existing = this.#definitions.get(key);
+    if (existing !== undefined && existing !== definition) {
       throw new InvalidInputError(
         `Two different workflows are called "${definition.name}"; give one another name, or both a version.`,
       );
@@ -52,17 +52,17 @@ export class WorkflowRegistry {
     this.#definitions.set(key, definition);
   }
 
-  #takeJobs(jobs: readonly JobDefinition[], jobsAmongWorkflows: readonly JobDefinition[]): void {
+  #addJobs(jobs: readonly JobDefinition[], jobsAmongWorkflows: readonly JobDefinition[]): void {
     if (!Array.isArray(jobs) || !jobs.every(isJob))
       throw new InvalidInputError(
-        "`jobs` of a worker is a list of what job(…) makes; of a module that is Object.values(module), or if it exports other things, too, discoverWorkflows(module) as `workflows`.",
+        "`jobs` of a worker must be a list of jobs made by job(…): for a module, pass Object.values(module); if it also exports other things, pass discoverWorkflows(module) as `workflows`.",
       );
-    for (const one of [...jobs, ...jobsAmongWorkflows]) this.#define(one);
+    for (const job of [...jobs, ...jobsAmongWorkflows]) this.#addDefinition(job);
     this.#executesGraphs = true;
   }
 
-  #routesWith(remembered: ReadonlyMap<string, readonly string[]>): QueuedRoute[] {
-    const routes = routesOf(this.#definitions.values(), this.#queues, remembered);
+  #createRoutes(rememberedQueues: ReadonlyMap<string, readonly string[]>): QueuedRoute[] {
+    const routes = routesOf(this.#definitions.values(), this.#queues, rememberedQueues);
     return this.#executesGraphs
       ? [...routes, { workflow: graphRoute, version: frozenDagVersion, queue: null }]
       : routes;
@@ -76,43 +76,46 @@ export class WorkflowRegistry {
     return this.#routes;
   }
 
-  /** A run may still be parked in a queue that its step had in the code of yesterday. */
+  /** Adds the queues that steps had in earlier versions of the code, because runs may still be parked in them. */
   async rememberQueues(findRegistration: FindRegistration): Promise<void> {
-    const remembered = new Map<string, readonly string[]>();
+    const rememberedQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of this.#definitions.values()) {
-      if (declared !== null) remembered.set(name, (await findRegistration(name))?.stepQueues ?? []);
+      if (declared !== null) rememberedQueues.set(name, (await findRegistration(name))?.stepQueues ?? []);
     }
-    this.#routes = this.#routesWith(remembered);
+    this.#routes = this.#createRoutes(rememberedQueues);
   }
 
   definitionOf(workflow: string, version: string): WorkflowDefinition | undefined {
     if (version === frozenDagVersion && this.#executesGraphs) return coordinator;
-    return this.#definitions.get(keyOf(workflow, version));
+    return this.#definitions.get(definitionKeyOf(workflow, version));
   }
 
-  /** @param version null: any */
+  /** @param version null matches every version */
   canExecute(route: string, version: string | null): boolean {
-    const isMatching = (one: QueuedRoute) => one.workflow === route && (version === null || one.version === version);
-    return this.#routes.some((one) => isMatching(one) && this.pausedQueues.isOpen(one));
+    const isMatching = (candidate: QueuedRoute) =>
+      candidate.workflow === route && (version === null || candidate.version === version);
+    return this.#routes.some((candidate) => isMatching(candidate) && this.pausedQueues.isOpen(candidate));
   }
 
-  /** Those that are not paused, each time in another order: no workflow is always the first to be asked for. */
+  /** The routes that are not paused, rotated by one at each call, so that no workflow is always claimed first. */
   nextRoutes(): readonly QueuedRoute[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);
     return this.pausedQueues.filterOpen(this.#routes);
   }
 
-  /** What is known of a job that this worker, or some other live one, has. */
+  /** The queue, priority and tags of a job; null if neither this worker nor any other live worker has it. */
   async jobInfo(job: string, store: Store, findRegistration: FindRegistration, runtime: Runtime): Promise<JobInfo> {
     const name = jobWorkflow(job);
-    const own = this.#definitions.get(keyOf(name, ""));
-    if (own !== undefined) return { queue: own.queue ?? name, priority: own.priority, tags: own.tags };
-    const live = await findLiveWorkers(store, runtime);
-    const hasLiveWorker = live.some(({ routes }) => routes.some(({ workflow }) => workflow === name));
-    const known = hasLiveWorker ? await findRegistration(name) : null;
-    return known === null ? null : { queue: known.queue, priority: known.priority, tags: known.tags };
+    const ownJob = this.#definitions.get(definitionKeyOf(name, ""));
+    if (ownJob !== undefined) return { queue: ownJob.queue ?? name, priority: ownJob.priority, tags: ownJob.tags };
+    const liveWorkers = await findLiveWorkers(store, runtime);
+    const hasLiveWorker = liveWorkers.some(({ routes }) => routes.some(({ workflow }) => workflow === name));
+    const registration = hasLiveWorker ? await findRegistration(name) : null;
+    return registration === null
+      ? null
+      : { queue: registration.queue, priority: registration.priority, tags: registration.tags };
   }
 }
 
-const keyOf = (workflow: string, version: string) => `${workflow}\u0000${version}`;
+const definitionKeyOf = (workflow: string, version: string) => `${workflow}\u0000${version}`;

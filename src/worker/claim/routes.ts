@@ -1,4 +1,4 @@
-/** What a worker may be asked for: the routes of its workflows, as far as their queues are its business. */
+/** The routes by which a worker claims runs of its workflows, limited to the queues that it takes runs from. */
 
 import { routeOf } from "../../core/naming/route.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
@@ -6,23 +6,26 @@ import { stepQueues } from "../../define/step-queues.js";
 import type { Route } from "../../store/contract/store.js";
 
 export interface QueuedRoute extends Route {
-  /** null: of no queue, so that it cannot be paused. */
+  /** null for graphs that were built at run time: they have no queue, so they cannot be paused. */
   readonly queue: string | null;
 }
 
-/** @param queues null: all. `remembered`: queues that steps of a workflow had in earlier versions of its code. */
+/**
+ * @param queues the queues that the worker takes runs from; null: all
+ * @param rememberedQueues by workflow, the queues that its steps had in earlier versions of the code
+ */
 export function routesOf(
   definitions: Iterable<WorkflowDefinition>,
   queues: ReadonlySet<string> | null,
-  remembered: ReadonlyMap<string, readonly string[]>,
+  rememberedQueues: ReadonlyMap<string, readonly string[]>,
 ): QueuedRoute[] {
-  const serves = (queue: string) => queues === null || queues.has(queue);
+  const takesFrom = (queue: string) => queues === null || queues.has(queue);
   const routes: QueuedRoute[] = [];
   for (const { name, version, queue, declared } of definitions) {
-    const main = queue ?? name;
-    if (serves(main)) routes.push({ workflow: name, version, queue: main });
-    for (const one of stepQueues(declared, remembered.get(name)))
-      if (serves(one)) routes.push({ workflow: routeOf(name, one), version, queue: one });
+    const mainQueue = queue ?? name;
+    if (takesFrom(mainQueue)) routes.push({ workflow: name, version, queue: mainQueue });
+    for (const stepQueue of stepQueues(declared, rememberedQueues.get(name)))
+      if (takesFrom(stepQueue)) routes.push({ workflow: routeOf(name, stepQueue), version, queue: stepQueue });
   }
   return routes;
 }

@@ -1,10 +1,10 @@
 /**
- * Hands receipts to those who wait for them, a batch per turn of the event loop.
+ * Delivers the receipts of a commit to the runs that wait for them, one batch per turn of the event loop.
  *
- * Each receipt sets a run going again, so handing out a few hundred keeps Node busy for milliseconds. The database must
- * not sit idle meanwhile: what the first batch of runs submits is on its way before the second batch is told, and when
- * more is waiting to be flushed, that goes first. Otherwise all runs of a worker advance in step, and Node and the
- * database take turns instead of working at the same time.
+ * Each receipt resumes a run, so delivering a few hundred keeps Node busy for milliseconds, in which the database must not
+ * be idle. Therefore the writes of the first batch of runs are sent before the second batch is delivered, and a flush that
+ * is already waiting goes first. Otherwise all runs of a worker would advance in lockstep, and Node and the database would
+ * alternate instead of working in parallel.
  */
 import type { Runtime } from "../../runtime/runtime.js";
 
@@ -13,17 +13,17 @@ interface Pending<T> {
   readonly receipt: T;
 }
 
-/** Smaller batches make more and smaller flushes, larger ones leave the database waiting. */
+/** Smaller batches would cause more and smaller flushes, larger ones would leave the database idle. */
 const minBatchSize = 32;
 const maxBatchSize = 128;
-/** A store that answers without any I/O could keep the process from doing anything else. */
+/** A store that answers without I/O (memory, SQLite) could otherwise starve the event loop. */
 const maxTickMs = 4;
 
 export class AckScheduler {
   readonly #runtime: Runtime;
   #pending: Pending<any>[] = [];
   #isDelivering = false;
-  /** When the first receipts of this turn of the event loop were handed out. */
+  /** When the first receipts of this turn of the event loop were delivered. */
   #tickStartedAt: number | null = null;
 
   constructor(runtime: Runtime) {
@@ -34,7 +34,7 @@ export class AckScheduler {
     this.#pending.push({ receive, receipt });
   }
 
-  /** @param hasFlushWaiting whether there is something to flush first */
+  /** @param hasFlushWaiting whether writes are queued: then their flush is sent before any receipt is delivered */
   deliver(hasFlushWaiting: boolean): void {
     if (this.#isDelivering || this.#pending.length === 0) return;
     this.#isDelivering = true;
@@ -42,7 +42,7 @@ export class AckScheduler {
     else this.#next();
   }
 
-  /** All runs are made to wait together, so that they go on sharing their commits. */
+  /** When the time is used up, the receipts of all runs wait together, so that the runs keep sharing commits. */
   #isTickUsedUp(): boolean {
     const now = this.#runtime.monotonic();
     if (this.#tickStartedAt !== null) return now - this.#tickStartedAt > maxTickMs;

@@ -16,11 +16,11 @@ const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): Co
   ...more,
 });
 
-/** A store that does what it is told, batch by batch; then it commits whatever comes. */
-function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
+/** A committer on a store that handles each batch as the script says, and commits all further batches. */
+function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
   const batches: Batch[] = [];
   const written = new Map<string, StoredEvent[]>();
-  const storeState = { isAlive: true, fenced: 0, uncertain: 0, troubles: 0 };
+  const storeState = { isAlive: true, fenced: 0, uncertain: 0, transientErrors: 0 };
   const store = {
     commit: async (batch: Batch) => {
       batches.push(batch);
@@ -46,32 +46,34 @@ function open(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>
       storeState.uncertain += 1;
     },
     onTransientError: () => {
-      storeState.troubles += 1;
+      storeState.transientErrors += 1;
     },
   });
   const write = (batch: Batch) => {
     for (const { runId, events } of batch.transitions) {
       written.set(runId, [
         ...(written.get(runId) ?? []),
-        ...events.map((one, index) => ({ ...one, seq: index + 1, at: 5 })),
+        ...events.map((newEvent, index) => ({ ...newEvent, seq: index + 1, at: 5 })),
       ]);
     }
   };
-  return { committer, batches, world: storeState, write };
+  return { committer, batches, storeState, write };
 }
 
 const createTransition = (runId: string, ...types: string[]) =>
   transition(runId, { events: types.map((type) => event(type)) });
 const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) => runId);
 
-describe("the committer", () => {
-  test("a second flush sets out beside one that is under way when it is worth it, never with a run of the first", async () => {
-    let land = (_: CommitResult) => {};
-    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+describe("the group committer", () => {
+  test("starts a second flush beside the first when enough is queued, but never with a run of the first", async () => {
+    let completeFirstCommit = (_: CommitResult) => {};
+    const { committer, batches } = createCommitter(
+      () => new Promise<CommitResult>((resolve) => (completeFirstCommit = resolve)),
+    );
     const first = committer.submit(createTransition("a", "x"));
     await Promise.resolve();
     expect(batches.map(runsOf)).toEqual([["a"]]);
-    // Little: it waits for the first.
+    // Too little for a second flush: it waits for the first.
     const again = committer.submit({ ...createTransition("a", "y"), afterSeq: 1 });
     const few = Array.from({ length: 100 }, (_, n) => committer.submit(createTransition(`few${n}`, "x")));
     await Promise.resolve();
@@ -81,34 +83,36 @@ describe("the committer", () => {
     expect(batches).toHaveLength(2);
     expect(batches[1]?.transitions).toHaveLength(200);
     expect(runsOf(batches[1])).not.toContain("a");
-    land(committed());
+    completeFirstCommit(committed());
     await Promise.all([first, again]);
     expect(batches.map(runsOf)[2]).toEqual(["a"]);
   });
 
-  test("nobody waits for a flush that makes many runs", async () => {
-    let land = (_: CommitResult) => {};
-    const { committer, batches } = open(() => new Promise<CommitResult>((resolve) => (land = resolve)));
+  test("other runs do not wait for a flush that creates many child runs", async () => {
+    let completeFirstCommit = (_: CommitResult) => {};
+    const { committer, batches } = createCommitter(
+      () => new Promise<CommitResult>((resolve) => (completeFirstCommit = resolve)),
+    );
     const children = Array.from({ length: 500 }, (_, n) => newRun({ id: `child${n}` }));
     const first = committer.submit({ ...createTransition("a", "x"), newChildren: children });
     await Promise.resolve();
     await committer.submit(createTransition("b", "x"));
     expect(batches.map(runsOf)).toEqual([["a"], ["b"]]);
-    land(committed());
+    completeFirstCommit(committed());
     await first;
   });
 
-  test("gathers what is submitted in one tick into one commit under the worker's fence", async () => {
-    const { committer, batches } = open();
+  test("writes everything that is submitted in one tick in one commit under the worker's fence", async () => {
+    const { committer, batches } = createCommitter();
     await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(batches).toHaveLength(1);
     expect(batches[0]?.fence).toBe(fence);
     expect(runsOf(batches[0])).toEqual(["a", "b", "c"]);
   });
 
-  test("has one flush in flight; what comes meanwhile goes into the next", async () => {
+  test("queues writes that are submitted during a flush for the next one", async () => {
     let release = () => {};
-    const { committer, batches } = open(
+    const { committer, batches } = createCommitter(
       () =>
         new Promise((resolve) => {
           release = () => resolve(committed());
@@ -128,8 +132,8 @@ describe("the committer", () => {
     expect(batches.map(runsOf)).toEqual([["a"], ["b", "a", "c"]]);
   });
 
-  test("makes one transition of everything that one run has to write, in order", async () => {
-    const { committer, batches } = open();
+  test("merges everything that one run submits into one transition, in order", async () => {
+    const { committer, batches } = createCommitter();
     const kept = committer.submit({
       ...createTransition("a", "first"),
       afterSeq: 4,
@@ -163,16 +167,16 @@ describe("the committer", () => {
     expect(batches[0]?.transitions[0]?.events.map(({ type }) => type)).toEqual(["first", "second", "third"]);
   });
 
-  test("keeps a message out of the flush in which its addressee moves, whichever came first", async () => {
+  test("does not send a message in the flush in which its recipient ends, whichever was submitted first", async () => {
     const finish = { kind: "finish", status: "completed", output: "1", error: null, startedAt: null } as const;
     const messages = [{ to: "parent", kind: "child", data: "{}" }];
-    const { committer, batches } = open();
+    const { committer, batches } = createCommitter();
     await Promise.all([
       committer.submit({ ...createTransition("parent", "x"), next: finish }),
       committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
     ]);
     expect(batches.map(runsOf)).toEqual([["parent"], ["child"]]);
-    const other = open();
+    const other = createCommitter();
     await Promise.all([
       other.committer.submit({ ...createTransition("child", "y"), next: finish, messages }),
       other.committer.submit({ ...createTransition("parent", "x"), next: finish }),
@@ -180,11 +184,11 @@ describe("the committer", () => {
     expect(other.batches.map(runsOf)).toEqual([["child"], ["parent"]]);
   });
 
-  test("bounds a flush in transitions and in bytes", async () => {
-    const { committer, batches } = open();
+  test("limits the transitions and the bytes of a flush", async () => {
+    const { committer, batches } = createCommitter();
     await Promise.all(Array.from({ length: 600 }, (_, n) => committer.submit(createTransition(`r${n}`, "x"))));
     expect(batches.map(({ transitions }) => transitions.length)).toEqual([250, 250, 100]);
-    const big = open();
+    const big = createCommitter();
     const data = "x".repeat(1_000_000);
     await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
@@ -195,16 +199,16 @@ describe("the committer", () => {
     expect(big.batches.flatMap(({ transitions }) => transitions)).toHaveLength(12);
   });
 
-  test("bounds a flush of starts in bytes too", async () => {
-    const { committer, batches } = open();
+  test("limits the bytes of a flush of starts", async () => {
+    const { committer, batches } = createCommitter();
     const input = JSON.stringify("x".repeat(1_000_000));
     await Promise.all(Array.from({ length: 12 }, () => committer.start(newRun({ input }))));
     for (const { starts } of batches) expect(starts.length).toBeLessThanOrEqual(5);
     expect(batches.flatMap(({ starts }) => starts)).toHaveLength(12);
   });
 
-  test("evicts a run that somebody else has written to, and writes the others", async () => {
-    const { committer, batches } = open(() => ({ kind: "conflict", runId: "b" }));
+  test("evicts a run that another process has written to, and writes the others", async () => {
+    const { committer, batches } = createCommitter(() => ({ kind: "conflict", runId: "b" }));
     const receipts = await Promise.all(["a", "b", "c"].map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "evicted", "committed"]);
     expect(batches.map(runsOf)).toEqual([
@@ -218,36 +222,36 @@ describe("the committer", () => {
       if (batch.transitions.some(({ runId }) => runId === "bad")) throw new Error("packet too large");
       return committed();
     };
-    const { committer } = open(...Array(20).fill(refuse));
+    const { committer } = createCommitter(...Array(20).fill(refuse));
     const ids = ["a", "b", "bad", "c", "d"];
     const receipts = await Promise.all(ids.map((id) => committer.submit(createTransition(id, "x"))));
     expect(receipts.map(({ kind }) => kind)).toEqual(["committed", "committed", "evicted", "committed", "committed"]);
   });
 
-  test("finds the one start that cannot be written, and makes the others", async () => {
+  test("finds the one start that cannot be written, and creates the other runs", async () => {
     const refuse = (batch: Batch) => {
       if (batch.starts.some(({ workflow }) => workflow === "bad")) throw new Error("packet too large");
       return committed();
     };
-    const { committer } = open(...Array(20).fill(refuse));
+    const { committer } = createCommitter(...Array(20).fill(refuse));
     const outcomes = await Promise.allSettled(
       [newRun(), newRun({ workflow: "bad" }), newRun()].map((run) => committer.start(run)),
     );
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  test("tries again when the commit failed on the way, until it works", async () => {
+  test("retries a commit that fails with a transient error until it succeeds", async () => {
     const fail = () => {
       throw connectionLostError();
     };
-    const { committer, batches, world } = open(fail, fail, fail);
+    const { committer, batches, storeState } = createCommitter(fail, fail, fail);
     expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "committed", at: 7 });
     expect(batches).toHaveLength(4);
-    expect(world).toMatchObject({ troubles: 3, uncertain: 0 });
+    expect(storeState).toMatchObject({ transientErrors: 3, uncertain: 0 });
   });
 
   test("recognises a commit whose answer was lost, and does not repeat it", async () => {
-    const { committer, batches, world, write } = open((batch) => {
+    const { committer, batches, storeState, write } = createCommitter((batch) => {
       write(batch);
       throw connectionLostError();
     });
@@ -260,11 +264,11 @@ describe("the committer", () => {
       { kind: "committed", at: 5, isStillOwned: false, hasMessages: false },
     ]);
     expect(batches).toHaveLength(1);
-    expect(world.uncertain).toBe(1);
+    expect(storeState.uncertain).toBe(1);
   });
 
-  test("asks again about starts whose answer was lost, without repeating the rest", async () => {
-    const { committer, batches, write } = open((batch) => {
+  test("repeats the starts whose answer was lost, without repeating the transitions", async () => {
+    const { committer, batches, write } = createCommitter((batch) => {
       write(batch);
       throw connectionLostError();
     });
@@ -278,20 +282,20 @@ describe("the committer", () => {
     ]);
   });
 
-  test("does not take another worker's events for its own: with the fence gone, nothing counts", async () => {
-    const { committer, batches, world, write } = open((batch) => {
+  test("does not mistake another worker's events for its own after it has lost its fence", async () => {
+    const { committer, batches, storeState, write } = createCommitter((batch) => {
       write(batch);
-      world.isAlive = false;
+      storeState.isAlive = false;
       throw connectionLostError();
     });
     await expect(committer.submit(createTransition("a", "x"))).rejects.toMatchObject({ code: "FENCED" });
     expect(batches).toHaveLength(1);
-    expect(world.fenced).toBe(1);
+    expect(storeState.fenced).toBe(1);
   });
 
-  test("once fenced refuses everything, what was waiting and what comes later, and says so once", async () => {
+  test("rejects queued and later writes once it has lost its fence, and reports the loss once", async () => {
     let release = () => {};
-    const { committer, world, batches } = open(
+    const { committer, storeState, batches } = createCommitter(
       () =>
         new Promise((resolve) => {
           release = () => resolve({ kind: "fenced" });
@@ -308,14 +312,14 @@ describe("the committer", () => {
     expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await expect(committer.submit(createTransition("c", "x"))).rejects.toMatchObject({ code: "FENCED" });
     await expect(committer.start(newRun())).rejects.toMatchObject({ code: "FENCED" });
-    expect(world.fenced).toBe(1);
+    expect(storeState.fenced).toBe(1);
     expect(batches).toHaveLength(1);
   });
 
-  test("tells which runs were kept because mail had come, and which starts were refused", async () => {
+  test("reports which runs messages kept from being parked, and which starts were refused", async () => {
     const run = newRun();
     const refusal = { runId: run.id, reason: "heroKey", existing: {} as never } as const;
-    const { committer } = open(() => committed({ notParked: ["b"], refused: [refusal] }));
+    const { committer } = createCommitter(() => committed({ notParked: ["b"], refused: [refusal] }));
     const [a, b, start] = await Promise.all([
       committer.submit(createTransition("a", "x")),
       committer.submit(createTransition("b", "x")),

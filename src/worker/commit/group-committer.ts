@@ -1,8 +1,8 @@
 /**
- * Group commit: what a worker's runs have to write goes to the store in one transaction for many runs.
+ * Group commit: the writes of many runs of a worker go to the store in one transaction.
  *
- * While a flush is under way, what is submitted is gathered, and written by the next one. There is no timer: an idle
- * worker commits at once, a busy one in batches, and a very busy one has a second batch under way beside the first.
+ * Writes that are submitted during a flush are queued for the next one. There is no timer: an idle worker commits at once, a
+ * busy one in batches, and a very busy one has a second batch in flight beside the first.
  */
 
 import { Backoff } from "../../concurrency/backoff.js";
@@ -24,33 +24,31 @@ import type {
 import { inCleanContext } from "../../telemetry/async-context.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
+import { type MutableTransition, mergeInto, toMutable } from "./merge-transitions.js";
 
+/** What became of a transition. */
 export type Receipt =
-  /** `hasMessages`: the run stays here, and messages wait in its inbox. */
+  /** `isStillOwned`: messages kept the run from being parked. `hasMessages`: messages wait in the inbox of the owned run. */
   | { readonly kind: "committed"; readonly at: number; readonly isStillOwned: boolean; readonly hasMessages: boolean }
-  /** It was to end, but has messages that were acknowledged before: nothing of it was written. */
+  /** The transition would have ended the run, but its inbox has accepted messages: nothing was written. */
   | { readonly kind: "unread" }
-  /** Another process has written to this run, or it cannot be written at all: its turn must let go of it. */
+  /** Another process has written to the run, or the store refuses its data: the turn must release the run. */
   | { readonly kind: "evicted"; readonly error: unknown };
 
-/** What is known of the fate of a start. */
+/** When the run was created; or, if `refusal` is set, why it was not. */
 export type StartReceipt = { readonly at: number; readonly refusal: RefusedStart | null };
 
-/** Is told what became of a transition; null when the fence is gone and nothing of this worker counts any more. */
+/** Receives the receipt of a transition; null means that the worker lost its fence, so none of its writes count. */
 export type Receiver = (receipt: Receipt | null) => void;
 
 interface QueuedTransition {
   transition: Transition;
-  /** The same, once it is ours to add to. */
+  /** The same transition as a mutable copy, once a second one has been merged into it. */
   merged: MutableTransition | null;
   readonly receiver: Receiver;
-  /** Of what was added since. */
+  /** The receivers of the transitions that were merged into this one. */
   laterReceivers: Receiver[] | null;
 }
-
-type MutableTransition = {
-  -readonly [Key in keyof Transition]: Transition[Key] extends readonly (infer Item)[] ? Item[] : Transition[Key];
-};
 
 interface QueuedStart {
   readonly run: NewRun;
@@ -61,28 +59,29 @@ interface QueuedStart {
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 
 /**
- * A second flush sets out while one is under way only if it is worth its while: then the one is assembled and executed
- * while the other waits for the disk.
+ * With two flushes in flight, one is assembled and executed while the other waits for the disk. The second starts only when
+ * enough is queued to be worth a commit of its own.
  */
 const maxFlushesInFlight = 2;
 const minQueuedForSecondFlush = 128;
-/** A flush that makes this many runs takes long: the others' steps do not wait for it. */
-const many = 100;
+/** A flush that creates this many child runs takes long, so any other write may start a second flush beside it. */
+const minChildrenOfLargeFlush = 100;
 
-/** Above this a flush takes longer without getting more done per second. */
+/** Larger flushes take longer without writing more per second. */
 const maxTransitions = 250;
 const maxBytes = 4 * 1024 * 1024;
-/** Each has a connection of the store to itself while it waits for a caller's open transaction. */
+/** Each of these commits occupies a connection while it waits for a caller's open transaction with the same key. */
 const maxKeyedCommits = 2;
 
 export interface GroupCommitterOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly fence: Fence;
-  /** Called once, when the store says that this fence is gone. */
+  /** Called once, when the store reports that the fence is no longer valid. */
   readonly onFenced: () => void;
-  readonly onTransientError: (what: string, error: unknown) => void;
-  /** A commit was found in the log after its answer was lost: it is not known which runs it left with this worker. */
+  /** Called before an operation that failed with a transient error is retried. */
+  readonly onTransientError: (operation: string, error: unknown) => void;
+  /** Called when a commit whose answer was lost is found in the log: which runs the worker still owns is then unknown. */
   readonly onUncertain: () => void;
 }
 
@@ -94,15 +93,15 @@ export class GroupCommitter {
   readonly #receipts: AckScheduler;
   #queue = new Map<string, QueuedTransition>();
   #starts: QueuedStart[] = [];
-  /** Apart from everything else, for they may have to wait. */
+  /** Starts with a unique key are written separately, because they may wait for another transaction with the same key. */
   readonly #keyedStarts: Batcher<QueuedStart>;
-  /** Runs in flushes that are under way: what else they have to write must come after. */
-  readonly #writing = new Set<string>();
-  #inFlight = 0;
-  #makesMany = false;
-  #givenUp = false;
+  /** The runs of the flushes in flight: their further writes must wait for the next flush. */
+  readonly #runsInFlight = new Set<string>();
+  #flushesInFlight = 0;
+  #isLargeFlushInFlight = false;
+  #hasGivenUp = false;
   #isFlushScheduled = false;
-  #fenced = false;
+  #isFenced = false;
 
   constructor(options: GroupCommitterOptions) {
     this.#options = options;
@@ -111,38 +110,39 @@ export class GroupCommitter {
     this.#store = options.store;
     this.#fence = options.fence;
     const write = (starts: readonly QueuedStart[]) => inCleanContext(() => this.#write([], starts));
-    this.#keyedStarts = new Batcher({ write, batchSizeOf: startsThatFit, maxConcurrentWrites: maxKeyedCommits });
+    this.#keyedStarts = new Batcher({ write, batchSizeOf: countStartsThatFit, maxConcurrentWrites: maxKeyedCommits });
   }
 
   get fence(): Fence {
     return this.#fence;
   }
 
-  /** Resolves when the transition is durable (or the run must be let go of); rejects with FencedError when nothing of this worker counts any more. */
+  /** Resolves when the transition is durable, or refused; rejects with `FencedError` when the worker has lost its fence. */
   submit(transition: Transition): Promise<Receipt> {
     return new Promise((resolve, reject) => {
       this.post(transition, (receipt) => (receipt === null ? reject(this.#fencedError()) : resolve(receipt)));
     });
   }
 
-  /** The same without a promise: this is once per step, and promises are what the garbage collector is busy with. */
+  /** Like `submit`, without a promise: it is called once per step, and promises were most of the garbage to collect. */
   post(transition: Transition, receiver: Receiver): void {
-    if (this.#fenced) return receiver(null);
+    if (this.#isFenced) return receiver(null);
     const entry = this.#queue.get(transition.runId);
     if (entry === undefined) {
       this.#queue.set(transition.runId, { transition, merged: null, receiver, laterReceivers: null });
     } else {
-      coalesce(entry, transition);
+      if (entry.merged === null) entry.transition = entry.merged = toMutable(entry.transition);
+      mergeInto(entry.merged, transition);
       if (entry.laterReceivers === null) entry.laterReceivers = [receiver];
       else entry.laterReceivers.push(receiver);
     }
     this.#scheduleFlush();
   }
 
-  /** Makes a run that this worker owns from birth. */
+  /** Creates a run that this worker owns from the start. */
   start(run: NewRun): Promise<StartReceipt> {
     return new Promise((resolve, reject) => {
-      if (this.#fenced) return reject(this.#fencedError());
+      if (this.#isFenced) return reject(this.#fencedError());
       const start = { run, resolve, reject };
       if (hasUniqueKey(run)) return this.#keyedStarts.add(start);
       this.#starts.push(start);
@@ -150,65 +150,68 @@ export class GroupCommitter {
     });
   }
 
-  /** No turn waits for what is still to be written: it is tried once more, and then left to the next owners of the runs. */
+  /** Stops retrying: no turn waits for the queued writes any more, and the next owners of the runs repeat the work. */
   giveUp(): void {
-    this.#givenUp = true;
+    this.#hasGivenUp = true;
   }
 
   #scheduleFlush(): void {
-    if (this.#isFlushScheduled || this.#inFlight >= maxFlushesInFlight) return;
-    const enough = this.#makesMany ? 1 : minQueuedForSecondFlush;
-    if (this.#inFlight > 0 && this.#queue.size + this.#starts.length < enough) return;
+    if (this.#isFlushScheduled || this.#flushesInFlight >= maxFlushesInFlight) return;
+    const minQueued = this.#isLargeFlushInFlight ? 1 : minQueuedForSecondFlush;
+    if (this.#flushesInFlight > 0 && this.#queue.size + this.#starts.length < minQueued) return;
     this.#isFlushScheduled = true;
-    // Everything that is submitted in this same tick joins the flush.
+    // A microtask later, so that all writes submitted in the same tick join the flush.
     queueMicrotask(() => {
       this.#isFlushScheduled = false;
-      // A flush is for many runs, and its receipts set them going again.
+      // A flush serves many runs and its receipts resume them, so it must not run in the async context of one of them.
       void inCleanContext(() => this.#flush());
     });
   }
 
   async #flush(): Promise<void> {
-    if (this.#fenced) return;
-    const entries = this.#take();
+    if (this.#isFenced) return;
+    const entries = this.#takeTransitions();
     const starts = this.#takeStarts();
     if (entries.length + starts.length === 0) return;
-    this.#inFlight += 1;
-    for (const { transition } of entries) this.#writing.add(transition.runId);
-    const makesMany = entries.some(({ transition }) => transition.newChildren.length >= many);
-    if (makesMany) this.#makesMany = true;
+    this.#flushesInFlight += 1;
+    for (const { transition } of entries) this.#runsInFlight.add(transition.runId);
+    const isLarge = entries.some(({ transition }) => transition.newChildren.length >= minChildrenOfLargeFlush);
+    if (isLarge) this.#isLargeFlushInFlight = true;
     try {
       await this.#write(entries, starts);
     } finally {
-      this.#inFlight -= 1;
-      if (makesMany) this.#makesMany = false;
-      for (const { transition } of entries) this.#writing.delete(transition.runId);
-      if (this.#fenced) this.#rejectQueue();
+      this.#flushesInFlight -= 1;
+      if (isLarge) this.#isLargeFlushInFlight = false;
+      for (const { transition } of entries) this.#runsInFlight.delete(transition.runId);
+      if (this.#isFenced) this.#rejectQueue();
       else if (this.#queue.size > 0 || this.#starts.length > 0) this.#scheduleFlush();
     }
   }
 
-  /** The oldest entries that fit. A run that moves in this flush must not be written to by another's message, and the other way round. */
-  #take(): QueuedTransition[] {
+  /**
+   * Takes the oldest entries that fit. A run that is parked, finished or drains its inbox in this flush must not also receive
+   * a message in it, so one of the two transitions waits for the next flush.
+   */
+  #takeTransitions(): QueuedTransition[] {
     const taken: QueuedTransition[] = [];
-    const moved = new Set<string>();
+    const movingRuns = new Set<string>();
     const receivingRuns = new Set<string>();
     let bytes = 0;
     for (const [runId, entry] of this.#queue) {
       if (taken.length >= maxTransitions || bytes >= maxBytes) break;
-      if (this.#writing.has(runId)) continue;
+      if (this.#runsInFlight.has(runId)) continue;
       const { transition } = entry;
-      const moves = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
-      if (moves && receivingRuns.has(runId)) continue;
+      const isMoving = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
+      if (isMoving && receivingRuns.has(runId)) continue;
       if (
-        transition.messages.some((mail) => moved.has(mail.to)) ||
-        transition.releasedChildIds.some((id) => moved.has(id))
+        transition.messages.some((message) => movingRuns.has(message.to)) ||
+        transition.releasedChildIds.some((id) => movingRuns.has(id))
       )
         continue;
-      if (moves) moved.add(runId);
-      for (const mail of transition.messages) receivingRuns.add(mail.to);
+      if (isMoving) movingRuns.add(runId);
+      for (const message of transition.messages) receivingRuns.add(message.to);
       for (const id of transition.releasedChildIds) receivingRuns.add(id);
-      bytes += sizeOf(transition);
+      bytes += estimateBytes(transition);
       taken.push(entry);
       this.#queue.delete(runId);
     }
@@ -216,23 +219,23 @@ export class GroupCommitter {
   }
 
   #takeStarts(): QueuedStart[] {
-    return this.#starts.splice(0, startsThatFit(this.#starts));
+    return this.#starts.splice(0, countStartsThatFit(this.#starts));
   }
 
   async #write(entries: QueuedTransition[], starts: readonly QueuedStart[]): Promise<void> {
     const backoff = new Backoff(this.runtime);
-    let uncertain = false;
+    let isUncertain = false;
     while (entries.length > 0 || starts.length > 0) {
-      const batch = this.#batch(entries, starts);
+      const batch = this.#createBatch(entries, starts);
       let result: CommitResult & { readonly found?: true };
       try {
-        const ownCommit = uncertain ? await this.#findOwnCommit(batch) : null;
+        const ownCommit = isUncertain ? await this.#findOwnCommit(batch) : null;
         result = ownCommit ?? (await this.#store.commit(batch));
       } catch (error) {
-        if (this.#givenUp) return this.#rejectAll(entries, starts);
+        if (this.#hasGivenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
-          // The answer was lost, perhaps after the commit: look before writing again.
-          uncertain = true;
+          // The answer may have been lost after the commit succeeded, so the log is checked before writing again.
+          isUncertain = true;
           this.#options.onTransientError("commit", error);
           await backoff.wait();
           continue;
@@ -241,7 +244,7 @@ export class GroupCommitter {
       }
       if (result.kind === "fenced") return this.#onFenceLost(entries, starts);
       if (result.kind === "committed" && result.found && starts.length > 0) {
-        // What became of the starts is asked again: those that were made are known by their ids.
+        // The log does not tell which starts were refused, so they are sent again; the store recognises existing runs by id.
         this.#acknowledge(entries, [], result);
         entries = [];
         continue;
@@ -251,7 +254,7 @@ export class GroupCommitter {
       entries = removeRefused(entries, runId, ({ afterSeq }) =>
         hasUnreadMessages ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, afterSeq) },
       );
-      uncertain = false;
+      isUncertain = false;
     }
   }
 
@@ -263,7 +266,8 @@ export class GroupCommitter {
       const hasMessages = ownedWithMessages.length > 0 && ownedWithMessages.includes(transition.runId);
       const receipt = isStillOwned || hasMessages ? { ...defaultReceipt, isStillOwned, hasMessages } : defaultReceipt;
       this.#receipts.add(receiver, receipt);
-      if (laterReceivers !== null) for (const other of laterReceivers) this.#receipts.add(other, receipt);
+      if (laterReceivers !== null)
+        for (const laterReceiver of laterReceivers) this.#receipts.add(laterReceiver, receipt);
     }
     for (const { run, resolve } of starts) {
       const refusal = refused.length === 0 ? null : (refused.find(({ runId }) => runId === run.id) ?? null);
@@ -272,7 +276,7 @@ export class GroupCommitter {
     this.#receipts.deliver(this.#queue.size > 0 || this.#starts.length > 0);
   }
 
-  #batch(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): Batch {
+  #createBatch(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): Batch {
     return {
       fence: this.#fence,
       transitions: mergeMessages(entries.map((entry) => entry.transition)),
@@ -281,8 +285,8 @@ export class GroupCommitter {
   }
 
   /**
-   * After a lost answer: a batch is written whole or not at all, so one run of it tells, as long as the fence holds. A
-   * batch of which nothing can be told is safe to repeat (starts are known by their id, cursors overwrite).
+   * After a lost answer: a batch is written as a whole or not at all, so one run of it shows whether the commit succeeded, as
+   * long as the fence is valid. A batch without such a run is safe to repeat (starts are known by id, cursors overwrite).
    */
   async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
     const probe =
@@ -291,25 +295,25 @@ export class GroupCommitter {
     if (probe === undefined) return null;
     const { isAlive } = await this.#store.heartbeat(this.#fence);
     if (!isAlive) return { kind: "fenced" };
-    const at = probe.events.length > 0 ? await this.#writtenAt(probe) : await this.#releasedAt(probe);
+    const at = probe.events.length > 0 ? await this.#readWrittenAt(probe) : await this.#readReleasedAt(probe);
     if (at === null) return null;
     this.#options.onUncertain();
     return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
   }
 
-  async #writtenAt({ runId, afterSeq }: Transition): Promise<number | null> {
+  async #readWrittenAt({ runId, afterSeq }: Transition): Promise<number | null> {
     const [event] = await this.#store.log(runId, { after: afterSeq, limit: 1 });
     return event?.at ?? null;
   }
 
-  /** Only its owner lets go of a run. (If mail kept it here, repeating the commit does no harm.) */
-  async #releasedAt({ runId }: Transition): Promise<number | null> {
+  /** Only the owner releases a run. If messages kept the run from being parked, repeating the commit is harmless. */
+  async #readReleasedAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
-  /** One run's data cannot be written (too large for a packet, say): the others must not suffer for it. */
+  /** The data of one run cannot be written (it exceeds a packet, for example): the batch is halved until that run is found. */
   async #isolate(entries: QueuedTransition[], starts: readonly QueuedStart[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
       for (const entry of entries) deliverReceipt(entry, { kind: "evicted", error });
@@ -327,7 +331,7 @@ export class GroupCommitter {
   }
 
   #onFenceLost(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): void {
-    this.#fenced = true;
+    this.#isFenced = true;
     this.#rejectAll(entries, starts);
     this.#options.onFenced();
   }
@@ -349,59 +353,15 @@ export class GroupCommitter {
   }
 }
 
-const startsThatFit = (starts: readonly QueuedStart[]) =>
+const countStartsThatFit = (starts: readonly QueuedStart[]) =>
   countFitting(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
-
-/** Adds in place: of a thousand steps that finish together, each would otherwise copy all before it. */
-function coalesce(entry: QueuedTransition, second: Transition): void {
-  if (entry.merged === null) entry.transition = entry.merged = toMutable(entry.transition);
-  const first = entry.merged;
-  for (const event of second.events) first.events.push(event);
-  for (const id of second.drainedInboxIds) first.drainedInboxIds.push(id);
-  for (const run of second.newChildren) first.newChildren.push(run);
-  for (const mail of second.messages) first.messages.push(mail);
-  for (const id of second.releasedChildIds) first.releasedChildIds.push(id);
-  if (second.cursors.length > 0) first.cursors = mergeCursors(first.cursors, second.cursors);
-  first.next = second.next;
-}
-
-function toMutable({
-  runId,
-  afterSeq,
-  events,
-  next,
-  drainedInboxIds,
-  newChildren,
-  messages,
-  releasedChildIds,
-  cursors,
-}: Transition): MutableTransition {
-  return {
-    runId,
-    afterSeq,
-    events: [...events],
-    next,
-    drainedInboxIds: [...drainedInboxIds],
-    newChildren: [...newChildren],
-    messages: [...messages],
-    releasedChildIds: [...releasedChildIds],
-    cursors: [...cursors],
-  };
-}
-
-/** One write per node, the latest value of each column: the same row must not be written twice in a statement. */
-function mergeCursors(first: Transition["cursors"], second: Transition["cursors"]): MutableTransition["cursors"] {
-  const merged = new Map(first.map((write) => [write.node, write]));
-  for (const write of second) merged.set(write.node, { ...merged.get(write.node), ...write });
-  return [...merged.values()];
-}
 
 function deliverReceipt({ receiver, laterReceivers }: QueuedTransition, receipt: Receipt | null): void {
   receiver(receipt);
-  if (laterReceivers !== null) for (const other of laterReceivers) other(receipt);
+  if (laterReceivers !== null) for (const laterReceiver of laterReceivers) laterReceiver(receipt);
 }
 
-/** Tells the run why it was not written; the others are tried again without it. */
+/** Delivers the refusal to the run that caused it, and returns the other entries to be written without it. */
 function removeRefused(
   entries: readonly QueuedTransition[],
   runId: string,
@@ -411,10 +371,10 @@ function removeRefused(
   return entries.filter((entry) => entry.transition.runId !== runId);
 }
 
-function sizeOf(transition: Transition): number {
+function estimateBytes(transition: Transition): number {
   let bytes = 100;
   for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
   for (const run of transition.newChildren) bytes += 200 + run.input.length;
-  for (const mail of transition.messages) bytes += 50 + mail.data.length;
+  for (const message of transition.messages) bytes += 50 + message.data.length;
   return bytes;
 }

@@ -1,10 +1,10 @@
-/** A commit was refused because the run's log does not end where its owner thinks, or the run is not its own. */
+/** A commit was refused because the run's log ends at another position than its worker assumes, or has another owner. */
 export class LogConflict extends RangeError {
-  /** Where the owner thinks that the log ends. */
+  /** The position at which the worker assumed that the log ends. */
   readonly after: number;
 
   constructor(runId: string, after: number) {
-    super(`Run ${runId} was not written: its log does not end at ${after}, or it has another owner.`);
+    super(`Run ${runId} was not written: its log does not end at event ${after}, or another worker owns it.`);
     this.after = after;
   }
 }

@@ -4,14 +4,14 @@ import { keepOwner } from "../../core/run/transition.js";
 import { newRun } from "../../testing/store-suite/builders.js";
 import { PendingWrites } from "./pending-writes.js";
 
-test("what was put in goes out once, all of it, at the position it is given", () => {
+test("take returns all pending writes once, at the given position", () => {
   const pendingWrites = new PendingWrites();
   expect(pendingWrites.isEmpty).toBe(true);
   pendingWrites.events.push(newEvent("run.started", {}));
   pendingWrites.starts.push(newRun());
   pendingWrites.messages.push({ to: "x", kind: "cancel", data: "{}" });
-  pendingWrites.release.push("y");
-  pendingWrites.drained.push(3);
+  pendingWrites.releasedChildIds.push("y");
+  pendingWrites.drainedInboxIds.push(3);
   pendingWrites.setCursor({ node: "n", progress: "1" });
   expect(pendingWrites.isEmpty).toBe(false);
   const taken = pendingWrites.take("r", 4, [], keepOwner);
@@ -35,7 +35,7 @@ test("what was put in goes out once, all of it, at the position it is given", ()
   });
 });
 
-test("remembers the earliest of its waits until they are taken", () => {
+test("the earliest due time of the pending waits is kept until they are taken", () => {
   const pendingWrites = new PendingWrites();
   pendingWrites.addWaitEvent(newEvent("timer.started", { node: "a" }, { ms: 50 }), { inMs: 50 });
   pendingWrites.addWaitEvent(newEvent("timer.started", { node: "b" }, { ms: 20 }), { inMs: 20 });
@@ -47,7 +47,7 @@ test("remembers the earliest of its waits until they are taken", () => {
   expect([pendingWrites.wakeInMs, pendingWrites.wakeAt]).toEqual([null, null]);
 });
 
-test("keeps one write per cursor, the latest of each column", () => {
+test("each cursor has one write with the latest value of each column", () => {
   const pendingWrites = new PendingWrites();
   pendingWrites.setCursor({ node: "n", progress: "1" });
   pendingWrites.setCursor({ node: "n", cursor: "c" });
@@ -55,14 +55,14 @@ test("keeps one write per cursor, the latest of each column", () => {
   expect(pendingWrites.take("r", 0, [], keepOwner).cursors).toEqual([{ node: "n", progress: "2", cursor: "c" }]);
 });
 
-test("what was handed out stays as it is while the pending writes fills anew, also what was empty", () => {
+test("a transition that was taken does not change when new writes are added, even if it was empty", () => {
   const pendingWrites = new PendingWrites();
   const first = pendingWrites.take("r", 0, [], keepOwner);
   pendingWrites.events.push(newEvent("run.started", {}));
   pendingWrites.starts.push(newRun());
   pendingWrites.messages.push({ to: "x", kind: "cancel", data: "{}" });
-  pendingWrites.release.push("y");
-  pendingWrites.drained.push(3);
+  pendingWrites.releasedChildIds.push("y");
+  pendingWrites.drainedInboxIds.push(3);
   expect([first.events, first.newChildren, first.messages, first.releasedChildIds, first.drainedInboxIds]).toEqual([
     [],
     [],

@@ -1,4 +1,4 @@
-/** What a run has to write and has not submitted yet. It goes out with the next commit of the run, all of it. */
+/** The writes of a run that have not been submitted yet; all of them are part of the run's next commit. */
 
 import type { NewEvent } from "../../core/run/event.js";
 import { emptyList } from "../../core/run/transition.js";
@@ -8,11 +8,12 @@ export class PendingWrites {
   events: NewEvent[] = [];
   starts: NewRun[] = [];
   messages: Message[] = [];
-  release: string[] = [];
-  drained: number[] = [];
+  releasedChildIds: string[] = [];
+  drainedInboxIds: number[] = [];
   #cursors: Map<string, CursorWrite> | null = null;
-  /** When the earliest of the waits opened in here becomes due: so long after the commit, or at an instant. */
+  /** How long after the commit the earliest of the pending waits with a relative time becomes due. */
   wakeInMs: number | null = null;
+  /** When the earliest of the pending waits with an absolute time becomes due. */
   wakeAt: number | null = null;
 
   get isEmpty(): boolean {
@@ -20,12 +21,12 @@ export class PendingWrites {
       this.events.length === 0 &&
       this.#cursors === null &&
       this.messages.length === 0 &&
-      this.release.length === 0 &&
-      this.drained.length === 0
+      this.releasedChildIds.length === 0 &&
+      this.drainedInboxIds.length === 0
     );
   }
 
-  /** A wait begins: it is due so long after this commit, or at an instant, or never by itself. */
+  /** Adds the start of a wait that becomes due `inMs` after the commit, or at the instant `at`, or has no due time. */
   addWaitEvent(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
     this.events.push(event);
     if (due.inMs !== undefined) this.wakeInMs = this.wakeInMs === null ? due.inMs : Math.min(this.wakeInMs, due.inMs);
@@ -37,31 +38,31 @@ export class PendingWrites {
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
-  /** What was handed out and not written comes first again. */
+  /** Puts a transition that was taken but not written back, ahead of all later writes. */
   putBack({ events, newChildren, messages, releasedChildIds, drainedInboxIds, cursors }: Transition): void {
     this.events.unshift(...events);
     this.starts.unshift(...newChildren);
     this.messages.unshift(...messages);
-    this.release.unshift(...releasedChildIds);
-    this.drained.unshift(...drainedInboxIds);
-    const later = this.#cursors;
+    this.releasedChildIds.unshift(...releasedChildIds);
+    this.drainedInboxIds.unshift(...drainedInboxIds);
+    const laterCursors = this.#cursors;
     this.#cursors = null;
-    for (const write of [...cursors, ...(later?.values() ?? [])]) this.setCursor(write);
+    for (const write of [...cursors, ...(laterCursors?.values() ?? [])]) this.setCursor(write);
   }
 
   /**
-   * The contents, followed by `last`. What is handed out is never written to again: it may wait for its flush while the
-   * pending writes fill anew. An array that nothing was added to is not copied, and none is made by `push`, which reserves room
-   * for 17 items.
+   * Takes all pending writes, with `lastEvents` behind their events. The returned arrays are never modified again, because
+   * they may wait for a flush while new writes are added. Empty arrays are neither copied nor replaced, and events are joined
+   * by `concat`, because `push` reserves room for 17 items.
    */
-  take(runId: string, afterSeq: number, last: readonly NewEvent[], next: NextTaskState): Transition {
-    const { events, starts, messages, release, drained } = this;
+  take(runId: string, afterSeq: number, lastEvents: readonly NewEvent[], next: NextTaskState): Transition {
+    const { events, starts, messages, releasedChildIds, drainedInboxIds } = this;
     const cursors = this.#cursors === null ? emptyList : [...this.#cursors.values()];
     if (events.length > 0) this.events = [];
     if (starts.length > 0) this.starts = [];
     if (messages.length > 0) this.messages = [];
-    if (release.length > 0) this.release = [];
-    if (drained.length > 0) this.drained = [];
+    if (releasedChildIds.length > 0) this.releasedChildIds = [];
+    if (drainedInboxIds.length > 0) this.drainedInboxIds = [];
     this.#cursors = null;
     this.wakeInMs = null;
     this.wakeAt = null;
@@ -70,13 +71,13 @@ export class PendingWrites {
       afterSeq,
       next,
       cursors,
-      events: events.length === 0 ? last : last.length === 0 ? events : events.concat(last),
-      newChildren: filled(starts),
-      messages: filled(messages),
-      releasedChildIds: filled(release),
-      drainedInboxIds: filled(drained),
+      events: events.length === 0 ? lastEvents : lastEvents.length === 0 ? events : events.concat(lastEvents),
+      newChildren: orEmptyList(starts),
+      messages: orEmptyList(messages),
+      releasedChildIds: orEmptyList(releasedChildIds),
+      drainedInboxIds: orEmptyList(drainedInboxIds),
     };
   }
 }
 
-const filled = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? emptyList : items);
+const orEmptyList = <T>(items: readonly T[]): readonly T[] => (items.length === 0 ? emptyList : items);

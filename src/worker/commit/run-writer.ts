@@ -1,4 +1,4 @@
-/** One run's way into its log while this worker has it: what to write, at which position, and what became of it. */
+/** Writes to the log of one run during a turn: assigns the positions, submits to the group committer, handles the receipts. */
 import type { NewEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
@@ -7,18 +7,18 @@ import type { NewRun, NextTaskState, Transition } from "../../store/contract/sto
 import type { GroupCommitter, Receipt } from "./group-committer.js";
 import { PendingWrites } from "./pending-writes.js";
 
-/** How this worker's time with the run ended. */
+/** How the turn of a run ended. */
 export type TurnEnd =
   | { readonly how: "parked"; readonly dueAt: number | null; readonly at: number }
   | { readonly how: "finished" }
-  /** Mail came while it was being parked: it is still ours. */
+  /** Messages arrived while the run was being parked, so this worker still owns it. */
   | { readonly how: "has messages" }
-  /** The fence is gone: another worker may have the run. */
+  /** The worker lost its fence: another worker may own the run. */
   | { readonly how: "lost" }
-  /** What it had to write could not be written. */
+  /** The store refused what the run had to write. */
   | { readonly how: "evicted"; readonly error: unknown };
 
-/** What a transactional step has written by a connection of its own. */
+/** What a transactional step has written over its own connection. */
 interface ExclusiveWrite {
   readonly events: readonly NewEvent[];
   readonly at: number;
@@ -26,20 +26,20 @@ interface ExclusiveWrite {
 }
 
 /**
- * The turn that writes through the writer. One object instead of a callback for each fact: turns are made once per run,
- * and six closures for each were 3 % of the garbage of one-step runs.
+ * The turn that uses the writer. It is one object instead of several callbacks, because six closures per turn were 3 % of
+ * the garbage of one-step runs.
  */
 export interface RunWriterOwner {
   readonly runId: string;
   readonly state: RunState;
-  /** Everything that has become durable is published before anything else is made of it. */
+  /** Publishes what has become durable, before anything else acts on it. */
   publish(events: readonly NewEvent[], after: number, at: number, next: NextTaskState, starts: readonly NewRun[]): void;
   /** The events are durable and folded into the state. */
   onWritten(events: readonly NewEvent[], at: number): void;
   onTurnEnd(turnEnd: TurnEnd): void;
-  /** Messages wait in the inbox of the run: what they ask for comes before the code gets any further. */
+  /** Messages wait in the inbox of the run: they are processed before its code continues. */
   onMessagesWaiting(): void;
-  /** The run could not end because of messages. Nothing of this was written, and the run stays with its turn. */
+  /** Messages kept the run from ending: nothing of the transition was written, and the turn continues. */
   onEndRefused(unwritten: Transition): void;
 }
 
@@ -48,16 +48,17 @@ export class RunWriter {
   readonly #owner: RunWriterOwner;
   readonly #committer: GroupCommitter;
   #nextSeq: number;
-  #submitting = 0;
-  /** While a transactional step has the log to itself: what comes meanwhile waits for this. */
+  #unacknowledgedCount = 0;
+  /** Set while a transactional step has exclusive use of the log: all other writes wait for this promise. */
   #exclusiveLock: Promise<void> | null = null;
-  #waiting: (() => void)[] | null = null;
-  #closed = false;
-  /** The store's time as we last heard it, and our own monotonic clock then. */
+  #receiptWaiters: (() => void)[] | null = null;
+  #isClosed = false;
+  /** The last time that the store reported. */
   #lastStoreTimeAt: number;
+  /** The monotonic clock of this process when the store reported that time. */
   #lastStoreTimeMonotonic: number;
 
-  /** @param at the store's time when the run was taken */
+  /** @param at the store's time when the worker claimed the run */
   constructor(owner: RunWriterOwner, committer: GroupCommitter, at: number) {
     this.#owner = owner;
     this.#committer = committer;
@@ -66,17 +67,17 @@ export class RunWriter {
     this.#lastStoreTimeMonotonic = committer.runtime.monotonic();
   }
 
-  /** The run was let go of, or is about to be: nothing more is written. */
+  /** Whether the run was released, or is about to be: then nothing more is written. */
   get isClosed(): boolean {
-    return this.#closed;
+    return this.#isClosed;
   }
 
-  /** True while the state does not know yet what has been submitted, or a transactional step has the log to itself. */
+  /** Whether submitted writes are not yet part of the state, or a transactional step has exclusive use of the log. */
   get hasUnacknowledgedWrites(): boolean {
-    return this.#submitting > 0 || this.#exclusiveLock !== null;
+    return this.#unacknowledgedCount > 0 || this.#exclusiveLock !== null;
   }
 
-  /** The number that the next event will have that is not in the pending writes yet. */
+  /** The number of the next event that is added behind the pending writes. */
   get nextSeq(): number {
     return this.#nextSeq + this.pendingWrites.events.length;
   }
@@ -85,38 +86,38 @@ export class RunWriter {
     return this.#lastStoreTimeAt;
   }
 
-  /** The store's time, as well as it is known here without asking. */
+  /** The store's time, estimated from its last answer and the time that has passed since. */
   storeNow(): number {
     return this.#lastStoreTimeAt + Math.floor(this.#committer.runtime.monotonic() - this.#lastStoreTimeMonotonic);
   }
 
-  /** Commits the pending writes and these events. False: the run is not ours any more, and the caller has nothing more to do. */
+  /** Commits the pending writes and these events. Resolves to false if they were not written: the caller has nothing left to do. */
   submit(events: readonly NewEvent[], next: NextTaskState = keepOwner): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
 
-  /** The same for what was decided about messages: that there are more of them does not keep the code from going on. */
+  /** Like `submit`, for events that result from messages: further waiting messages then do not hold up the run's code. */
   submitDecision(events: readonly NewEvent[]): Promise<boolean> {
     return new Promise((resolve) => this.post(events, keepOwner, resolve, true));
   }
 
-  /** The same without a promise, for what happens once per step. */
+  /** Like `submit`, without a promise, because it is called once per step. */
   post(events: readonly NewEvent[], next: NextTaskState, done: (written: boolean) => void, isDecision = false): void {
     if (this.#exclusiveLock !== null)
       return void this.#exclusiveLock.then(() => this.post(events, next, done, isDecision));
-    if (this.#closed) return done(false);
+    if (this.#isClosed) return done(false);
     const transition = this.pendingWrites.take(this.#owner.runId, this.#nextSeq - 1, events, next);
     this.#nextSeq += transition.events.length;
-    if (next.kind !== "keep") this.#closed = true;
-    this.#submitting += 1;
-    this.#committer.post(transition, (receipt) => done(this.#received(transition, receipt, isDecision)));
+    if (next.kind !== "keep") this.#isClosed = true;
+    this.#unacknowledgedCount += 1;
+    this.#committer.post(transition, (receipt) => done(this.#onReceipt(transition, receipt, isDecision)));
   }
 
-  #received(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
+  #onReceipt(transition: Transition, receipt: Receipt | null, isDecision: boolean): boolean {
     const { next, events, afterSeq, newChildren } = transition;
-    this.#submitting -= 1;
+    this.#unacknowledgedCount -= 1;
     this.#resumeWaiters();
-    // Nothing of this worker counts any more, and it knows by itself.
+    // The worker lost its fence; the session learns that from the committer.
     if (receipt === null) return this.#endTurn({ how: "lost" });
     if (receipt.kind === "evicted") return this.#endTurn({ how: "evicted", error: receipt.error });
     if (receipt.kind === "unread") return this.#reopen(transition);
@@ -129,19 +130,19 @@ export class RunWriter {
   }
 
   /**
-   * Gives `work` the log to itself: what is on its way is written first, what comes meanwhile waits. For transactional
-   * steps, whose event is written by another connection. `work` gets the position of the log and returns what it wrote.
+   * Gives `work` exclusive use of the log: writes in flight finish first, and new ones wait. Transactional steps need this,
+   * because another connection writes their event. `work` receives the position of the log and returns what it wrote.
    */
   async withExclusiveLog(work: (after: number) => Promise<ExclusiveWrite | null>): Promise<boolean> {
     if (!this.pendingWrites.isEmpty) await this.submit([]);
     while (this.#exclusiveLock !== null) await this.#exclusiveLock;
-    let open = () => {};
+    let unlock = () => {};
     this.#exclusiveLock = new Promise((resolve) => {
-      open = resolve;
+      unlock = resolve;
     });
     try {
-      await this.#submitted();
-      if (this.#closed) return false;
+      await this.#waitForAllReceipts();
+      if (this.#isClosed) return false;
       const after = this.#nextSeq - 1;
       const written = await work(after);
       if (written === null) return false;
@@ -153,51 +154,52 @@ export class RunWriter {
       return true;
     } finally {
       this.#exclusiveLock = null;
-      open();
+      unlock();
     }
   }
 
-  /** Waits until the state knows what has been submitted so far, whatever is submitted meanwhile. */
+  /** Waits until the state contains everything that was submitted before this call. */
   async waitForSubmitted(): Promise<void> {
     const { state } = this.#owner;
-    const last = this.#nextSeq - 1;
-    while (state.seq < last && this.#submitting > 0 && !this.#closed) await this.#nextReceipt();
+    const lastSubmittedSeq = this.#nextSeq - 1;
+    while (state.seq < lastSubmittedSeq && this.#unacknowledgedCount > 0 && !this.#isClosed)
+      await this.#waitForNextReceipt();
   }
 
-  /** Waits until the state knows everything that was submitted. */
+  /** Waits until the state contains everything that was submitted, including during the wait. */
   async waitUntilAcknowledged(): Promise<void> {
     while (this.#exclusiveLock !== null) await this.#exclusiveLock;
-    await this.#submitted();
+    await this.#waitForAllReceipts();
   }
 
-  /** The same, and children that are only in the pending writes are born: no run outlives its parent. */
+  /** Waits for all writes and creates the pending child runs, so that they can be canceled: no run outlives its parent. */
   async flushPendingStarts(): Promise<void> {
     while (this.hasUnacknowledgedWrites) await this.waitUntilAcknowledged();
     if (this.pendingWrites.starts.length > 0) await this.submit([]);
   }
 
-  async #submitted(): Promise<void> {
-    while (this.#submitting > 0) await this.#nextReceipt();
+  async #waitForAllReceipts(): Promise<void> {
+    while (this.#unacknowledgedCount > 0) await this.#waitForNextReceipt();
   }
 
-  #nextReceipt(): Promise<void> {
+  #waitForNextReceipt(): Promise<void> {
     return new Promise((resolve) => {
-      (this.#waiting ??= []).push(resolve);
+      (this.#receiptWaiters ??= []).push(resolve);
     });
   }
 
-  /** Those who wait for a receipt look again, once all that it set off has run. */
+  /** Lets the waiters check again, after everything that the receipt triggered has run. */
   #resumeWaiters(): void {
-    if (this.#waiting === null) return;
-    const waiting = this.#waiting;
-    this.#waiting = null;
+    if (this.#receiptWaiters === null) return;
+    const waiters = this.#receiptWaiters;
+    this.#receiptWaiters = null;
     this.#committer.runtime.setImmediate(() => {
-      for (const goOn of waiting) goOn();
+      for (const resume of waiters) resume();
     });
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#resumeWaiters();
   }
 
@@ -207,7 +209,7 @@ export class RunWriter {
   }
 
   #applyEvents(events: readonly NewEvent[], after: number, at: number): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     let seq = after;
     for (const { type, node, attempt, outcome, data } of events) {
       seq += 1;
@@ -216,16 +218,16 @@ export class RunWriter {
     this.#owner.onWritten(events, at);
   }
 
-  /** Its end was not written: it goes on where its log ends. */
+  /** The end of the run was not written, so the turn continues at the previous end of the log. */
   #reopen(unwritten: Transition): false {
-    this.#closed = false;
+    this.#isClosed = false;
     this.#nextSeq = unwritten.afterSeq + 1;
     this.#owner.onEndRefused(unwritten);
     return false;
   }
 
   #endTurn(turnEnd: TurnEnd): false {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#owner.onTurnEnd(turnEnd);
     return false;
   }
@@ -234,6 +236,10 @@ export class RunWriter {
 function turnEndOf(next: NextTaskState, at: number): TurnEnd {
   if (next.kind !== "park") return { how: "finished" };
   const { wakeAt, wakeInMs } = next;
-  const dueIn = wakeInMs === null ? null : at + wakeInMs;
-  return { how: "parked", dueAt: wakeAt === null ? dueIn : dueIn === null ? wakeAt : Math.min(wakeAt, dueIn), at };
+  const delayedDueAt = wakeInMs === null ? null : at + wakeInMs;
+  return {
+    how: "parked",
+    dueAt: wakeAt === null ? delayedDueAt : delayedDueAt === null ? wakeAt : Math.min(wakeAt, delayedDueAt),
+    at,
+  };
 }

@@ -1,4 +1,4 @@
-/** The worker's sign of life: renews its lease, frees the runs of workers that fell silent, hears of mail it missed. */
+/** The worker's heartbeat: renews its lease, frees the runs of workers whose lease expired, and finds messages without a hint. */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Fence, Store } from "../../store/contract/store.js";
@@ -7,10 +7,11 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 const maxListedWorkers = 3;
 
 export interface LeaseEvents {
-  /** The store says that this epoch is over. */
+  /** The store reports that the lease is lost: the epoch of this worker is over. */
   readonly onLost: () => void;
-  /** It was renewed, at this time or later (by `threadClock`). */
+  /** The lease was renewed, at this time or later, by `Runtime.processMonotonic`. */
   readonly onRenewed?: (at: number) => void;
+  /** Messages wait in the inboxes of these runs, which the worker owns. */
   readonly onMessages: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
@@ -22,10 +23,10 @@ export class Heartbeat {
   readonly #events: LeaseEvents;
   readonly #runtime: Runtime;
   readonly #timer: Timer;
-  #beating = false;
-  #polling: Promise<void> | null = null;
+  #isHeartbeatInFlight = false;
+  #currentPoll: Promise<void> | null = null;
   #mustPollAgain = false;
-  #stopped = false;
+  #isStopped = false;
 
   constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents, runtime: Runtime) {
     this.#store = store;
@@ -33,82 +34,88 @@ export class Heartbeat {
     this.#log = log;
     this.#events = events;
     this.#runtime = runtime;
-    // Three beats to a lease: one may be lost, and one late.
+    // Three heartbeats per lease: one may be lost and another one late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
 
   /**
-   * Something may have changed: looks for what a beat would bring, but only looks. Where a hint says no more than that
-   * another process wrote, workers that answered it with a beat would wake each other up for ever.
+   * Reads what a heartbeat would return, without writing one. Some stores only hint that another process has written: workers
+   * that answered such a hint with a write would wake each other up forever.
    */
   pollNow(): Promise<void> {
-    if (this.#polling !== null) {
-      // A look that is under way may have been too early: then another one follows.
+    if (this.#currentPoll !== null) {
+      // The current poll may have read too early, so another one follows it.
       this.#mustPollAgain = true;
-      return this.#polling;
+      return this.#currentPoll;
     }
-    this.#polling = this.#pollUntilCurrent();
-    return this.#polling;
+    this.#currentPoll = this.#pollUntilCurrent();
+    return this.#currentPoll;
   }
 
   async #pollUntilCurrent(): Promise<void> {
     do {
       this.#mustPollAgain = false;
       await this.#poll();
-    } while (this.#mustPollAgain && !this.#stopped);
-    // At once: who asks a moment later must not be taken for one who asked in time.
-    this.#polling = null;
+    } while (this.#mustPollAgain && !this.#isStopped);
+    // Reset in the same microtask as the check above: a later request must start a poll of its own.
+    this.#currentPoll = null;
   }
 
   async #poll(): Promise<void> {
     try {
-      const [runIdsWithMessages, paused] = await Promise.all([
+      const [runIdsWithMessages, pausedQueues] = await Promise.all([
         this.#store.ownedWithMessages(this.#fence),
         this.#store.maintenance.pausedQueues(),
       ]);
-      if (this.#stopped) return;
-      this.#events.onPausedQueues(paused.map(({ name }) => name));
+      if (this.#isStopped) return;
+      this.#events.onPausedQueues(pausedQueues.map(({ name }) => name));
       if (runIdsWithMessages.length > 0) this.#events.onMessages(runIdsWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOfRetry(this.#log, "A look for news failed; the next heartbeat will tell.", error);
+      if (!this.#isStopped)
+        warnOfRetry(
+          this.#log,
+          "Messages and paused queues could not be read; the next heartbeat reads them again.",
+          error,
+        );
     }
   }
 
   async #sendHeartbeat(): Promise<void> {
-    if (this.#beating) return;
-    this.#beating = true;
+    if (this.#isHeartbeatInFlight) return;
+    this.#isHeartbeatInFlight = true;
     try {
       const sentAt = this.#runtime.processMonotonic();
       const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(this.#fence);
-      if (this.#stopped) return;
+      if (this.#isStopped) return;
       if (!isAlive) return this.#events.onLost();
       this.#events.onRenewed?.(sentAt);
       if (reapedWorkerIds.length > 0) void this.#warnOfDeadWorkers(reapedWorkerIds);
       this.#events.onPausedQueues(pausedQueues);
       if (ownedWithMessages.length > 0) this.#events.onMessages(ownedWithMessages);
     } catch (error) {
-      if (!this.#stopped) warnOfRetry(this.#log, "A heartbeat failed; the next one will tell.", error);
+      if (!this.#isStopped)
+        warnOfRetry(this.#log, "A heartbeat failed; the next one follows at the usual interval.", error);
     } finally {
-      this.#beating = false;
+      this.#isHeartbeatInFlight = false;
     }
   }
 
-  /** By the names that people gave them; the ids help as long as there are few. */
+  /** Names the workers, and adds their ids only if there are few. */
   async #warnOfDeadWorkers(ids: readonly string[]): Promise<void> {
     const workers = await this.#store.workers().catch(() => []);
     const names = new Map(workers.map(({ id, name }) => [id, name]));
-    const few = ids.length <= maxListedWorkers;
+    const areFew = ids.length <= maxListedWorkers;
     const listed = ids.slice(0, maxListedWorkers).map((id) => {
       const name = names.get(id);
-      return name === undefined ? id : few ? `"${name}" (${id})` : `"${name}"`;
+      return name === undefined ? id : areFew ? `"${name}" (${id})` : `"${name}"`;
     });
-    const rest = few ? "" : ` and ${ids.length - maxListedWorkers} more`;
-    const whose = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
-    this.#log.warn(`Freed the runs of ${whose}: ${listed.join(", ")}${rest}.`);
+    const remainder = areFew ? "" : ` and ${ids.length - maxListedWorkers} more`;
+    const owners = ids.length === 1 ? "a dead worker" : `${ids.length} dead workers`;
+    this.#log.warn(`Freed the runs of ${owners}: ${listed.join(", ")}${remainder}.`);
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#runtime.clearInterval(this.#timer);
   }
 }

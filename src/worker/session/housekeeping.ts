@@ -1,7 +1,7 @@
 /**
- * What workers do beside their work, each its share: they delete what is older than the retention, forget workers that are
- * long dead, and say what is stuck. Every worker begins at a moment of its own, so that many do not do it at once; should
- * they all the same, nothing is done twice.
+ * Periodic maintenance by every worker: deletes runs that are older than the retention, deletes the rows of workers that died
+ * long ago, and warns of stuck runs. Each worker starts at a random moment, so that few do it at once; several at once do no
+ * harm.
  */
 
 import type { Logger } from "../../define/context.js";
@@ -15,75 +15,78 @@ export interface HousekeepingOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
-  /** Deletes what is older than the retention, until it is done or told to stop; null: nothing is ever deleted. */
+  /** Deletes runs that are older than the retention, until all are deleted or `stop` is aborted; null: there is no retention. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** How often what is old is deleted; what is stuck is looked for more often than in an hour. */
+  /** How often old runs are deleted; stuck runs and vanished jobs are checked at least every 5 minutes and every minute. */
   readonly everyMs: number;
 }
 
 const stuckCheckIntervalMs = 5 * 60_000;
-const forgetAfterMs = 24 * 3_600_000;
+const deleteDeadWorkersAfterMs = 24 * 3_600_000;
 
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  readonly #stuck: StuckRuns;
-  readonly vanished: VanishedJobs;
-  readonly #stop = new AbortController();
+  readonly #stuckRuns: StuckRuns;
+  readonly vanishedJobs: VanishedJobs;
+  readonly #stopController = new AbortController();
   readonly #timers = new Map<string, Timer>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #activeTasks = new Set<Promise<void>>();
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
     const { store, log, runtime } = options;
-    this.vanished = new VanishedJobs(store, runtime);
-    this.#stuck = new StuckRuns(store, log, runtime, this.vanished);
+    this.vanishedJobs = new VanishedJobs(store, runtime);
+    this.#stuckRuns = new StuckRuns(store, log, runtime, this.vanishedJobs);
   }
 
   start(): void {
     const { everyMs } = this.#options;
     this.#repeat("cleaning", everyMs, () => this.deleteOldData());
-    this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuck.check());
-    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanished.check());
+    this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuckRuns.check());
+    this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanishedJobs.check());
   }
 
-  /** Lets go of what is under way at its next batch. */
+  /** Resolves when the current tasks have stopped; a deletion stops after its current batch. */
   async stop(): Promise<void> {
-    this.#stop.abort();
+    this.#stopController.abort();
     for (const timer of this.#timers.values()) this.#options.runtime.clearTimeout(timer);
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#activeTasks);
   }
 
   async deleteOldData(): Promise<void> {
     const { runtime, store, log, prune } = this.#options;
-    const forgotten = await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: runtime.now() - forgetAfterMs });
-    if (forgotten.length > 0) log.debug(`Forgot ${forgotten.length} worker(s) that died more than a day ago.`);
-    const { runs } = (await prune?.(this.#stop.signal)) ?? { runs: 0 };
+    const deletedWorkers = await store.maintenance.deleteDeadWorkers({
+      lastHeartbeatBefore: runtime.now() - deleteDeadWorkersAfterMs,
+    });
+    if (deletedWorkers.length > 0)
+      log.debug(`Deleted the records of ${deletedWorkers.length} worker(s) that died more than a day ago.`);
+    const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
-  /** The first time soon, but not at once: a process that is often started anew does its share, and not as it starts. */
-  #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+  /** The first time is after 5 to 10 % of the interval: processes that restart often do their share too, but not at startup. */
+  #repeat(taskName: string, everyMs: number, work: () => Promise<void>): void {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;
-    const after = (delayMs: number) => {
+    const schedule = (delayMs: number) => {
       const timer = runtime.setTimeout(() => {
-        const done = this.#attempt(what, work).finally(() => {
-          this.#underWay.delete(done);
-          if (!this.#stop.signal.aborted) after(everyMs);
+        const task = this.#runSafely(taskName, work).finally(() => {
+          this.#activeTasks.delete(task);
+          if (!this.#stopController.signal.aborted) schedule(everyMs);
         });
-        this.#underWay.add(done);
+        this.#activeTasks.add(task);
       }, delayMs);
-      this.#timers.set(what, timer.unref());
+      this.#timers.set(taskName, timer.unref());
     };
-    after((everyMs / 20) * (1 + runtime.random()));
+    schedule((everyMs / 20) * (1 + runtime.random()));
   }
 
-  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+  async #runSafely(taskName: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      if (!this.#stop.signal.aborted)
-        warnOfRetry(this.#options.log, `Housekeeping failed (${what}); it is tried again later.`, error);
+      if (!this.#stopController.signal.aborted)
+        warnOfRetry(this.#options.log, `Housekeeping failed (${taskName}); it is tried again later.`, error);
     }
   }
 }

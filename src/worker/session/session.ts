@@ -1,6 +1,6 @@
 /**
- * One epoch of a worker: its fence, its committer, and the runs it has. When the store says that the fence is gone,
- * everything in here is dropped; the worker begins a new session under a higher epoch.
+ * One epoch of a worker: its fence, its committer, and the runs that it owns. When the store reports that the fence is no
+ * longer valid, the session is dropped, and the worker starts a new one under a higher epoch.
  */
 
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -46,16 +46,16 @@ export interface SessionOptions {
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;
   hasWaitingRuns(): boolean;
-  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  /** Called when a top-level step has its result; null except in tests. */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   jobInfo(job: string): Promise<JobInfo>;
-  /** An answer was lost: it is not certain which runs are ours. */
+  /** The answer to a commit was lost: it is unknown which runs the session still owns. */
   onUncertain(): void;
-  /** The fence is gone. */
+  /** The store reports that the fence is no longer valid. */
   onLost(session: Session): void;
-  /** There is room for another run; it was parked and is due again then, if that is known. */
+  /** The session released a run, so a slot is free; `parking` tells when the run is due again, if it was parked and that is known. */
   onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void;
 }
 
@@ -64,10 +64,10 @@ export class Session {
   readonly turns = new Map<string, Turn>();
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
-  /** Runs that are ours, or about to be, and whose turn has not begun yet. */
+  /** Runs that this session owns, or is about to own, and whose turn has not started yet. */
   readonly #openingRuns = new Set<string>();
-  #dead = false;
-  #stopping = false;
+  #isDead = false;
+  #isStopping = false;
 
   constructor(options: SessionOptions) {
     const { runtime, store, log, workerName, fence } = options;
@@ -78,8 +78,8 @@ export class Session {
       fence,
       onFenced: () => options.onLost(this),
       onUncertain: () => options.onUncertain(),
-      onTransientError: (what, error) =>
-        warnOfRetry(log, `Worker "${workerName}": ${what} failed, trying again.`, error),
+      onTransientError: (operation, error) =>
+        warnOfRetry(log, `Worker "${workerName}": ${operation} failed, trying again.`, error),
     });
     this.#host = {
       runtime,
@@ -101,36 +101,36 @@ export class Session {
       hasWaitingRuns: () => options.hasWaitingRuns(),
       onStepEnded: options.onStepEnded,
       findRegistration: async (name) => {
-        const known = await options.findRegistration(name);
-        if (known === null) throw new WorkflowNotFoundError(name);
-        return known;
+        const registration = await options.findRegistration(name);
+        if (registration === null) throw new WorkflowNotFoundError(name);
+        return registration;
       },
       jobInfo: (job) => options.jobInfo(job),
       readInbox: async (runId) => (await store.inbox([runId])).get(runId) ?? [],
-      onTurnEnd: (turn, parting) => this.#onTurnEnd(turn, parting),
+      onTurnEnd: (turn, turnEnd) => this.#onTurnEnd(turn, turnEnd),
     };
   }
 
   get isDead(): boolean {
-    return this.#dead;
+    return this.#isDead;
   }
 
-  /** How many runs it has. */
+  /** How many runs the session owns. */
   get size(): number {
     return this.turns.size + this.#openingRuns.size;
   }
 
-  /** Drops everything: other workers have the runs. */
+  /** Drops all turns, because other workers may own the runs. */
   kill(): void {
-    this.#dead = true;
+    this.#isDead = true;
     this.committer.giveUp();
     for (const turn of this.turns.values()) turn.abandon();
     this.turns.clear();
   }
 
-  /** What runs may finish; then each run is handed over. */
+  /** Lets running steps finish; each run is then released to the next worker. */
   stop(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
     for (const turn of this.turns.values()) turn.stop();
   }
 
@@ -138,12 +138,12 @@ export class Session {
     for (const turn of this.turns.values()) turn.abort(reason);
   }
 
-  /** Reads what is needed to go on with claimed runs, for all of them at once; fresh ones need nothing. */
+  /** Starts the turns of claimed runs. The logs and inboxes are read for all runs at once; fresh runs need no read. */
   async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
-    const isNew = (task: ClaimedTask) =>
+    const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {
-      if (isNew(task))
+      if (needsNoReads(task))
         void this.#startTurn({
           run: task.run,
           deliveries: task.deliveries,
@@ -152,16 +152,16 @@ export class Session {
           claimedAt,
         });
     }
-    const old = tasks.filter((task) => !isNew(task));
-    if (old.length === 0) return;
+    const tasksToRead = tasks.filter((task) => !needsNoReads(task));
+    if (tasksToRead.length === 0) return;
     const { store } = this.#options;
-    const ids = old.map((task) => task.run.id);
+    const ids = tasksToRead.map((task) => task.run.id);
     await this.#whileOpening(ids, async () => {
-      const idsWithMessages = old.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
+      const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
-      const begun = old.map((task) => {
+      const opened = tasksToRead.map((task) => {
         const { id } = task.run;
         return this.#startRun({
           ...task,
@@ -170,11 +170,11 @@ export class Session {
           claimedAt,
         });
       });
-      await Promise.all(begun);
+      await Promise.all(opened);
     });
   }
 
-  /** Starts a run that is this worker's from birth: no claim, no wake-up. */
+  /** Creates a run that this worker owns from the start, without a claim. */
   adopt(run: NewRun): Promise<StartReceipt> {
     return this.#whileOpening([run.id], async () => {
       const receipt = await this.committer.start({ ...run, due: { kind: "owned" } });
@@ -193,13 +193,13 @@ export class Session {
   }
 
   /**
-   * After an answer was lost: runs that the store says are ours and that this session does not know of are begun. What was known
-   * before the question is left alone: it may have been let go of since.
+   * After a lost answer, opens the runs that the store says this session owns and that it does not know. Runs that it knew
+   * before the read are skipped, because they may have been released in the meantime.
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
-    const known = new Set([...this.turns.keys(), ...this.#openingRuns]);
-    const isForgotten = (id: string) => !known.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
+    const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns]);
+    const isForgotten = (id: string) => !knownIds.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
     const owned = await this.#retryUntilReachable(() => store.ownedTasks(fence));
     const forgotten = owned.filter((task) => isForgotten(task.runId));
     if (forgotten.length === 0) return;
@@ -223,16 +223,16 @@ export class Session {
     }
   }
 
-  /** What is ours must be begun: reading for it is tried until it works, it is not ours any more, or others are to have it. */
+  /** Retries reads for owned runs until they succeed, the session dies, or the worker stops. */
   #retryUntilReachable<T>(read: () => Promise<T>): Promise<T> {
-    return retryUntilReachable(this.#options.runtime, read, () => this.#dead || this.#stopping);
+    return retryUntilReachable(this.#options.runtime, read, () => this.#isDead || this.#isStopping);
   }
 
   #startRun(snapshot: TurnSnapshot): void | Promise<void> {
     return mustInherit(snapshot) ? this.#startSuccessor(snapshot) : this.#startTurn(snapshot);
   }
 
-  /** It goes on for another run, and has to know first what that one has done. */
+  /** Starts a run that retries another one: the recorded steps of that run are first copied into its log. */
   async #startSuccessor(snapshot: TurnSnapshot): Promise<void> {
     const { store, onRunReleased } = this.#options;
     const { run } = snapshot;
@@ -248,29 +248,29 @@ export class Session {
       else if (inherited.kind === "has messages") await this.#reopen(run.id);
       else onRunReleased(inherited.kind === "parked" ? inherited : null);
     } catch (error) {
-      if (this.#dead || error instanceof FencedError) return;
-      const why = writePauseNote(toFailure(error).message);
-      await this.#pauseUnwritable(run.id, snapshot.log.length, error, why);
+      if (this.#isDead || error instanceof FencedError) return;
+      const pauseNote = writePauseNote(toFailure(error).message);
+      await this.#pauseUnwritable(run.id, snapshot.log.length, error, pauseNote);
     }
   }
 
   #startTurn(snapshot: TurnSnapshot): void | Promise<void> {
-    if (this.#dead) return;
+    if (this.#isDead) return;
     const { run } = snapshot;
     let turn: Turn;
     try {
       turn = new Turn(this.#host, this.#options.definition(run.workflow, run.version), snapshot);
     } catch (error) {
-      // Its log cannot be folded: that is for a person to look at, and must not take the worker down.
+      // The log cannot be folded: the run is paused for an operator, and the worker continues.
       return this.#pauseDamaged(snapshot, error);
     }
     this.turns.set(run.id, turn);
     pauseRunOnError(turn, () => turn.start());
-    if (this.#stopping) turn.stop();
+    if (this.#isStopping) turn.stop();
   }
 
   #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
-    // Claimed again before we heard that it was parked, perhaps: then another turn has it.
+    // The run may have been claimed again before this receipt arrived: then another turn of this session has it.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
     if (this.turns.has(turn.runId)) return;
     if (turnEnd.how === "has messages") void this.#reopen(turn.runId);
@@ -280,7 +280,7 @@ export class Session {
     } else this.#options.onRunReleased(null);
   }
 
-  /** Mail came while the run was being parked: it is still ours, and is taken up where its log now ends. */
+  /** Starts a new turn for a run that the session still owns, for example because messages kept it from being parked. */
   #reopen(runId: string): Promise<void> {
     const { store, log } = this.#options;
     return this.#whileOpening([runId], async () => {
@@ -297,15 +297,15 @@ export class Session {
           claimedAt,
         });
       } catch (error) {
-        log.error(`Run ${runId} could not be taken up again.`, error);
+        log.error(`Run ${runId} could not be reopened; another worker takes it when this one stops.`, error);
       }
     });
   }
 
   /**
-   * What the run wanted to write cannot be written. If the database has less of the run than this worker wrote (it went back in
-   * time, as a standby that takes over may), the run is taken up as it is there, or left to its owner. Otherwise it is
-   * paused with the reason.
+   * The store refused the writes of a run. If the session no longer owns the run, it drops it. If the log is shorter than what
+   * this worker wrote (a standby without the last writes took over), the run is reopened from that log. Otherwise the run is
+   * paused with the error.
    */
   #evict(runId: string, error: unknown): Promise<void> {
     const { store, log, fence } = this.#options;
@@ -317,19 +317,19 @@ export class Session {
         const written = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
-            return log.warn(`Run ${runId} does not belong to this worker any more, and is left to its owner.`);
+            return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
           if (written < error.after) {
             log.warn(
-              `The log of run ${runId} ends at ${written}, not at ${error.after}: the run is replayed from there.`,
+              `The log of run ${runId} ends at event ${written}, not at ${error.after}: the run is replayed from there.`,
             );
             return await this.#reopen(runId);
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);
         await this.#pauseUnwritable(runId, written, error);
-      } catch (second) {
-        log.error(`Run ${runId} could not be paused either.`, second);
+      } catch (pauseError) {
+        log.error(`Run ${runId} could not be written, and could not be paused either.`, pauseError);
       }
     });
   }
@@ -345,16 +345,16 @@ export class Session {
         return await this.#reopen(id);
       if (receipt.kind === "evicted") throw receipt.error;
       publishCommit(log, snapshot.run, { ...transition, at: receipt.at });
-      const became = transition.next.kind === "finish" ? "canceled" : "paused";
-      log.warn(`Run ${id} (${workflow}) is ${became}: ${reason}`);
-    } catch (second) {
-      if (!this.#dead) log.error(`Run ${id} cannot be read, and could not be paused either.`, second);
+      const newStatus = transition.next.kind === "finish" ? "canceled" : "paused";
+      log.warn(`Run ${id} (${workflow}) is ${newStatus}: ${reason}`);
+    } catch (pauseError) {
+      if (!this.#isDead) log.error(`Run ${id} cannot be read, and could not be paused either.`, pauseError);
     }
   }
 
   async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
-    // If it had not begun yet: a worker had it, so its time has come.
+    // `run.became_due` is for a run that has not started yet: a worker had claimed it, so its start time has passed.
     const events = [
       newEvent("run.paused", {}, { reason: failure.message, error: failure }),
       newEvent("run.became_due", {}),
@@ -367,7 +367,7 @@ export class Session {
 
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
-/** Field by field: copies by spreading were 2 % of the time of one-step runs. */
+/** Copied field by field, because object spread took 2 % of the time of one-step runs. */
 function toRunRecord(run: NewRun, at: number): RunRecord {
   return {
     id: run.id,

@@ -1,4 +1,4 @@
-/** Records the start of steps that take long, so that people can see what is running. Quick steps save that row. */
+/** Records the start of steps that take longer than 100 ms, so that users see what is running. Quick steps need no such event. */
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 

@@ -9,24 +9,24 @@ function createDetector(...turns: object[]) {
   const warnings: string[] = [];
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: (text: unknown) => void warnings.push(String(text)), error: quiet };
-  return { warnings, silent: new StalledCodeDetector(log, () => turns as never, systemRuntime) };
+  return { warnings, detector: new StalledCodeDetector(log, () => turns as never, systemRuntime) };
 }
 
-test("code that is silent at two looks in a row is told of once", () => {
-  const { warnings, silent } = createDetector(turn(true), turn(false));
-  silent.check();
+test("warns once of code that has recorded nothing between two checks", () => {
+  const { warnings, detector } = createDetector(turn(true), turn(false));
+  detector.check();
   expect(warnings).toEqual([]);
-  silent.check();
-  silent.check();
+  detector.check();
+  detector.check();
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toContain("Run r1 (w) has recorded nothing");
 });
 
-test("code that has recorded something in between is not told of", () => {
+test("does not warn of code that has recorded something between two checks", () => {
   const moving = { runId: "r1", run: { workflow: "w" }, isStalled: true, state: { seq: 1 } };
-  const { warnings, silent } = createDetector(moving);
-  silent.check();
+  const { warnings, detector } = createDetector(moving);
+  detector.check();
   moving.state.seq = 2;
-  silent.check();
+  detector.check();
   expect(warnings).toEqual([]);
 });

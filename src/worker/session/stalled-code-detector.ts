@@ -1,13 +1,13 @@
 /**
- * Notices code that has come to a standstill: its run has no step running and waits for nothing durable, because the code
- * awaits something of its own, or a schema that does not answer. Such a run is owned for as long as its worker lives, so
- * that only a warning can tell it from one that is about to go on.
+ * Detects stalled code: the run has no running step and waits for nothing durable, because its code awaits something outside
+ * `ctx`, or a schema that never resolves. The worker owns such a run for as long as it lives, so a warning is the only way to
+ * notice it.
  */
 
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
-/** A turn whose code may have come to a standstill. */
+/** A turn, as the detector sees it. */
 interface WatchedTurn {
   readonly runId: string;
   readonly run: { readonly workflow: string };
@@ -20,7 +20,7 @@ const pollIntervalMs = 60_000;
 export class StalledCodeDetector {
   readonly #log: Logger;
   readonly #turns: () => Iterable<WatchedTurn>;
-  /** Those that were silent at the last look, and how long their logs were then. */
+  /** The turns that were stalled at the last check, and the length of their logs then. */
   #stalledAtLastCheck = new Map<WatchedTurn, number>();
   readonly #warnedAbout = new WeakSet<WatchedTurn>();
   readonly #runtime: Runtime;
@@ -41,19 +41,19 @@ export class StalledCodeDetector {
   }
 
   check(): void {
-    const now = new Map<WatchedTurn, number>();
+    const stalledNow = new Map<WatchedTurn, number>();
     for (const turn of this.#turns()) {
       if (!turn.isStalled) continue;
       if (this.#stalledAtLastCheck.get(turn) === turn.state.seq && !this.#warnedAbout.has(turn)) this.#warn(turn);
-      now.set(turn, turn.state.seq);
+      stalledNow.set(turn, turn.state.seq);
     }
-    this.#stalledAtLastCheck = now;
+    this.#stalledAtLastCheck = stalledNow;
   }
 
   #warn(turn: WatchedTurn): void {
     this.#warnedAbout.add(turn);
     this.#log.warn(
-      `Run ${turn.runId} (${turn.run.workflow}) has recorded nothing for a minute, and no step of it is running: its code awaits something that is not under ctx, or a schema that does not answer. It is held by this worker until that settles; it can be canceled.`,
+      `Run ${turn.runId} (${turn.run.workflow}) has recorded nothing for a minute, and none of its steps is running: its code awaits something outside ctx, or a schema that does not answer. This worker keeps the run until that promise settles; you can cancel the run.`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Finds runs that no worker will move by itself, and says so once: until it is better, and worse again. */
+/** Finds runs that no worker will advance, and warns once of each cause, and again if a cause goes away and comes back. */
 
 import { graphRoute, jobOf } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
@@ -7,30 +7,30 @@ import { findLiveWorkers, isWorkerLive } from "../../store/contract/live-workers
 import type { RouteBacklog, Store, WorkerRecord } from "../../store/contract/store.js";
 import { VanishedJobs } from "./vanished-jobs.js";
 
-/** A worker may be restarted, a deploy may take a while. */
+/** Long enough for a worker to restart and for a deployment to finish. */
 const stuckAfterMs = 10 * 60_000;
 
 export class StuckRuns {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #runtime: Runtime;
-  readonly #vanished: VanishedJobs;
+  readonly #vanishedJobs: VanishedJobs;
   #warnedAbout: ReadonlySet<string> = new Set();
 
-  constructor(store: Store, log: Logger, runtime: Runtime, vanished = new VanishedJobs(store, runtime)) {
+  constructor(store: Store, log: Logger, runtime: Runtime, vanishedJobs = new VanishedJobs(store, runtime)) {
     this.#store = store;
     this.#log = log;
     this.#runtime = runtime;
-    this.#vanished = vanished;
+    this.#vanishedJobs = vanishedJobs;
   }
 
   async check(): Promise<void> {
     const warnings = [...(await this.#findRunsWithoutWorkers()), ...(await this.#findRunsOfDeadWorkers())];
-    for (const [about, text] of warnings) if (!this.#warnedAbout.has(about)) this.#log.warn(text);
-    this.#warnedAbout = new Set(warnings.map(([about]) => about));
+    for (const [subject, text] of warnings) if (!this.#warnedAbout.has(subject)) this.#log.warn(text);
+    this.#warnedAbout = new Set(warnings.map(([subject]) => subject));
   }
 
-  /** Due for long, and no live worker has their workflow. Runs of a paused queue have one: it does not take them. */
+  /** Finds runs that have been due for long without a live worker for their workflow. Runs of a paused queue do have one. */
   async #findRunsWithoutWorkers(): Promise<[about: string, text: string][]> {
     const { maintenance } = this.#store;
     const [backlog, now] = await Promise.all([maintenance.backlog(), this.#store.now()]);
@@ -38,21 +38,21 @@ export class StuckRuns {
     if (late.length === 0) return [];
     const routes = (await findLiveWorkers(this.#store, this.#runtime)).flatMap((worker) => worker.routes);
     const hasWorker = ({ route, version }: RouteBacklog) =>
-      routes.some((one) => one.workflow === route && one.version === version);
-    const withoutWorkers = late.filter((one) => !hasWorker(one));
-    // Jobs that not even a dead worker is remembered with.
-    await this.#vanished.notifyWaitingRuns(
+      routes.some((liveRoute) => liveRoute.workflow === route && liveRoute.version === version);
+    const withoutWorkers = late.filter((group) => !hasWorker(group));
+    // `VanishedJobs.check` misses jobs whose last worker's row was deleted, so their waiting runs are notified here.
+    await this.#vanishedJobs.notifyWaitingRuns(
       withoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
     );
-    return withoutWorkers.map((one) => [
-      `unserved ${one.route} ${one.version}`,
-      `${one.dueCount} run(s) of ${nameOf(one)} are due, the first since ${at(one.oldestDueAt)}, and no live worker takes them.`,
+    return withoutWorkers.map((group) => [
+      `no worker for ${group.route} ${group.version}`,
+      `${group.dueCount} run(s) of ${describeRoute(group)} are due, the first since ${formatInstant(group.oldestDueAt)}, and no live worker takes them.`,
     ]);
   }
 
   /**
-   * Owned by workers that are gone: the beats of any other should have freed them. How many they own is asked only if there
-   * are such workers: it may mean to read all open tasks.
+   * Finds runs of workers with an expired lease, which the heartbeat of any other worker should have freed. The number of
+   * their runs is read only if there are such workers, because that may read all open tasks.
    */
   async #findRunsOfDeadWorkers(): Promise<[about: string, text: string][]> {
     const expiredWorkers = await this.#store.maintenance.expiredWorkers({
@@ -65,16 +65,16 @@ export class StuckRuns {
       .filter(isGone)
       .map(({ id, name, ownedTaskCount, heartbeatAt }) => [
         `abandoned ${id}`,
-        `${ownedTaskCount} run(s) belong to worker "${name}", which was last heard of at ${at(heartbeatAt)}, and nobody has freed them.`,
+        `${ownedTaskCount} run(s) belong to worker "${name}", whose last heartbeat was at ${formatInstant(heartbeatAt)}, and no other worker has freed them.`,
       ]);
   }
 }
 
-function nameOf({ route, version }: RouteBacklog): string {
+function describeRoute({ route, version }: RouteBacklog): string {
   if (route === graphRoute) return "graphs built at run time (a worker with `jobs` takes them)";
   const [workflow, queue] = route.split("\t");
   const ofVersion = version === "" ? "" : ` version "${version}"`;
   return `workflow "${workflow}"${ofVersion}${queue === undefined ? "" : `, queue "${queue}"`}`;
 }
 
-const at = (instant: number) => new Date(instant).toISOString();
+const formatInstant = (instant: number) => new Date(instant).toISOString();

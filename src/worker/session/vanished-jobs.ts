@@ -1,7 +1,7 @@
 /**
- * Notices that no live worker has a job any more while runs wait for it: it tells them, and they are paused. No run asks by
- * itself, however many wait. Each worker looks at the workers' rows, of which there are few, once in a while; only when a
- * job is missing there the runs that wait for it are looked for, a limited number at a time.
+ * Detects that no live worker has a job any more while runs wait for it, and sends those runs a message, which pauses them.
+ * Waiting runs do not poll. Each worker periodically reads the rows of the workers, of which there are few; only when a job
+ * is missing there are the waiting runs read, a limited number at a time.
  */
 
 import { jobOf } from "../../core/naming/route.js";
@@ -10,11 +10,11 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { isWorkerLive } from "../../store/contract/live-workers.js";
 import type { Store, WorkerRoutes } from "../../store/contract/store.js";
 
-/** A worker may be restarted, and a deploy may take a while. */
+/** Long enough for a worker to restart and for most deployments to finish. */
 export const jobMissingGraceMs = 60_000;
-/** So many jobs and so many runs at a time; the others are found the next time. */
-const jobsAtOnce = 100;
-const runsAtOnce = 200;
+/** Jobs and runs beyond these limits are found by the next check. */
+const maxJobsPerCheck = 100;
+const maxRunsPerCheck = 200;
 
 export class VanishedJobs {
   readonly #store: Store;
@@ -25,17 +25,17 @@ export class VanishedJobs {
     this.#runtime = runtime;
   }
 
-  /** @param graceMs how long a job has to be gone */
+  /** @param graceMs how long a job must have been without a live worker */
   async check(graceMs = jobMissingGraceMs): Promise<void> {
     const [workers, now] = await Promise.all([this.#store.maintenance.workerRoutes(), this.#store.now()]);
     const isLive = (worker: WorkerRoutes) => isWorkerLive(worker, now, this.#runtime);
     await this.notifyWaitingRuns(findVanishedRoutes(workers, isLive, now, graceMs));
   }
 
-  /** The owner of each run looks for itself whether the job is gone. */
+  /** Sends each waiting run a message; its owner checks again whether the job is missing. */
   async notifyWaitingRuns(routes: readonly string[]): Promise<void> {
-    const checkedRoutes = routes.slice(0, jobsAtOnce);
-    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, runsAtOnce);
+    const checkedRoutes = routes.slice(0, maxJobsPerCheck);
+    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
     if (waiting.length === 0) return;
     await this.#store.send(
       waiting.map(({ parentId, route }) => encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string })),
@@ -43,7 +43,7 @@ export class VanishedJobs {
   }
 }
 
-/** Jobs that dead workers had and no live one has. Dead workers are remembered for a day. */
+/** The routes of jobs that dead workers had and no live worker has. The rows of dead workers are kept for a day. */
 function findVanishedRoutes(
   workers: readonly WorkerRoutes[],
   isLive: (worker: WorkerRoutes) => boolean,

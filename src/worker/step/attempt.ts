@@ -1,4 +1,4 @@
-/** One attempt at one step: what its function gets, its time limit and its abort signal. */
+/** One attempt at one step: the tools that its function receives, its time limit and its abort signal. */
 
 import { TimeoutError } from "../../core/errors/errors.js";
 import type { RetryPolicy } from "../../core/naming/retry-policy.js";
@@ -8,26 +8,27 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { maxTimerMs } from "../../runtime/runtime.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
 
-/** How to undo a step. */
+/** The function that undoes a completed step, and how often it is retried. */
 export interface Compensator {
   readonly body: Body;
   readonly retry: RetryPolicy;
-  /** It is a declared step's, with a scope of its own. */
+  /** Whether the step is declared (class or graph style): its body then has a call scope of its own. */
   readonly declared: boolean;
 }
 
+/** The part of the turn that an attempt uses. */
 export interface AttemptHost {
   readonly runId: string;
   readonly host: { readonly runtime: Runtime };
   readonly log: Logger;
-  /** The run whose id the idempotency key of this step begins with: this one, unless it goes on for another. */
+  /** The id that the step's idempotency key starts with: this run's, or that of the first run in its line of retries. */
   keyOwner(node: string): string;
-  /** Calls it, and knows meanwhile whose code runs. */
+  /** Calls the body, and records until it returns that this attempt's code is on the stack. */
   callBody(attempt: Attempt, body: Body): unknown;
-  /** In tests, the time that passes only when the test says so. */
+  /** The virtual time in tests that control the clock; otherwise null. */
   readonly virtualNow: number | null;
   progress(node: string, done: number, total?: number, message?: string): void;
-  /** The signal that ended the pause which this step had asked for. */
+  /** The signal that ended the pause which this step requested, or null. */
   resumedBy(node: string): ResumedBy | null;
 }
 
@@ -37,11 +38,11 @@ export class Attempt implements StepTools {
   readonly key: string;
   readonly attempt: number;
   readonly #startedMs: number;
-  readonly #startedVirtually: number | null;
-  /** Whether the log has its start: written late for steps that take long, first with `onCrash: "pause"`. */
+  readonly #startedVirtualMs: number | null;
+  /** Whether the log has the start: it is written after 100 ms for slow steps, and before the body with `onCrash: "pause"`. */
   isStartRecorded = false;
-  /** Flow control that this body raised, as far as that is known. */
-  raisedSignal: FlowControlInterrupt | null = null;
+  /** Flow control that this attempt's body raised and that the engine has not applied yet. */
+  raisedInterrupt: FlowControlInterrupt | null = null;
   readonly #host: AttemptHost;
   #log: Logger | null = null;
   #controller: AbortController | null = null;
@@ -53,21 +54,21 @@ export class Attempt implements StepTools {
   constructor(host: AttemptHost, key: string, attempt: number) {
     this.#host = host;
     this.#startedMs = host.host.runtime.monotonic();
-    this.#startedVirtually = host.virtualNow;
+    this.#startedVirtualMs = host.virtualNow;
     this.key = key;
     this.attempt = attempt;
   }
 
   /**
-   * The same for all attempts at this step of this run: an attempt that timed out or whose worker died may have had its
-   * effect, so a provider must be able to recognise the next one.
+   * The same for all attempts at this step: an attempt that timed out or whose worker died may have taken effect, so an
+   * external service must be able to recognise the next attempt as the same request.
    */
   get idempotencyKey(): string {
     return `${this.#host.keyOwner(this.key)}:${this.key}`;
   }
 
   get abortSignal(): AbortSignal {
-    // Most steps never look at it; a controller for each would cost more than their record.
+    // Created on first use: most steps never read the signal, and a controller costs more than the step's event.
     if (this.#controller === null) {
       this.#controller = new AbortController();
       if (this.#aborted) this.#controller.abort(this.#abortReason);
@@ -75,25 +76,25 @@ export class Attempt implements StepTools {
     return this.#controller.signal;
   }
 
-  /** Its lines are known by run, step and attempt, where the logger can do that. */
+  /** A logger that adds the step and the attempt to each line, if the user's logger supports child loggers. */
   get log(): Logger {
     return (this.#log ??= boundLogger(this.#host.log, { step: this.key, attempt: this.attempt }));
   }
 
-  /** Read once: the log forgets it when the step ends, and its body may look at it later. */
+  /** Kept after the first read: the run state drops the signal when the step ends, and the body may read it later. */
   get resumedBy(): ResumedBy | null {
     if (this.#resumedBy === undefined) this.#resumedBy = this.#host.resumedBy(this.key);
     return this.#resumedBy;
   }
 
-  /** Bound, because code takes it out by name: `({ progress }) => …`. */
+  /** A bound function, because user code destructures it: `({ progress }) => …`. */
   get progress(): StepTools["progress"] {
     return (done, total, message) => this.#host.progress(this.key, done, total, message);
   }
 
-  /** How long it has taken so far, by the clock that its run goes by. */
+  /** How long the attempt has taken so far, in virtual time if the test controls the clock. */
   get elapsedMs(): number {
-    if (this.#startedVirtually !== null) return (this.#host.virtualNow as number) - this.#startedVirtually;
+    if (this.#startedVirtualMs !== null) return (this.#host.virtualNow as number) - this.#startedVirtualMs;
     return this.elapsedRealMs;
   }
 
@@ -109,42 +110,47 @@ export class Attempt implements StepTools {
   }
 
   /**
-   * Runs the body; after the time limit it is aborted and given up on, whatever it still does. Not async, and it calls
-   * back at once when the body does: most steps have no use for the two kilobytes of promises that would cost.
+   * Runs the body. After the time limit the attempt is aborted and its result is ignored, even if the body is still
+   * running. This takes callbacks instead of returning a promise, which would cost about two kilobytes per step.
    */
-  run(body: Body, timeoutMs: number | null, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+  run(
+    body: Body,
+    timeoutMs: number | null,
+    onReturned: (value: unknown) => void,
+    onThrown: (error: unknown) => void,
+  ): void {
     let value: unknown;
-    let settled: Promise<unknown> | null;
+    let promise: Promise<unknown> | null;
     try {
       value = this.#host.callBody(this, body);
-      settled = isThenable(value) ? Promise.resolve(value) : null;
+      promise = isThenable(value) ? Promise.resolve(value) : null;
     } catch (error) {
-      return threw(error);
+      return onThrown(error);
     }
-    if (settled === null) return returned(value);
-    // A limit beyond what a timer can count is no limit: it must not fire early.
-    if (timeoutMs === null || timeoutMs > maxTimerMs) return void settled.then(returned, threw);
-    this.#within(settled, timeoutMs).then(returned, threw);
+    if (promise === null) return onReturned(value);
+    // Node's timers overflow beyond `maxTimerMs` and would fire at once, so a longer limit counts as none.
+    if (timeoutMs === null || timeoutMs > maxTimerMs) return void promise.then(onReturned, onThrown);
+    this.#awaitWithTimeout(promise, timeoutMs).then(onReturned, onThrown);
   }
 
-  async #within(value: Promise<unknown>, timeoutMs: number): Promise<unknown> {
-    const expired = new Promise<never>((_, reject) => {
+  async #awaitWithTimeout(promise: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+    const timeout = new Promise<never>((_, reject) => {
       this.#timer = this.#host.host.runtime.setTimeout(() => {
         const error = new TimeoutError(`Step "${this.key}" took longer than its time limit of ${timeoutMs} ms.`);
         this.abort(error);
         reject(error);
       }, timeoutMs);
     });
-    // The promise that loses the race below may still reject later; that must not end the process.
-    value.catch(() => {});
+    // If the timeout wins the race, the body's promise may still reject, and an unhandled rejection ends the process.
+    promise.catch(() => {});
     try {
-      return await Promise.race([value, expired]);
+      return await Promise.race([promise, timeout]);
     } finally {
       this.dispose();
     }
   }
 
-  /** The turn does not listen any more, so the time limit is of no interest either. */
+  /** Clears the timer of the time limit, once the turn no longer waits for the attempt. */
   dispose(): void {
     if (this.#timer !== null) this.#host.host.runtime.clearTimeout(this.#timer);
   }

@@ -1,4 +1,4 @@
-/** Calls the function of a step: the watchdog, listeners and the search for nested calls know meanwhile whose code runs. */
+/** Calls the function of a step, so that the watchdog, tracing and the nested-call check know which step's code runs. */
 import { callWithInterceptors, hasCallListeners } from "../../telemetry/call-interception.js";
 import { mustBeTracked, noteReturned } from "../replay/nested-calls.js";
 import type { ExecutePort, RunPort, WritePort } from "../turn/ports.js";
@@ -6,7 +6,7 @@ import type { Attempt, Body } from "./attempt.js";
 
 type BodyTurn = RunPort & WritePort & Pick<ExecutePort, "flowControl">;
 
-/** Calls user code; until it returns, the watchdog knows whose it is. */
+/** Calls user code inside a watchdog frame, so that the watchdog can name the run if the call blocks the event loop. */
 export function callInFrame<Result>({ host, runId }: RunPort, key: string, call: () => Result): Result {
   const { watchdog } = host;
   if (watchdog === null) return call();
@@ -22,7 +22,7 @@ export function callBody(turn: BodyTurn, attempt: Attempt, body: Body): unknown 
   if (hasCallListeners()) return callWithListeners(turn, attempt, body);
   const { watchdog } = turn.host;
   if (watchdog === null) return enterBody(turn, attempt, body);
-  // As `inFrame`, without a function for each step.
+  // The same as `callInFrame`, without allocating a closure for each step.
   watchdog.enter(turn.runId, attempt.key);
   try {
     return enterBody(turn, attempt, body);
@@ -32,7 +32,7 @@ export function callBody(turn: BodyTurn, attempt: Attempt, body: Body): unknown 
 }
 
 function enterBody({ definition, host, flowControl }: BodyTurn, attempt: Attempt, body: Body): unknown {
-  // Bodies of declared steps may wait for something durable; nothing has to be found in them.
+  // Bodies of declared steps may make durable calls, so there are no forbidden nested calls to find.
   if (definition.declared !== null) return flowControl.callBody(attempt, body);
   const isTracked = host.virtualClock !== null || mustBeTracked(definition, body);
   const value = flowControl.callBody(attempt, body, isTracked);
@@ -42,6 +42,6 @@ function enterBody({ definition, host, flowControl }: BodyTurn, attempt: Attempt
 
 function callWithListeners(turn: BodyTurn, attempt: Attempt, body: Body): unknown {
   const call = () => callInFrame(turn, attempt.key, () => enterBody(turn, attempt, body));
-  // A listener may call it later, when the run is not ours any more.
+  // An interceptor may make the call later, when this turn is over: then the body must not run, and the call never returns.
   return callWithInterceptors(turn.run, attempt, () => (turn.isOver ? new Promise(() => {}) : call()));
 }

@@ -1,7 +1,7 @@
 /**
- * The cursor of one execution of a resumable step. Each checkpoint overwrites one row, in the same group commit as
- * everything else; the log hears of the execution only when it ends. At a checkpoint the step can be interrupted: its
- * successor goes on from the cursor.
+ * The cursor of one attempt at a resumable step. Each checkpoint overwrites one row in the group commit; the log gets an
+ * event only when the attempt ends. A checkpoint is also where the step can be interrupted: the next attempt resumes from
+ * the cursor.
  */
 
 import { decode } from "../../core/encoding/decode.js";
@@ -18,29 +18,30 @@ import { readForTurn } from "../turn/read.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
+/** How long a relaxed loop may run before it lets the event loop turn. */
 const yieldEveryMs = 4;
 
 interface StoredCursor {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
-  /** How often the cursor was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is also the number of the item in flight. */
   readonly moves: number;
 }
 
-/** Reads where the step stands, before its body runs. */
+/** Reads the stored cursor of the step, before its body runs. */
 export async function openCheckpoints(
   attempt: TurnAttempt,
   options: CheckpointOptions,
-  leave: (action: FlowControlAction) => never,
+  raiseFlowControl: (action: FlowControlAction) => never,
 ): Promise<StepCheckpoints> {
   const { turn, key } = attempt;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
-  const rewound = op?.isRewound === true && op.phase === "awaiting_attempt";
-  const stored = rewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
-  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !rewound && op !== undefined && !op.isScheduled);
-  return new StepCheckpoints(attempt, options, leave, stored, resumed);
+  const isRewound = op?.isRewound === true && op.phase === "awaiting_attempt";
+  const stored = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
+  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
+  return new StepCheckpoints(attempt, options, raiseFlowControl, stored, resumed);
 }
 
 const noCursor: StoredCursor = { cursor: null, done: 0, total: null, moves: 0 };
@@ -57,32 +58,32 @@ export class StepCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   readonly #raiseFlowControl: (action: FlowControlAction) => never;
   readonly #startedAt: number;
-  readonly #first: string | null;
+  readonly #initialText: string | null;
   #cursor: unknown;
-  /** The cursor as it is stored; undefined when it has to be encoded yet. */
+  /** The encoded cursor; undefined until it is encoded. */
   #text: string | null | undefined;
   #advanced = false;
   #iterations = 0;
   #done: number;
   #moves: number;
   #total: number | null;
-  #writing = false;
-  #dirty = false;
+  #isWriting = false;
+  #isDirty = false;
   #yieldedAt: number;
 
   constructor(
     attempt: TurnAttempt,
     options: CheckpointOptions,
-    leave: (action: FlowControlAction) => never,
+    raiseFlowControl: (action: FlowControlAction) => never,
     stored: StoredCursor,
     resumed: boolean,
   ) {
     this.#attempt = attempt;
     this.#options = options;
-    this.#raiseFlowControl = leave;
+    this.#raiseFlowControl = raiseFlowControl;
     this.#startedAt = attempt.turn.storeNow();
     this.#yieldedAt = attempt.turn.host.runtime.monotonic();
-    this.#first = stored.cursor;
+    this.#initialText = stored.cursor;
     this.#text = stored.cursor;
     this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
     this.#done = stored.done;
@@ -99,14 +100,14 @@ export class StepCheckpoints implements Checkpoints {
     return this.#advanced;
   }
 
-  /** How often the cursor was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is also the number of the item in flight. */
   get moves(): number {
     return this.#moves;
   }
 
-  /** Whether it stands where its predecessor stood. */
+  /** Whether the cursor is where it was when this attempt started. */
   get isUnmoved(): boolean {
-    return this.#encoded() === this.#first;
+    return this.#encoded() === this.#initialText;
   }
 
   set(cursor: unknown): Promise<void> {
@@ -121,8 +122,8 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   checkpoint(): Promise<void> {
-    if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#tooLate()));
-    // An interruption is noted already: a call that no code awaits must not end the process because of it.
+    if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#createStepOverError()));
+    // User code may not await the promise: the interruption is recorded before it rejects, so the rejection may be ignored.
     return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
 
@@ -137,10 +138,10 @@ export class StepCheckpoints implements Checkpoints {
 
   total(count: number): void {
     this.#total = count;
-    this.#dirty = true;
+    this.#isDirty = true;
   }
 
-  /** The next execution begins at the beginning. */
+  /** Clears the cursor, so that the next attempt starts with the first item. */
   rewind(): void {
     this.#cursor = null;
     this.#text = null;
@@ -148,24 +149,24 @@ export class StepCheckpoints implements Checkpoints {
     this.#moves = 0;
   }
 
-  /** Goes along with the event that ends the execution. A step that is over has no cursor any more. */
-  writeFinalCursor(over: boolean): void {
+  /** Writes the cursor in the same commit as the event that ends the attempt, or deletes it if the step is over. */
+  writeFinalCursor(isOver: boolean): void {
     const { turn, key } = this.#attempt;
-    turn.pendingWrites.setCursor({ node: key, cursor: over ? null : this.#encoded(), progress: this.#progress() });
+    turn.pendingWrites.setCursor({ node: key, cursor: isOver ? null : this.#encoded(), progress: this.#progress() });
   }
 
-  /** A number cannot grow too large or change under our hands: it is written down when it is needed. */
+  /** A number is encoded lazily, because it can be neither too large nor mutated before it is written. */
   #move(cursor: unknown): void {
-    if (this.#attempt.isOver) throw this.#tooLate();
+    if (this.#attempt.isOver) throw this.#createStepOverError();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
     this.#attempt.scope?.markCursorMoved();
     this.#advanced = true;
-    this.#dirty = true;
+    this.#isDirty = true;
   }
 
-  #tooLate(): InvalidStateError {
+  #createStepOverError(): InvalidStateError {
     return new InvalidStateError(`Step "${this.#attempt.key}" is over; its iterator cannot be used any more.`);
   }
 
@@ -185,7 +186,7 @@ export class StepCheckpoints implements Checkpoints {
     }
   }
 
-  /** `items` in `ms` are of this execution alone: what the rate is made of. */
+  /** `items` and `ms` count this attempt only, so that readers can compute a rate from them. */
   #progress(): string {
     const [done, total, moves, items] = [this.#done, this.#total, this.#moves, this.#iterations];
     return writeProgress({ done, total, message: null, moves, items, ms: this.#attempt.elapsedRealMs });
@@ -193,32 +194,32 @@ export class StepCheckpoints implements Checkpoints {
 
   #write(done: (written: boolean) => void): void {
     const { turn, key } = this.#attempt;
-    this.#dirty = false;
+    this.#isDirty = false;
     turn.pendingWrites.setCursor({ node: key, cursor: this.#encoded(), progress: this.#progress() });
     turn.post(emptyList, done);
   }
 
-  /** Goes on when it is durable: after a crash, at most the item in flight is done again. */
+  /** Waits until the cursor is durable: after a crash, only the item in flight is processed again. */
   async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
     await this.#waitForInboxCheck();
-    this.#leaveIfInterrupted();
+    this.#raiseIfInterrupted();
   }
 
-  /** Goes on at once; the latest cursor is written as fast as the store takes it. */
+  /** Does not wait for the write: the latest cursor is written as fast as the store accepts it. */
   async #checkpointRelaxed(): Promise<void> {
-    if (!this.#writing && this.#dirty) this.#writeLatest();
+    if (!this.#isWriting && this.#isDirty) this.#writeLatest();
     await this.#yieldToEventLoop();
     await this.#waitForInboxCheck();
-    this.#leaveIfInterrupted();
+    this.#raiseIfInterrupted();
   }
 
-  /** A pause or cancel that was acknowledged acts before the next item begins. */
+  /** A pause or cancel that its sender saw accepted must take effect before the next item starts. */
   #waitForInboxCheck(): Promise<void> | undefined {
     return this.#attempt.turn.inboxCheck ?? undefined;
   }
 
-  /** A loop over quick items that waits for nothing would never let the process do anything else. */
+  /** A loop over quick items that awaits no I/O would otherwise starve the event loop. */
   #yieldToEventLoop(): Promise<void> | undefined {
     const now = this.#attempt.turn.host.runtime.monotonic();
     if (now - this.#yieldedAt < yieldEveryMs) return undefined;
@@ -227,19 +228,19 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   #writeLatest(): void {
-    this.#writing = true;
+    this.#isWriting = true;
     this.#write((written) => {
-      this.#writing = false;
-      if (written && this.#dirty && !this.#attempt.isOver) this.#writeLatest();
+      this.#isWriting = false;
+      if (written && this.#isDirty && !this.#attempt.isOver) this.#writeLatest();
     });
   }
 
-  #leaveIfInterrupted(): void {
-    const action = this.#interruption();
+  #raiseIfInterrupted(): void {
+    const action = this.#findInterruption();
     if (action !== null) this.#raiseFlowControl(action);
   }
 
-  #interruption(): FlowControlAction | null {
+  #findInterruption(): FlowControlAction | null {
     const { turn } = this.#attempt;
     const { cancelRequest } = turn.state;
     if (cancelRequest !== null) return { kind: "cancel", reason: cancelRequest.reason };

@@ -1,4 +1,4 @@
-/** Undoes what a run has done, in reverse order of completion. Each undoing is a step: recorded, retried, resumed. */
+/** Compensates the completed steps of a run, the last one first. Each compensation is a step: recorded, retried, resumed. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { StepNotDefinedError } from "../../core/errors/errors.js";
@@ -12,7 +12,11 @@ import type { StepTurn } from "../turn/ports.js";
 import type { Body, Compensator } from "./attempt.js";
 import { historyOf, Step } from "./step.js";
 
-/** False when it could not be done yet: the run is held, or not ours any more. `cause` is why there is something to undo. */
+/**
+ * Runs all open compensations. Returns false if some are left, because the run was paused or this worker no longer owns it.
+ *
+ * @param cause why the run is compensated, for the messages
+ */
 export async function compensate(turn: StepTurn, cause: string): Promise<boolean> {
   for (const step of openCompensations(turn.state)) {
     const compensator = turn.compensators?.get(step);
@@ -30,10 +34,10 @@ export async function compensate(turn: StepTurn, cause: string): Promise<boolean
 function createMissingCompensationError(workflow: string, step: string, cause: string): StepNotDefinedError {
   const name = JSON.stringify(withoutCallNumber(step));
   const problem =
-    `Step "${step}" has to be undone (${cause.replace(/[.]$/, "")}), but the code does not say how any more. Nothing that is new was run. What you can do: ` +
-    "deploy code that has the step with its compensate again, and resume(); " +
-    `if the step has another name now, define the workflow with aliases: { newName: [${name}] } and resume(), or resume({ renamed: { ${name}: "newName" } }); ` +
-    "if nothing is to be undone, end the run with cancel(reason, { force: true }).";
+    `Step "${step}" must be compensated (${cause.replace(/[.]$/, "")}), but the code no longer defines a compensate function for it. Nothing new was run. What you can do: ` +
+    "deploy code that has the step with its compensate function, and resume(); " +
+    `if the step was renamed, define the workflow with aliases: { newName: [${name}] } and resume(), or resume({ renamed: { ${name}: "newName" } }); ` +
+    "to end the run without compensation, call cancel(reason, { force: true }).";
   return new StepNotDefinedError({ workflow, step, problem });
 }
 
@@ -45,11 +49,11 @@ function runCompensation(
 ): Promise<unknown> {
   const react = (error: unknown, op: StepOp | undefined): Reaction => {
     const reaction = reactByRetryPolicy(retry, error, historyOf(op), turn.host.runtime.random());
-    // Half undone is for a person to look at: the run waits, and goes on undoing when it is resumed.
+    // An operator has to look at a half-compensated run: it is paused, and continues compensating when it is resumed.
     return reaction.kind === "fail" ? { kind: "pause" } : reaction;
   };
   const explain = (error: unknown) =>
-    `Step "${step}" could not be undone: ${toFailure(error).message} It has to be, because ${cause}`;
+    `Step "${step}" could not be compensated: ${toFailure(error).message} It must be, because ${cause}`;
   const settings = {
     timeoutMs: null,
     onCrash: "rerun",
@@ -60,13 +64,16 @@ function runCompensation(
     undoable: false,
     semaphore: null,
   } as const;
-  const undoing = withoutOutput(body);
-  return new Step(turn, compensationKeyOf(step), undoing, { ...settings, declared, react, explain }).call(
+  const bodyWithoutOutput = withoutOutput(body);
+  return new Step(turn, compensationKeyOf(step), bodyWithoutOutput, { ...settings, declared, react, explain }).call(
     new CallScope(turn),
   );
 }
 
-/** No code can read what an undoing returned. To record it would stop the undoing of `() => pool.query(…)` after its effect. */
+/**
+ * Drops the return value of a compensation, which no code can read. Recording it would fail for `() => pool.query(…)`, whose
+ * result cannot be serialized, after the compensation took effect.
+ */
 function withoutOutput(body: Body): Body {
   return async (...args) => {
     await body(...args);

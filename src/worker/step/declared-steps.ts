@@ -1,4 +1,4 @@
-/** Declared steps, as the authoring styles ask for them: what they become in the engine. */
+/** The engine's side of declared steps: executes the steps that the class and graph styles define. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import type { FrozenDag } from "../../core/graph/frozen-dag.js";
@@ -36,8 +36,9 @@ export class DeclaredSteps implements StepEngine {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
-  /** What the log calls a step of the code, and the other way round: a step may have been renamed. */
+  /** Maps a step's name in the code to its key in the log: they differ when the step was renamed. */
   readonly #keyOf: (name: string) => string;
+  /** Maps the keys of renamed steps back to their names in the code. */
   readonly #nameOf = new Map<string, string>();
 
   constructor(scope: CallScope) {
@@ -72,7 +73,7 @@ export class DeclaredSteps implements StepEngine {
     for (const [key, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || !isDeclared(key)) continue;
       const name = this.#nameOf.get(key) ?? key;
-      // One that failed for good is not behind it: code that asks for it again is told so again, and the run fails.
+      // A step that failed for good counts as open: code that calls it again gets the same error, and the run fails.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
     return steps;
@@ -83,14 +84,14 @@ export class DeclaredSteps implements StepEngine {
     const { name, queue, priority } = declared;
     const key = this.#keyOf(name);
     const isNew = !turn.state.ops.has(key);
-    // An operator who sends a run to a step wants it to go on there now.
+    // An operator who moves a run to a step expects the step to start now, without its wait.
     const waitMs = isNew && this.resumeAtStep === name ? 0 : declared.waitMs;
-    const station = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
-    placeNextStep(turn, station, isNew && waitMs > 0);
+    const placement = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
+    placeNextStep(turn, placement, isNew && waitMs > 0);
     const step = new Step(
       turn,
       key,
-      (execution) => runDeclaredBody(turn, declared, execution as TurnAttempt, declared.body),
+      (attempt) => runDeclaredBody(turn, declared, attempt as TurnAttempt, declared.body),
       {
         timeoutMs: declared.timeoutMs,
         onCrash: declared.onCrash,
@@ -113,8 +114,8 @@ export class DeclaredSteps implements StepEngine {
       const { name, compensate, retry } = declared;
       if (compensate === null) continue;
       const key = this.#keyOf(name);
-      const body = (execution: StepTools) =>
-        runDeclaredBody(turn, declared, execution as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
+      const body = (attempt: StepTools) =>
+        runDeclaredBody(turn, declared, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -122,7 +123,7 @@ export class DeclaredSteps implements StepEngine {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
-    // One that paused its run and was not released is as good as failed: nothing new begins beside it.
+    // A step whose pause is still in force counts as failed, so that no step beside it starts.
     if (op.pauseCause !== null) return { phase: "failed" };
     if (op.phase !== "completed")
       return { phase: op.phase === "started" || op.phase === "awaiting_attempt" ? "open" : op.phase };
@@ -162,7 +163,7 @@ export class DeclaredSteps implements StepEngine {
   }
 }
 
-/** Not a part of a step, nor what undoes one. */
+/** Whether the key names a declared step itself, not a call inside one, a compensation or `onFailure`. */
 export const isDeclared = (key: string): boolean =>
   !key.includes(scopeSeparator) && !isCompensation(key) && key !== onFailureStep;
 
@@ -171,8 +172,8 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
 }
 
 /**
- * A body that goes on after a rest asks again for what it had asked for; a new attempt has nothing left over. A step with a
- * job has no code of its own that could change.
+ * A body that resumes after a durable wait must make its recorded calls again before it makes new ones, so it needs a gate.
+ * A new attempt has no recorded calls, and a step with a job has no code of its own that could have changed.
  */
 function openReplayGate(
   turn: StepTurn,
@@ -192,10 +193,10 @@ function runDeclaredBody(
 ): unknown {
   const scope = new CallScope(turn, attempt);
   attempt.scope = scope;
-  const leave = (action: FlowControlAction): never => {
-    const signal = new FlowControlInterrupt(action);
-    scope.raise(signal);
-    throw signal;
+  const raiseFlowControl = (action: FlowControlAction): never => {
+    const interrupt = new FlowControlInterrupt(action);
+    scope.raise(interrupt);
+    throw interrupt;
   };
   const parts = {
     ctx: createContext(scope),
@@ -206,8 +207,8 @@ function runDeclaredBody(
     markJobFailed: () => {
       attempt.hasJobFailed = true;
     },
-    leave,
-    withoutRecords: <T>(what: string, ask: () => Promise<T>) => scope.withoutRecords(what, ask),
+    leave: raiseFlowControl,
+    withoutRecords: <T>(label: string, call: () => Promise<T>) => scope.withoutRecords(label, call),
     inFrame: <T>(call: () => T) => turn.callInFrame(attempt.key, call),
   };
   const { checkpoints: options } = declared;
@@ -215,7 +216,7 @@ function runDeclaredBody(
     scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints: null });
   }
-  return openCheckpoints(attempt, options, leave).then((checkpoints) => {
+  return openCheckpoints(attempt, options, raiseFlowControl).then((checkpoints) => {
     attempt.checkpoints = checkpoints;
     scope.gate = openReplayGate(turn, declared, attempt);
     return body({ ...parts, checkpoints });

@@ -1,4 +1,4 @@
-/** What an exception in a step means, and the events that say so. */
+/** Decides what an exception in a step leads to, and creates the events that record it. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import {
@@ -18,47 +18,50 @@ import { pausedBy } from "./pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "./postponement.js";
 
 interface ExceptionContext {
+  /** Asks the step's exception or retry policy. */
   react(): Reaction;
+  /** The pause reason to show instead of the default one. */
   readonly explain: ((error: unknown) => string) | undefined;
-  /** How often in a row passing errors have put the step off before. */
+  /** How many attempts in a row ended with a transient error before this one. */
   readonly postponed: number;
-  /** The run of the job that the step is for has failed with it. */
+  /** Whether the step runs a job and that job's run has ended: the next attempt starts a new run. */
   readonly jobRunEnded: boolean;
-  /** The attempt got further than the one before it: failures and backoff count from here. */
+  /** Whether the attempt moved the cursor: failures and backoff are then counted from here. */
   readonly cursorMoved: boolean;
 }
 
 /**
- * What an exception leads to. When the user's own policy throws, or answers with nonsense, the step is not tried again:
- * it has failed, or is paused if it is a declared one, which can be repaired, or undoes something, which must not be left.
+ * Decides what an exception leads to. If the user's own policy throws or returns an invalid reaction, the step is not
+ * retried: it fails, or its run is paused if an operator can repair it (declared steps) or must finish it (compensations).
  */
 export function decideConsequence(
   turn: RunPort,
   error: unknown,
   attempt: Attempt,
-  { react, explain, postponed, ...facts }: ExceptionContext,
+  { react, explain, postponed, ...flags }: ExceptionContext,
 ): Consequence {
   const { key } = attempt;
   const { recheckPausedMs, workerName: worker } = turn.host;
-  const context = { explain, worker, recheckPausedMs, ...facts };
+  const context = { explain, worker, recheckPausedMs, ...flags };
   try {
     const reaction = react();
     if (reaction.kind !== "reattempt" || reaction.countsAsReattempt || !isPostponedTooOften(postponed))
-      return eventsOf(reaction, error, attempt, context);
-    const tooOften = { ...context, explain: () => describePostponedTooOften(`Step "${key}"`, error) };
-    return eventsOf({ kind: "pause" }, error, attempt, tooOften);
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what step "${key}" says about exceptions failed itself.`, broken);
+      return createConsequence(reaction, error, attempt, context);
+    const pauseContext = { ...context, explain: () => describePostponedTooOften(`Step "${key}"`, error) };
+    return createConsequence({ kind: "pause" }, error, attempt, pauseContext);
+  } catch (policyError) {
     const isRepairable = turn.definition.declared !== null || isCompensation(key);
-    return eventsOf({ kind: isRepairable ? "pause" : "fail" }, error, attempt, context);
+    const outcome = isRepairable ? "the run is paused" : "the step fails";
+    turn.log.error(`Run ${turn.runId}: the exception policy of step "${key}" threw, so ${outcome}.`, policyError);
+    return createConsequence({ kind: isRepairable ? "pause" : "fail" }, error, attempt, context);
   }
 }
 
 interface Consequence {
   readonly events: readonly NewEvent[];
-  /** What the whole run is to do about it. */
-  readonly signal: FlowControlInterrupt | null;
-  /** False: the step asked for a pause, which is no failure. */
+  /** Flow control for the whole run, or null. */
+  readonly interrupt: FlowControlInterrupt | null;
+  /** False if the step requested a pause with a `PauseError`, which is not reported as an error. */
   readonly isFailure: boolean;
 }
 
@@ -67,58 +70,58 @@ interface FailureContext extends Pick<ExceptionContext, "explain" | "jobRunEnded
   readonly recheckPausedMs: number | null;
 }
 
-/** A step that asks for a pause has not failed: its execution ends as one that called `pause()`. */
+/** A `PauseError` is not a failure: the attempt ends like one that called `pause()`. */
 function createPauseConsequence(
   error: PauseError,
   stepAttempt: Attempt,
   { recheckPausedMs }: FailureContext,
 ): Consequence {
   const { key: node, attempt, elapsedMs: ms } = stepAttempt;
-  const ended = newEvent("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
-  return { events: [ended, pausedBy(error, { node }, recheckPausedMs)], signal: null, isFailure: false };
+  const stepEnded = newEvent("step.reattempted", { node, attempt, outcome: "workflow_paused" }, { waitMs: 0, ms });
+  return { events: [stepEnded, pausedBy(error, { node }, recheckPausedMs)], interrupt: null, isFailure: false };
 }
 
-function eventsOf(reaction: Reaction, error: unknown, attempt: Attempt, context: FailureContext): Consequence {
+function createConsequence(reaction: Reaction, error: unknown, attempt: Attempt, context: FailureContext): Consequence {
   const { explain, jobRunEnded, cursorMoved, worker } = context;
   const failure = toFailure(error);
-  const ended = {
+  const failureData = {
     error: failure,
     ms: attempt.elapsedMs,
     worker,
     ...(jobRunEnded ? ({ jobRunEnded: true } as const) : {}),
     ...(cursorMoved ? ({ cursorMoved: true } as const) : {}),
   };
-  const place = (outcome: StepOutcome) => ({ node: attempt.key, attempt: attempt.attempt, outcome });
-  const timedOut = error instanceof TimeoutError ? "timed_out" : null;
+  const placeOf = (outcome: StepOutcome) => ({ node: attempt.key, attempt: attempt.attempt, outcome });
+  const timeoutOutcome = error instanceof TimeoutError ? "timed_out" : null;
   switch (reaction.kind) {
     case "reattempt": {
       const transient = reaction.countsAsReattempt ? {} : { transient: true };
-      const data = { ...ended, retryMs: reaction.waitMs, ...transient };
-      return only(newEvent("step.failed", place(timedOut ?? "reattempted_by_exception"), data));
+      const data = { ...failureData, retryMs: reaction.waitMs, ...transient };
+      return asFailure(newEvent("step.failed", placeOf(timeoutOutcome ?? "reattempted_by_exception"), data));
     }
     case "fail":
-      return only(newEvent("step.failed", place(timedOut ?? "failed_by_exception"), ended));
+      return asFailure(newEvent("step.failed", placeOf(timeoutOutcome ?? "failed_by_exception"), failureData));
     case "pause": {
       if (error instanceof PauseError && !jobRunEnded) return createPauseConsequence(error, attempt, context);
-      const data = { ...ended, retryMs: 0, transient: true };
-      return only(
-        newEvent("step.failed", place(timedOut ?? "paused_by_exception"), data),
+      const data = { ...failureData, retryMs: 0, transient: true };
+      return asFailure(
+        newEvent("step.failed", placeOf(timeoutOutcome ?? "paused_by_exception"), data),
         createPausedEvent(error, attempt.key, explain),
       );
     }
     case "skip":
-      return only(newEvent("step.skipped", place(timedOut ?? "skipped_by_exception"), ended));
+      return asFailure(newEvent("step.skipped", placeOf(timeoutOutcome ?? "skipped_by_exception"), failureData));
     case "cancel": {
-      const signal = new FlowControlInterrupt({ kind: "cancel", reason: failure.message });
-      const events = [newEvent("step.failed", place(timedOut ?? "canceled_by_exception"), ended)];
-      return { events, signal, isFailure: true };
+      const interrupt = new FlowControlInterrupt({ kind: "cancel", reason: failure.message });
+      const events = [newEvent("step.failed", placeOf(timeoutOutcome ?? "canceled_by_exception"), failureData)];
+      return { events, interrupt, isFailure: true };
     }
     default:
-      throw new InvalidInputError(`There is no reaction "${String((reaction as Reaction).kind)}".`);
+      throw new InvalidInputError(`Unknown reaction "${String((reaction as Reaction).kind)}" to an exception.`);
   }
 }
 
-const only = (...events: NewEvent[]): Consequence => ({ events, signal: null, isFailure: true });
+const asFailure = (...events: NewEvent[]): Consequence => ({ events, interrupt: null, isFailure: true });
 
 function createPausedEvent(error: unknown, step: string, explain?: (error: unknown) => string): NewEvent {
   const failure = toFailure(error);
@@ -126,8 +129,8 @@ function createPausedEvent(error: unknown, step: string, explain?: (error: unkno
   return newEvent("run.paused", { node: step }, { reason, error: failure });
 }
 
-/** The function of the step has run by the time that its output is found not to be storable. */
+/** An output that cannot be stored is noticed only after the step's function has run, so running it again may be wrong. */
 function outputAdvice(error: unknown): string {
   if (!(error instanceof SerializationError) && !(error instanceof PayloadTooLargeError)) return "";
-  return " resume() runs the step again; resume({ output }) or skip() goes on without that.";
+  return " resume() runs the step again; resume({ output }) or skip() continues without running it again.";
 }

@@ -1,19 +1,19 @@
-/** Flow control that user code has raised and that was not honoured yet: a `catch` in that code cannot make it unsaid. */
+/** Remembers flow control that user code raised until the engine applies it, so that a `catch` in that code cannot drop it. */
 import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import { callTracked } from "../replay/nested-calls.js";
 import type { Attempt, Body } from "./attempt.js";
 
 export class FlowControlTracker {
-  /** When it is not known in which step. */
-  #signal: FlowControlInterrupt | null = null;
+  /** Flow control that was raised outside any known step body. */
+  #unattributedInterrupt: FlowControlInterrupt | null = null;
   #current: Attempt | null = null;
 
-  /** Whose body runs right now, synchronously. */
+  /** The attempt whose body is on the stack right now. */
   get current(): Attempt | null {
     return this.#current;
   }
 
-  /** Calls the body of a step, and knows meanwhile whose code runs. */
+  /** Calls the body of a step; `current` is its attempt until the body returns. */
   callBody(attempt: Attempt, body: Body, isTracked = false): unknown {
     const outer = this.#current;
     this.#current = attempt;
@@ -24,18 +24,18 @@ export class FlowControlTracker {
     }
   }
 
-  /** Noted before it is thrown. */
-  raise(signal: FlowControlInterrupt, scope: Attempt | null): void {
-    const attempt = this.#current ?? scope;
-    if (attempt !== null) attempt.raisedSignal = signal;
-    else this.#signal = signal;
+  /** Must be called before the interrupt is thrown. */
+  raise(interrupt: FlowControlInterrupt, scopeAttempt: Attempt | null): void {
+    const attempt = this.#current ?? scopeAttempt;
+    if (attempt !== null) attempt.raisedInterrupt = interrupt;
+    else this.#unattributedInterrupt = interrupt;
   }
 
-  /** What this step's body raised; or, when it is not known whose signal it is, what any body did. */
+  /** Takes what this attempt's body raised, or else what was raised outside any known body. */
   take(attempt?: Attempt): FlowControlInterrupt | null {
-    const signal = attempt?.raisedSignal ?? this.#signal;
-    if (attempt?.raisedSignal == null) this.#signal = null;
-    else attempt.raisedSignal = null;
-    return signal === null || signal.isHandled ? null : signal;
+    const interrupt = attempt?.raisedInterrupt ?? this.#unattributedInterrupt;
+    if (attempt?.raisedInterrupt == null) this.#unattributedInterrupt = null;
+    else attempt.raisedInterrupt = null;
+    return interrupt === null || interrupt.isHandled ? null : interrupt;
   }
 }

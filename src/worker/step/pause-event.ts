@@ -4,9 +4,9 @@ import { pauseOptionsOf } from "../../core/errors/thrown-options.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 
 /**
- * The event of a run that a PauseError stopped, at this step or in the handler itself.
+ * Creates the event that pauses a run because of a `PauseError`, in a step or in the handler itself.
  *
- * @param recheckPausedMs when a pause that a signal ends is looked at again, unless the error says so itself; null: never
+ * @param recheckPausedMs after how long a pause that waits for a signal is rechecked if the error sets no interval; null: never
  */
 export function pausedBy(
   error: PauseError,
@@ -14,8 +14,8 @@ export function pausedBy(
   recheckPausedMs: number | null,
 ): NewEvent {
   const failure = toFailure(error);
-  const terms = pauseOptionsOf(error);
-  const isRechecked = terms.resumeOn !== undefined && recheckPausedMs !== null;
+  const pauseOptions = pauseOptionsOf(error);
+  const isRechecked = pauseOptions.resumeOn !== undefined && recheckPausedMs !== null;
   const recheck = isRechecked ? { recheckMs: recheckPausedMs } : {};
-  return newEvent("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...terms });
+  return newEvent("run.paused", place, { reason: failure.message, error: failure, ...recheck, ...pauseOptions });
 }

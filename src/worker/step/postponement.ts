@@ -1,11 +1,11 @@
-/** Passing errors put an attempt off as often as they come, but not for ever: each time is an event in the log of the run. */
+/** Transient errors do not use up attempts, but their number is limited, because each adds an event to the run's log. */
 import { toFailure } from "../../core/encoding/error-record.js";
 
-/** With the default backoff of up to an hour that is more than a month. */
+/** With the default backoff of up to an hour, this takes more than a month. */
 const maxConsecutivePostponements = 1_000;
 
-/** @param postponed how often in a row it was put off before */
+/** @param postponed how many attempts in a row ended with a transient error before this one */
 export const isPostponedTooOften = (postponed: number): boolean => postponed + 1 >= maxConsecutivePostponements;
 
-export const describePostponedTooOften = (what: string, error: unknown): string =>
-  `${what} was put off ${maxConsecutivePostponements} times in a row by passing errors, and gets nowhere: ${toFailure(error).message} Resume the run to try as often again.`;
+export const describePostponedTooOften = (subject: string, error: unknown): string =>
+  `${subject} was postponed ${maxConsecutivePostponements} times in a row by transient errors: ${toFailure(error).message} Resume the run to allow as many attempts again.`;

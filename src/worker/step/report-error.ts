@@ -1,4 +1,4 @@
-/** Tells of every exception in a step: the log, and the reporters of the program and the workflow. */
+/** Reports an exception in a step to the debug log and to the `onError` reporters of `connect()` and of the workflow. */
 import { isDebugEnabled, logWithFields } from "../../telemetry/safe-logger.js";
 import type { RunPort } from "../turn/ports.js";
 import { callSafely, warnOfInvalidTerms } from "../turn/user-code.js";
@@ -10,9 +10,9 @@ export function reportError(turn: RunPort, error: unknown, step: string, attempt
     logWithFields(host.log, "debug", fields, `Run ${runId}: step "${step}" failed at attempt ${attempt}.`, error);
   warnOfInvalidTerms(turn, error, `step "${step}"`);
   if (host.onError === null && definition.onError === null) return;
-  const about = { runId, workflowName: definition.name, step, attempt };
+  const errorContext = { runId, workflowName: definition.name, step, attempt };
   for (const reporter of [host.onError, definition.onError]) {
     if (reporter === null) continue;
-    callSafely(turn.log, `Run ${runId}: the onError reporter itself failed.`, () => reporter(error, about));
+    callSafely(turn.log, `Run ${runId}: the onError reporter threw.`, () => reporter(error, errorContext));
   }
 }

@@ -1,22 +1,22 @@
-/** The bodies of steps that run in a turn, and whatever else is under way: while there is anything, its run cannot be parked. */
+/** The step bodies and other work in progress in a turn: while there is any, the run is not parked. */
 
 import type { NewEvent } from "../../core/run/event.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
 
-/** An attempt at a step whose body runs, as far as the turn and the watch for slow steps are concerned. */
+/** An attempt whose body is running, as the turn and the slow-step recorder see it. */
 export interface RunningAttempt {
   readonly key: string;
-  /** Whether the log has its start. */
+  /** Whether the log has the start of the attempt. */
   readonly isStartRecorded: boolean;
   readonly elapsedRealMs: number;
-  /** What is left of its time limit. */
+  /** The rest of the attempt's time limit; null: it has none. */
   readonly remainingMs: number | null;
-  /** Its body has ended, or has been given up on. */
+  /** Whether the body has ended, or its time limit has passed. */
   isOver: boolean;
-  /** Of a step of which only so many are executed at a time. */
+  /** Releases the semaphore slot of a step with limited concurrency. */
   readonly releaseSlot: (() => void) | null;
   readonly scope: { close(): void } | null;
-  /** The event of its start, which counts as recorded from then on. */
+  /** Creates the event of the start; from then on the start counts as recorded. */
   createStartedEvent(): NewEvent;
   recordStart(): Promise<boolean>;
   abort(reason: unknown): void;
@@ -34,13 +34,13 @@ interface AttemptsOwner {
 }
 
 /**
- * Counts what keeps the run from being parked. An attempt counts from `began` until what came of it is in the log (`settled`):
- * `ended` only takes it off the list of bodies that run. `retain` and `release` count other work, in pairs.
+ * Counts the work that keeps the run from being parked. An attempt counts from `add` until its outcome is in the log
+ * (`onRecorded`); `onBodyEnded` only removes it from the running bodies. `retain` and `release` count other work, in pairs.
  */
 export class RunningAttempts {
   readonly #running = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;
-  /** Bodies and look-ups under way. */
+  /** How many bodies and other operations are in progress. */
   #busy = 0;
 
   constructor(owner: AttemptsOwner) {
@@ -55,7 +55,7 @@ export class RunningAttempts {
     return this.#running.size > 0;
   }
 
-  /** Whether a body of this step is running: a call that was given up on may still be. */
+  /** Whether a body of this step is running, including one whose caller no longer waits for it. */
   has(key: string): boolean {
     for (const attempt of this.#running) if (attempt.key === key) return true;
     return false;
@@ -67,7 +67,7 @@ export class RunningAttempts {
     this.#owner.host.executing.add(attempt);
   }
 
-  /** The body is over; what came of it is not in the log yet. */
+  /** The body has ended, and its outcome is not in the log yet. */
   onBodyEnded(attempt: RunningAttempt): void {
     attempt.isOver = true;
     attempt.releaseSlot?.();
@@ -76,7 +76,7 @@ export class RunningAttempts {
     this.#owner.host.executing.delete(attempt);
   }
 
-  /** Something more is under way, or goes on. */
+  /** Counts one more operation in progress. */
   retain(): void {
     this.#busy += 1;
   }
@@ -85,7 +85,7 @@ export class RunningAttempts {
     this.#busy -= 1;
   }
 
-  /** Keeps the run from being parked while `work` goes on. */
+  /** Keeps the run from being parked until `work` ends. */
   async preventParkingDuring<T>(work: () => Promise<T>): Promise<T> {
     this.retain();
     try {
@@ -96,18 +96,18 @@ export class RunningAttempts {
     }
   }
 
-  /** What came of a body is in the log. */
+  /** The outcome of a body is in the log. */
   onRecorded(): void {
     this.release();
     const { results, isDraining } = this.#owner;
     if (!this.isBusy && (results.pending.size > 0 || isDraining)) this.#owner.scheduleIdleCheck();
   }
 
-  /** The body of this step only waits for something durable: the run may be parked meanwhile. */
+  /** The body only waits for something durable, so the run may be parked in the meantime. */
   onBodyWaiting(attempt: RunningAttempt): void {
     const { isOver, pendingWrites } = this.#owner;
     if (!attempt.isStartRecorded && !isOver) {
-      // Without it, the step would still count as due.
+      // Without the event, the step would still count as due after the run is parked.
       const { remainingMs } = attempt;
       pendingWrites.addWaitEvent(attempt.createStartedEvent(), remainingMs === null ? {} : { inMs: remainingMs });
     }
@@ -115,7 +115,7 @@ export class RunningAttempts {
     this.#owner.scheduleIdleCheck();
   }
 
-  /** Nothing waits for what runs any more. */
+  /** The turn no longer waits for any of the work in progress. */
   stopWaiting(): void {
     this.#busy = 0;
   }
@@ -124,7 +124,7 @@ export class RunningAttempts {
     for (const attempt of this.#running) attempt.abort(reason);
   }
 
-  /** The run is let go of: what still runs here is of no use any more. */
+  /** The worker releases the run: results of bodies that are still running are ignored. */
   disposeAll(): void {
     for (const attempt of this.#running) {
       attempt.dispose();

@@ -1,29 +1,29 @@
-/** The steps of one run that stand in line for a place: while they do, the run is not parked. */
+/** The steps of one run that wait for a semaphore slot: while any waits, the run is not parked. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 
 export class SlotQueue {
-  /** Made when a step first has to wait. */
+  /** The functions that cancel each wait; created when a step first has to wait. */
   #waiting: Set<() => void> | null = null;
 
   get waitingCount(): number {
     return this.#waiting?.size ?? 0;
   }
 
-  /** `begin` gets how to give the place back. */
-  enqueue(semaphore: Semaphore, begin: (leave: () => void) => void): void {
-    let entered = false;
-    const leave = semaphore.acquire((leaveIt) => {
-      entered = true;
-      this.#waiting?.delete(leaveIt);
-      begin(leaveIt);
+  /** Calls `onAcquired` with the function that releases the slot, at once if a slot is free. */
+  enqueue(semaphore: Semaphore, onAcquired: (release: () => void) => void): void {
+    let isAcquired = false;
+    const release = semaphore.acquire((releaseSlot) => {
+      isAcquired = true;
+      this.#waiting?.delete(releaseSlot);
+      onAcquired(releaseSlot);
     });
-    if (!entered) (this.#waiting ??= new Set()).add(leave);
+    if (!isAcquired) (this.#waiting ??= new Set()).add(release);
   }
 
-  /** Nothing may begin any more. */
+  /** Cancels all waits: no step of the run may start any more. */
   cancelAll(): void {
     if (this.#waiting === null) return;
-    for (const leave of this.#waiting) leave();
+    for (const release of this.#waiting) release();
     this.#waiting.clear();
   }
 }

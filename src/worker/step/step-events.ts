@@ -1,4 +1,4 @@
-/** How an execution of a step ended, as events. */
+/** The events that record how an attempt at a step ended. */
 import { encode } from "../../core/encoding/encode.js";
 import { SerializationError } from "../../core/errors/data-errors.js";
 import { ancestryHashFor } from "../../core/graph/ancestry-hash.js";
@@ -10,14 +10,19 @@ import type { Attempt } from "./attempt.js";
 import type { StepSettings } from "./step-settings.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-export function completedEvent(turn: StepTurn, settings: StepSettings, attempt: Attempt, output: unknown): NewEvent {
+export function createCompletedEvent(
+  turn: StepTurn,
+  settings: StepSettings,
+  attempt: Attempt,
+  output: unknown,
+): NewEvent {
   const { key } = attempt;
-  const text = encodeOutput(key, settings, output);
-  const raw: Record<string, string> = { output: text };
+  const outputText = encodeOutput(key, settings, output);
+  const raw: Record<string, string> = { output: outputText };
   const { input } = settings;
   if (input !== undefined) raw.input = encode(input, { label: `the input of step "${key}"` });
   const ms = attempt.elapsedMs;
-  const hash = ancestryOf(turn, settings, attempt, text);
+  const hash = computeAncestryHash(turn, settings, attempt, outputText);
   const data = {
     ...(settings.undoable ? { undo: true as const } : {}),
     ...(hash === null ? {} : { hash }),
@@ -30,29 +35,34 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
   const label = `the output of step "${key}"`;
   try {
     return encode(output, { label });
-  } catch (refused) {
-    // What a transactional step did is rolled back.
-    if (!(refused instanceof SerializationError) || settings.kind === "transaction") throw refused;
-    const { message, path, cause } = refused;
-    throw new SerializationError(`${message} ${hasRun}`, { path, cause });
+  } catch (error) {
+    // The writes of a transactional step are rolled back, so the advice would be wrong for it.
+    if (!(error instanceof SerializationError) || settings.kind === "transaction") throw error;
+    const { message, path, cause } = error;
+    throw new SerializationError(`${message} ${alreadyRanAdvice}`, { path, cause });
   }
 }
 
-function ancestryOf(turn: StepTurn, settings: StepSettings, { key, attempt }: Attempt, output: string): string | null {
+function computeAncestryHash(
+  turn: StepTurn,
+  settings: StepSettings,
+  { key, attempt }: Attempt,
+  output: string,
+): string | null {
   const { state, parentsOf } = turn;
   return settings.declared ? ancestryHashFor(state, parentsOf, key, attempt, output) : null;
 }
 
-/** What flow control that its body raised makes of a step. */
-export function flowEvents(
+/** Creates the events for flow control that the step's body raised. */
+export function createFlowControlEvents(
   turn: StepTurn,
   { declared }: StepSettings,
   attempt: TurnAttempt,
-  signal: FlowControlInterrupt,
+  interrupt: FlowControlInterrupt,
 ): NewEvent[] {
   turn.flowControl.take(attempt);
-  signal.isHandled = true;
-  const { action } = signal;
+  interrupt.isHandled = true;
+  const { action } = interrupt;
   const ms = attempt.elapsedMs;
   switch (action.kind) {
     case "skip":
@@ -76,30 +86,32 @@ export function flowEvents(
 }
 
 function createReattemptedEvent(attempt: TurnAttempt, outcome: StepOutcome, waitMs: number, rewind = false): NewEvent {
-  const unmoved = outcome === "continued" && isStandstill(attempt, waitMs) ? ({ cursorUnmoved: true } as const) : {};
+  const unmoved =
+    outcome === "continued" && hasMadeNoProgress(attempt, waitMs) ? ({ cursorUnmoved: true } as const) : {};
   const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmoved };
   return newEvent("step.reattempted", placeOf(attempt, outcome), data);
 }
 
-/** A step that is continued again and again and never gets anywhere is stopped before it fills the log. */
+/** Pauses the run if the step was continued too often without progress, because each continuation adds an event to the log. */
 function createContinuedEvents(turn: StepTurn, attempt: TurnAttempt, waitMs: number): NewEvent[] {
-  const next = createReattemptedEvent(attempt, "continued", waitMs);
+  const continued = createReattemptedEvent(attempt, "continued", waitMs);
   const op = turn.state.ops.get(attempt.key) as StepOp | undefined;
-  if (!isStandstill(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxStandstill) return [next];
-  const reason = `Step "${attempt.key}" was continued ${maxStandstill} times without moving its cursor; it is held because it gets nowhere.`;
-  return [next, newEvent("run.paused", { node: attempt.key }, { reason })];
+  if (!hasMadeNoProgress(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxContinuationsWithoutProgress)
+    return [continued];
+  const reason = `Step "${attempt.key}" was continued ${maxContinuationsWithoutProgress} times without moving its cursor; the run is paused because the step makes no progress.`;
+  return [continued, newEvent("run.paused", { node: attempt.key }, { reason })];
 }
 
 function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
   return { node: key, attempt, outcome };
 }
 
-const maxStandstill = 1_000;
+const maxContinuationsWithoutProgress = 1_000;
 
-/** A step without a cursor may come back as often as it likes, if it only waits in between. */
-const isStandstill = ({ checkpoints }: TurnAttempt, waitMs: number) =>
+/** A step without a cursor may be continued without limit, as long as it waits before each continuation. */
+const hasMadeNoProgress = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 
-const hasRun =
-  "The step's function has already run, and what it did stands: only its return value cannot be recorded. " +
+const alreadyRanAdvice =
+  "The step's function has already run and its effects remain; only its return value cannot be recorded. " +
   "Return plain data from it, or nothing: async () => { await … }.";

@@ -1,9 +1,9 @@
-/** What the engine has to know of a step, in whichever style it was written. */
+/** The settings of a step that the engine needs, the same for all authoring styles. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 import type { StepOp } from "../../core/run/state.js";
 import type { Reaction } from "../../define/step-engine.js";
 
-/** What makes the step: an ordinary function, or one that gets a database transaction. */
+/** Whether the step's function receives a database transaction. */
 export type StepKind = "plain" | "transaction";
 
 export interface StepSettings {
@@ -11,18 +11,18 @@ export interface StepSettings {
   readonly onCrash: "rerun" | "pause";
   readonly input: unknown;
   readonly kind: StepKind;
-  /** How long after it was first asked for. */
+  /** How long after the first call the step starts. */
   readonly waitMs: number;
-  /** It is declared, with a scope of its own: it may rest in the middle, and start over. */
+  /** Whether the step is declared (class or graph style): its body may make durable calls, wait between them, and rewind. */
   readonly declared: boolean;
-  /** It runs a job, which is a run of its own. */
+  /** Whether the step runs a job, as a run of its own. */
   readonly job: boolean;
-  /** Its record says that it can be undone. */
+  /** Whether the step has a compensation; the `step.completed` event records it. */
   readonly undoable: boolean;
-  /** How many may be executed at a time in this process; null: as many as there are. */
+  /** Limits how many attempts at the step run at a time in this process; null: no limit. */
   readonly semaphore: Semaphore | null;
-  /** Words for a person who finds the run paused because of it. */
+  /** Words the pause reason for operators, instead of the default text. */
   readonly explain?: (error: unknown) => string;
-  /** What an exception means. */
+  /** Decides what an exception leads to. */
   react(error: unknown, op: StepOp | undefined): Reaction;
 }

@@ -1,4 +1,4 @@
-/** A step: its body runs, and how it ended becomes an event. */
+/** A step: its body runs, and its outcome becomes an event. */
 
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
@@ -21,7 +21,7 @@ import { pauseRunOnError, warnOfInvalidTerms } from "../turn/user-code.js";
 import type { Body } from "./attempt.js";
 import { decideConsequence } from "./failure-events.js";
 import { reportError } from "./report-error.js";
-import { completedEvent, flowEvents } from "./step-events.js";
+import { createCompletedEvent, createFlowControlEvents } from "./step-events.js";
 import type { StepKind, StepSettings } from "./step-settings.js";
 import { inTransaction } from "./transaction.js";
 import { TurnAttempt } from "./turn-attempt.js";
@@ -36,7 +36,7 @@ const knownOptions = new Set<string>([
   "added",
 ] satisfies (keyof StepOptions)[]);
 
-/** Asks for the step's result; runs the body unless the log has it. */
+/** Returns the result of a function-style step; runs the body unless the log has the result. */
 export function callStep(
   scope: CallScope,
   name: string,
@@ -104,12 +104,12 @@ export class Step {
 
   call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.findRecorded(this.#key, "step");
-    const answer = scope.requestResult(this.#key, isAdded);
-    // The last attempt at the step around this one may have begun it without waiting for it: it must not run twice at a time.
-    if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return answer;
+    const result = scope.requestResult(this.#key, isAdded);
+    // An earlier attempt at the surrounding step may have started this step without awaiting it: its body must not run twice at once.
+    if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return result;
     if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
     else this.#startOrWait(op);
-    return answer;
+    return result;
   }
 
   #startOrWait(op: StepOp | undefined): void {
@@ -122,16 +122,16 @@ export class Step {
       !turn.phase.mayStart(this.#key)
     )
       return turn.scheduleIdleCheck();
-    if (op === undefined && this.#settings.waitMs > 0) return this.#plan();
+    if (op === undefined && this.#settings.waitMs > 0) return this.#scheduleFirstAttempt();
     if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#resumesAfterWait(op)) {
-      const reason = `The worker died while step "${this.#key}" was running, so nobody knows whether it had its effect. Resume to run it again, skip it, or resume with its output.`;
+      const reason = `The worker died while step "${this.#key}" was running, so it is unknown whether the step took effect. Resume to run it again, skip it, or resume with its output.`;
       return turn.pauseWithError(reason, null, this.#key);
     }
     if (op?.phase === "awaiting_attempt" && (op.dueAt ?? 0) > turn.storeNow()) return this.#scheduleRetry();
     this.#acquireSlot(op);
   }
 
-  #plan(): void {
+  #scheduleFirstAttempt(): void {
     const { waitMs } = this.#settings;
     const attempt = (this.#turn.state.attemptsBeforeRewind?.get(this.#key) ?? 0) + 1;
     this.#turn.pendingWrites.addWaitEvent(newEvent("step.scheduled", { node: this.#key, attempt }, { waitMs }), {
@@ -144,12 +144,12 @@ export class Step {
     this.#turn.inboxProcessor.scheduleRetry(this.#key, this.#nextAttempt());
   }
 
-  /** A timer or a receipt begins it, but it belongs where the step was called. */
+  /** A timer or a receipt starts the next attempt, which must run in the async context of the step's caller. */
   #nextAttempt(): (op: Op | undefined) => void {
     return bindContext((op: Op | undefined) => this.#acquireSlot(op as StepOp | undefined));
   }
 
-  /** Its body had begun to wait for something durable when the run was parked: it is the same attempt that goes on. */
+  /** Whether the run was parked while the body waited for something durable: then the same attempt continues. */
   #resumesAfterWait(op: StepOp): boolean {
     return this.#settings.declared && op.phase === "started" && !op.isAbandoned && this.#turn.deliveries === 1;
   }
@@ -158,32 +158,39 @@ export class Step {
     const { semaphore } = this.#settings;
     if (semaphore === null) return this.#startAttempt(op, null);
     const turn = this.#turn;
-    const enter = (leave: () => void) => {
-      if (turn.phase.mayStart(this.#key)) return this.#startAttempt(op, leave);
-      leave();
+    const onAcquired = (releaseSlot: () => void) => {
+      if (turn.phase.mayStart(this.#key)) return this.#startAttempt(op, releaseSlot);
+      releaseSlot();
       turn.scheduleIdleCheck();
     };
-    // Another run that leaves its place may be what lets this step in.
-    turn.slots.enqueue(semaphore, bindContext(enter));
+    // The slot may be granted from another run's async context, so the callback is bound to this one.
+    turn.slots.enqueue(semaphore, bindContext(onAcquired));
   }
 
   #startAttempt(op: StepOp | undefined, releaseSlot: (() => void) | null): void {
     const resumesAfterWait = op !== undefined && this.#resumesAfterWait(op);
-    const last = op?.attempt ?? this.#turn.state.attemptsBeforeRewind?.get(this.#key) ?? 0;
+    const lastAttempt = op?.attempt ?? this.#turn.state.attemptsBeforeRewind?.get(this.#key) ?? 0;
     const { kind, onCrash, declared, timeoutMs } = this.#settings;
-    const limit = declared && timeoutMs !== null ? this.#limitOf(resumesAfterWait ? op : undefined, timeoutMs) : null;
-    const attempt = new TurnAttempt(this.#turn, this.#key, resumesAfterWait ? last : last + 1, resumesAfterWait, limit);
+    const limitMs =
+      declared && timeoutMs !== null ? this.#remainingTimeMs(resumesAfterWait ? op : undefined, timeoutMs) : null;
+    const attempt = new TurnAttempt(
+      this.#turn,
+      this.#key,
+      resumesAfterWait ? lastAttempt : lastAttempt + 1,
+      resumesAfterWait,
+      limitMs,
+    );
     attempt.releaseSlot = releaseSlot;
     this.#turn.attempts.add(attempt);
-    if (limit !== null && limit <= 0)
+    if (limitMs !== null && limitMs <= 0)
       return this.#onThrown(attempt, op, createTimeoutError(this.#key, timeoutMs as number));
     if (kind === "transaction" || onCrash === "pause")
-      return pauseRunOnError(this.#turn, () => this.#executeCarefully(attempt, op), attempt);
+      return pauseRunOnError(this.#turn, () => this.#runWithDurableRecord(attempt, op), attempt);
     this.#run(attempt, op);
   }
 
-  /** What is left of its time, for a body that has rested. */
-  #limitOf(op: StepOp | undefined, timeoutMs: number): number {
+  /** The rest of the time limit for a body that resumes after a wait, otherwise all of it. */
+  #remainingTimeMs(op: StepOp | undefined, timeoutMs: number): number {
     return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
 
@@ -191,35 +198,35 @@ export class Step {
     attempt.run(
       this.#body,
       attempt.remainingMs ?? this.#settings.timeoutMs,
-      (output) => this.#returned(attempt, op, output),
+      (output) => this.#onReturned(attempt, op, output),
       (thrown) => this.#onThrown(attempt, op, thrown),
     );
   }
 
-  /** What must be in the log before the body runs, or together with what the body writes. */
-  async #executeCarefully(attempt: TurnAttempt, op: StepOp | undefined): Promise<void> {
+  /** For steps whose start must be durable before the body runs, or whose end commits with the body's writes. */
+  async #runWithDurableRecord(attempt: TurnAttempt, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, onCrash, timeoutMs } = this.#settings;
     if (onCrash === "pause" && !attempt.isStartRecorded && !(await attempt.recordStart())) return;
     if (kind === "plain") return this.#run(attempt, op);
     try {
-      const record = (output: unknown) => completedEvent(this.#turn, this.#settings, attempt, output);
-      const done = await inTransaction(turn, attempt, this.#body as never, timeoutMs, record);
+      const createEvent = (output: unknown) => createCompletedEvent(this.#turn, this.#settings, attempt, output);
+      const isRecorded = await inTransaction(turn, attempt, this.#body as never, timeoutMs, createEvent);
       turn.attempts.onBodyEnded(attempt);
-      if (done) turn.attempts.onRecorded();
+      if (isRecorded) turn.attempts.onRecorded();
     } catch (thrown) {
       this.#onThrown(attempt, op, thrown);
     }
   }
 
-  #returned(attempt: TurnAttempt, op: StepOp | undefined, output: unknown): void {
+  #onReturned(attempt: TurnAttempt, op: StepOp | undefined, output: unknown): void {
     if (this.#pauseIfCallsAreMissing(attempt)) return;
     let completed: NewEvent;
     try {
-      // Swallowed by a catch in user code: still honoured.
+      // Flow control applies even if a `catch` in user code swallowed it.
       const swallowed = this.#turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
-      completed = completedEvent(this.#turn, this.#settings, attempt, output);
+      completed = createCompletedEvent(this.#turn, this.#settings, attempt, output);
     } catch (thrown) {
       return this.#onThrown(attempt, op, thrown);
     }
@@ -233,8 +240,8 @@ export class Step {
 
   #recordThrown(attempt: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
     const error = toSafeThrown(thrown);
-    const signal = error instanceof FlowControlInterrupt ? error : this.#turn.flowControl.take(attempt);
-    if (signal !== null) return this.#applyFlowControl(attempt, signal);
+    const interrupt = error instanceof FlowControlInterrupt ? error : this.#turn.flowControl.take(attempt);
+    if (interrupt !== null) return this.#applyFlowControl(attempt, interrupt);
     if (this.#pauseIfCallsAreMissing(attempt)) return;
     const turn = this.#turn;
     const { explain, job } = this.#settings;
@@ -242,20 +249,20 @@ export class Step {
     const cursorMoved = attempt.checkpoints !== null && !attempt.checkpoints.isUnmoved;
     const history: StepOp | undefined = cursorMoved && op !== undefined ? withoutFailures(op) : op;
     const react = () => this.#settings.react(error, history);
-    const thrownFrom = {
+    const exceptionContext = {
       react,
       explain,
       postponed: history?.consecutiveTransientFailures ?? 0,
       jobRunEnded,
       cursorMoved,
     };
-    const { events, signal: consequence, isFailure } = decideConsequence(turn, error, attempt, thrownFrom);
+    const { events, interrupt: runInterrupt, isFailure } = decideConsequence(turn, error, attempt, exceptionContext);
     if (isFailure) reportError(turn, error, this.#key, attempt.attempt);
     else warnOfInvalidTerms(turn, error, `step "${this.#key}"`);
-    this.#record(attempt, events, consequence);
+    this.#record(attempt, events, runInterrupt);
   }
 
-  /** A body that went on after a rest, and ended without the calls that it had made before, is not the body that began. */
+  /** If a resumed body ends without repeating its recorded calls, its code has changed, so the run is paused. */
   #pauseIfCallsAreMissing(attempt: TurnAttempt): boolean {
     const leftOver = attempt.scope?.gate?.leftOver ?? [];
     if (leftOver.length === 0 || this.#turn.isDraining) return false;
@@ -265,43 +272,43 @@ export class Step {
     return true;
   }
 
-  #applyFlowControl(attempt: TurnAttempt, signal: FlowControlInterrupt): void {
-    const { action } = signal;
+  #applyFlowControl(attempt: TurnAttempt, interrupt: FlowControlInterrupt): void {
+    const { action } = interrupt;
     if (action.kind === "reattempt" && action.rewind && this.#settings.declared)
-      return pauseRunOnError(this.#turn, () => this.#startOver(attempt, signal), attempt);
-    this.#record(attempt, flowEvents(this.#turn, this.#settings, attempt, signal), signal);
+      return pauseRunOnError(this.#turn, () => this.#startOver(attempt, interrupt), attempt);
+    this.#record(attempt, createFlowControlEvents(this.#turn, this.#settings, attempt, interrupt), interrupt);
   }
 
-  /** What its body forgets is not waited for any more: also what it has only just asked for. */
-  async #startOver(attempt: TurnAttempt, signal: FlowControlInterrupt): Promise<void> {
+  /** Rewinds the step: its open children are canceled, including those whose start was not committed yet. */
+  async #startOver(attempt: TurnAttempt, interrupt: FlowControlInterrupt): Promise<void> {
     const turn = this.#turn;
     await turn.writer.flushPendingStarts();
     attempt.checkpoints?.rewind();
     for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
       turn.pendingWrites.messages.push(message);
-    this.#record(attempt, flowEvents(this.#turn, this.#settings, attempt, signal), signal);
+    this.#record(attempt, createFlowControlEvents(this.#turn, this.#settings, attempt, interrupt), interrupt);
   }
 
-  #record(attempt: TurnAttempt, events: readonly NewEvent[], signal: FlowControlInterrupt | null): void {
+  #record(attempt: TurnAttempt, events: readonly NewEvent[], interrupt: FlowControlInterrupt | null): void {
     const turn = this.#turn;
     turn.attempts.onBodyEnded(attempt);
     if (turn.isOver) return;
     if (this.#settings.declared && (endsForGood(events) || endsJobRun(events))) {
-      // The run does not wait any more for the children that its body waited for, nor for a job that took too long.
+      // The run no longer waits for the children of this body, nor for a job that exceeded the time limit.
       for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
         turn.pendingWrites.messages.push(message);
     }
     attempt.checkpoints?.writeFinalCursor(events[0]?.type === "step.completed" || events[0]?.type === "step.skipped");
-    if (signal !== null && isRunLevel(signal)) {
+    if (interrupt !== null && isRunLevel(interrupt)) {
       turn.attempts.onRecorded();
-      return turn.applyFlowControlFromStep(signal, events);
+      return turn.applyFlowControlFromStep(interrupt, events);
     }
-    if (signal?.action.kind === "suspend" && signal.action.waitMs === 0 && this.#settings.declared)
+    if (interrupt?.action.kind === "suspend" && interrupt.action.waitMs === 0 && this.#settings.declared)
       yieldToWaitingRuns(turn);
-    const nextAttempt = events.some(leadsToAnother) ? this.#nextAttempt() : null;
+    const nextAttempt = events.some(leadsToAnotherAttempt) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
-      // Not before the state knows of the failure: until then it shows the attempt before as due.
+      // Only after the state contains the failure: until then it shows the previous attempt as due.
       if (nextAttempt !== null) turn.inboxProcessor.scheduleRetry(this.#key, nextAttempt);
       turn.attempts.onRecorded();
     });
@@ -311,23 +318,23 @@ export class Step {
 const createTimeoutError = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);
 
-const leadsToAnother = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
+const leadsToAnotherAttempt = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 
-/** Other than by returning: a body that returned may have left children behind on purpose. */
-function endsForGood([ended]: readonly NewEvent[]): boolean {
-  if (ended?.type === "step.skipped") return true;
-  return ended?.type === "step.failed" && dataOf(ended, "step.failed").retryMs === undefined;
+/** Whether the step ended other than by returning: a body that returned may have left children running on purpose. */
+function endsForGood([stepEnded]: readonly NewEvent[]): boolean {
+  if (stepEnded?.type === "step.skipped") return true;
+  return stepEnded?.type === "step.failed" && dataOf(stepEnded, "step.failed").retryMs === undefined;
 }
 
-function endsJobRun([ended]: readonly NewEvent[]): boolean {
-  return ended?.type === "step.failed" && dataOf(ended, "step.failed").jobRunEnded === true;
+function endsJobRun([stepEnded]: readonly NewEvent[]): boolean {
+  return stepEnded?.type === "step.failed" && dataOf(stepEnded, "step.failed").jobRunEnded === true;
 }
 
 function isRunLevel({ action }: FlowControlInterrupt): boolean {
   return action.kind === "cancel" || action.kind === "finish";
 }
 
-/** What the next attempt counts from when the cursor has moved: failures before that do not count any more. */
+/** The history for an attempt that moved the cursor: earlier failures no longer count. */
 const withoutFailures = (op: StepOp): StepOp => ({
   ...op,
   consecutiveFailures: 0,

@@ -1,9 +1,9 @@
 /**
- * Transactional steps: the user's own writes and the step's record commit together, or neither does.
+ * Transactional steps: the user's writes and the event of the step commit together, or neither does.
  *
- * The one exception to "no transaction is open while user code runs". It has a connection of its own, and this run's log
- * to itself for as long as it takes: on SQLite, where only one can write, a commit of the same run that had to come first
- * could not. Other runs go on (on SQLite, once it is over).
+ * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and the
+ * step has exclusive use of the run's log until it ends: on SQLite, which allows one writer, another commit of the same run
+ * would wait for the transaction, which in turn would wait for that commit. Other runs continue (on SQLite, afterwards).
  */
 
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -15,19 +15,19 @@ import type { CommitResult, StoreTransaction } from "../../store/contract/store.
 import type { StepTurn } from "../turn/ports.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-/** True when the step is recorded; false when the turn is over. Throws what the body threw, after a rollback. */
+/** Returns true if the step is recorded and false if the turn is over. Throws what the body threw, after a rollback. */
 export async function inTransaction(
   turn: StepTurn,
   attempt: TurnAttempt,
   body: (tx: unknown, step: StepTools) => unknown,
   timeoutMs: number | null,
-  record: (output: unknown) => NewEvent,
+  createEvent: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
   const recorded = await turn.writer.withExclusiveLog(async (after) => {
     const transaction = await turn.host.store.beginTransaction();
     let isRunning = true;
-    const whole = async (step: StepTools) => {
+    const trackedBody = async (step: StepTools) => {
       try {
         return await body(transaction.handle, step);
       } finally {
@@ -36,11 +36,11 @@ export async function inTransaction(
     };
     try {
       const output = await new Promise((resolve, reject) => {
-        attempt.run(whole, timeoutMs, resolve, reject);
+        attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
       const swallowed = turn.flowControl.take(attempt);
       if (swallowed !== null) throw swallowed;
-      const event = record(output);
+      const event = createEvent(output);
       if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed")
@@ -49,7 +49,7 @@ export async function inTransaction(
         transient: true,
       });
     } catch (error) {
-      // A body that was given up on still has the handle.
+      // A body that exceeded its time limit may still use the handle, so its connection must be discarded.
       await rollBack(transaction, isRunning);
       failure = { error };
       return null;
@@ -59,7 +59,7 @@ export async function inTransaction(
   return recorded;
 }
 
-/** A commit whose answer was lost is looked for in the log: it is there with everything, or not at all. */
+/** If the answer to the commit is lost, the log tells whether it succeeded: the event is there with all writes, or not at all. */
 async function commit(
   turn: StepTurn,
   transaction: StoreTransaction,
@@ -72,8 +72,8 @@ async function commit(
     return await transaction.commit({ fence: committer.fence, transitions: [transition], starts: [] });
   } catch (error) {
     if (!isTransient(error)) throw error;
-    const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), never);
-    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), never);
+    const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), neverGiveUp);
+    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), neverGiveUp);
     if (!isAlive || written === undefined) throw error;
     return { kind: "committed", at: written.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
@@ -83,9 +83,9 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
   try {
     await transaction.rollback({ discard });
   } catch {
-    // The connection is gone, and the transaction with it.
+    // The connection is lost, and the database rolls the transaction back.
   }
 }
 
-/** Whether it was written must be known, however long that takes. */
-const never = () => false;
+/** The step cannot proceed until it is known whether the commit succeeded, however long that takes. */
+const neverGiveUp = () => false;

@@ -1,4 +1,4 @@
-/** An attempt at a step, in the turn that it belongs to. */
+/** An attempt at a step, with the turn that it belongs to. */
 import { executionId } from "../../core/naming/ids.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import type { StepTurn } from "../turn/ports.js";
@@ -9,38 +9,38 @@ import type { RunningAttempt } from "./running-attempts.js";
 interface BodyScope {
   readonly gate: { readonly leftOver: readonly string[] } | null;
   close(): void;
-  /** The cursor of the step was moved in this execution. */
+  /** The attempt moved the cursor of the step. */
   markCursorMoved(): void;
-  /** The code for one item of a resumable step. */
+  /** Runs the user's code for one item of a resumable step. */
   runItem(number: number, run: () => unknown): Promise<void>;
 }
 
 /** The cursor of a resumable step: see `StepCheckpoints`. */
 interface CursorRecord {
-  /** It has not moved in this execution. */
+  /** Whether the cursor is where it was when this attempt started. */
   readonly isUnmoved: boolean;
-  /** How often it was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is also the number of the item in flight. */
   readonly moves: number;
   rewind(): void;
   writeFinalCursor(isOver: boolean): void;
 }
 
-/** An execution that knows its turn, so that the worker's watch for slow steps can record its start. */
+/** An attempt that knows its turn, so that the slow-step recorder can write its start. */
 export class TurnAttempt extends Attempt implements RunningAttempt {
   readonly turn: StepTurn;
-  /** Of the body of a declared step. */
+  /** The call scope of a declared step's body; null for other steps. */
   scope: BodyScope | null = null;
-  /** Of a step with a cursor. */
+  /** The cursor of a resumable step; null for other steps. */
   checkpoints: CursorRecord | null = null;
-  /** The run of its job has failed. */
+  /** Whether the run of the step's job has failed. */
   hasJobFailed = false;
-  /** Its body has ended, or has been given up on. */
+  /** Whether the body has ended, or its time limit has passed. */
   isOver = false;
-  /** Of a step of which only so many are executed at a time. */
+  /** Releases the semaphore slot of a step with limited concurrency. */
   releaseSlot: (() => void) | null = null;
-  /** It goes on after a wait for something durable. */
+  /** Whether the attempt started in an earlier turn and resumes after a wait for something durable. */
   readonly resumesAfterWait: boolean;
-  /** Of the body of a declared step: it counts also while the body rests, so the log must know of it. */
+  /** The time limit of a declared step. It includes the time during which the run is parked, so the log records it. */
   readonly #timeoutMs: number | null;
 
   constructor(turn: StepTurn, key: string, attempt: number, resumesAfterWait = false, timeoutMs: number | null = null) {

@@ -133,7 +133,7 @@ export class InboxProcessor implements InboxPort {
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
-    for (const row of inbox) turn.pendingWrites.drained.push(row.id);
+    for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
     const receivedMessages = inbox.flatMap((row) => this.#receive(row));
     let received: readonly ReceivedCommand[] = receivedMessages;
     for (let first = true; ; first = false) {

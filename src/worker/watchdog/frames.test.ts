@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { Frames } from "./frames.js";
 
-/** What another thread sees. */
+/** The top frame as another thread reads it from the shared memory. */
 const seenFrom = (frames: Frames) => new Frames(frames.memory).top();
 
-test("the innermost frame is seen from outside, until it is left", () => {
+test("another thread sees the innermost frame until it is left", () => {
   const frames = new Frames();
   expect(seenFrom(frames)).toBeNull();
   frames.enter(0, "run-1", "");
@@ -17,7 +17,7 @@ test("the innermost frame is seen from outside, until it is left", () => {
   expect(seenFrom(frames)).toBeNull();
 });
 
-test("shorter names leave nothing of longer ones behind, and what was written before is known", () => {
+test("shorter names overwrite longer ones completely, and known names are found again", () => {
   const frames = new Frames();
   for (const [run, key] of [
     ["a-long-run", "a long step"],
@@ -31,7 +31,7 @@ test("shorter names leave nothing of longer ones behind, and what was written be
   }
 });
 
-test("more runs and steps than there is room for are named all the same", () => {
+test("runs and steps are named even if there are more of them than the table holds", () => {
   const frames = new Frames();
   for (let number = 0; number < 10_000; number += 1) {
     frames.enter(0, `run-${number}`, `step-${number}`);
@@ -40,7 +40,7 @@ test("more runs and steps than there is room for are named all the same", () => 
   }
 });
 
-test("frames deeper than can be kept are counted, and names longer than can be kept are cut", () => {
+test("frames beyond the maximum depth are counted, and names beyond the maximum length are cut", () => {
   const frames = new Frames();
   for (let depth = 0; depth < 20; depth += 1) frames.enter(0, `run-${depth}`, "x".repeat(1_000));
   expect(seenFrom(frames)).toMatchObject({ runId: "run-7", step: expect.stringMatching(/^x+$/) });
@@ -50,7 +50,7 @@ test("frames deeper than can be kept are counted, and names longer than can be k
   expect(seenFrom(frames)).toBeNull();
 });
 
-test("the run on trial is named while no frame is", () => {
+test("the suspect run is reported while no frame is entered", () => {
   const frames = new Frames();
   frames.markSuspect(0, "run-1");
   expect(seenFrom(frames)).toEqual({ worker: 0, runId: "run-1", step: "" });

@@ -1,4 +1,4 @@
-/** What a thread makes of an event loop that stands still; here without a thread, and with a loop that only seems to. */
+/** How the watchdog treats a blocked event loop, here without a thread and with a simulated loop. */
 import { expect, test } from "vitest";
 import { decode } from "../../core/encoding/decode.js";
 import type { Message } from "../../store/contract/store.js";
@@ -27,7 +27,7 @@ function createLoopWatch(owned: readonly string[] = ["a", "b"]) {
           calls.push("send");
           return { undeliverable: [] };
         },
-        deregisterWorker: async (who) => void calls.push(`retire ${who.workerId}/${who.epoch}`),
+        deregisterWorker: async (who) => void calls.push(`deregister ${who.workerId}/${who.epoch}`),
         close: async () => void calls.push("close"),
       };
     },
@@ -35,123 +35,127 @@ function createLoopWatch(owned: readonly string[] = ["a", "b"]) {
   });
   const watch = (index = 0) => loop.watch({ index, name: `worker ${index}`, fence, leaseMs, renewedAt: 0 });
   watch();
-  /** Looks as often as it would in this time. */
-  const checkUntil = async (from: number, to: number, beats = false) => {
+  /** Calls `check` as often as the thread would between these times. */
+  const checkUntil = async (from: number, to: number, isLoopRunning = false) => {
     for (let now = from + everyMs; now <= to; now += everyMs) {
-      if (beats) frames.heartbeat();
+      if (isLoopRunning) frames.heartbeat();
       await loop.check(now);
     }
   };
   const sentMessages = () => sent.map(({ to, kind, data }) => ({ to, kind, ...(decode(data) as object) }));
-  const setUnreachable = (is: boolean) => {
-    unreachable = is;
+  const setUnreachable = (isUnreachable: boolean) => {
+    unreachable = isUnreachable;
   };
   return {
     frames,
     loop,
-    did: calls,
-    said: printed,
-    told: sentMessages,
-    lookUntil: checkUntil,
+    calls,
+    printed,
+    sentMessages,
+    checkUntil,
     watch,
-    away: setUnreachable,
+    setUnreachable,
   };
 }
 
-const about = { kind: "blocked", worker: "worker 0", session: "w/7" };
+const blockedMessage = { kind: "blocked", worker: "worker 0", session: "w/7" };
 
-test("a loop that turns is left alone, however long ago its lease was renewed", async () => {
-  const { did, lookUntil } = createLoopWatch();
-  await lookUntil(0, 60_000, true);
-  expect(did).toEqual([]);
+test("a running loop is not reported, however long ago its lease was renewed", async () => {
+  const { calls, checkUntil } = createLoopWatch();
+  await checkUntil(0, 60_000, true);
+  expect(calls).toEqual([]);
 });
 
-test("shortly before the lease is over the runs are told, then the worker is marked dead", async () => {
-  const { did, lookUntil, told, frames, said } = createLoopWatch();
+test("shortly before the lease expires the runs get a message, then the worker is marked dead", async () => {
+  const { calls, checkUntil, sentMessages, frames, printed } = createLoopWatch();
   frames.enter(0, "a", "spin");
-  await lookUntil(0, 2_600);
-  expect(did).toEqual(["open"]);
-  await lookUntil(2_600, 2_700);
-  expect(did).toEqual(["open", "send", "retire w/7"]);
-  expect(told()).toEqual([
-    { to: "a", ...about, step: "spin", by: null },
-    { to: "b", ...about, step: null, by: "a" },
+  await checkUntil(0, 2_600);
+  expect(calls).toEqual(["open"]);
+  await checkUntil(2_600, 2_700);
+  expect(calls).toEqual(["open", "send", "deregister w/7"]);
+  expect(sentMessages()).toEqual([
+    { to: "a", ...blockedMessage, step: "spin", by: null },
+    { to: "b", ...blockedMessage, step: null, by: "a" },
   ]);
-  expect(said).toEqual([expect.stringMatching(/Worker "worker 0".*run a, step "spin"/)]);
-  await lookUntil(2_700, 9_000);
-  expect(did).toEqual(["open", "send", "retire w/7", "close"]);
+  expect(printed).toEqual([expect.stringMatching(/Worker "worker 0".*run a, step "spin"/)]);
+  await checkUntil(2_700, 9_000);
+  expect(calls).toEqual(["open", "send", "deregister w/7", "close"]);
 });
 
-test("a loop that goes on in time is not reported, and its connection is closed", async () => {
-  const { did, lookUntil } = createLoopWatch();
-  await lookUntil(0, 2_600);
-  await lookUntil(2_600, 2_700, true);
-  expect(did).toEqual(["open", "close"]);
+test("a loop that continues in time is not reported, and the connection is closed", async () => {
+  const { calls, checkUntil } = createLoopWatch();
+  await checkUntil(0, 2_600);
+  await checkUntil(2_600, 2_700, true);
+  expect(calls).toEqual(["open", "close"]);
 });
 
-test("a process that was stopped as a whole is not blocked: the first look after it proves nothing", async () => {
-  const { did, lookUntil, loop, frames } = createLoopWatch();
-  await lookUntil(0, 500, true);
+test("a process that was suspended as a whole is not reported as blocked", async () => {
+  const { calls, checkUntil, loop, frames } = createLoopWatch();
+  await checkUntil(0, 500, true);
   await loop.check(60_000);
   frames.heartbeat();
   await loop.check(60_100);
-  expect(did).toEqual([]);
+  expect(calls).toEqual([]);
 });
 
-test("a lease that was renewed meanwhile is not over", async () => {
-  const { did, lookUntil, loop } = createLoopWatch();
+test("a renewed lease postpones the report", async () => {
+  const { calls, checkUntil, loop } = createLoopWatch();
   loop.noteLeaseRenewed(0, 2_000);
-  await lookUntil(0, 4_600);
-  expect(did).toEqual(["open"]);
-  await lookUntil(4_600, 4_700);
-  expect(did).toContain("retire w/7");
+  await checkUntil(0, 4_600);
+  expect(calls).toEqual(["open"]);
+  await checkUntil(4_600, 4_700);
+  expect(calls).toContain("deregister w/7");
 });
 
-test("code that is on no known stack makes suspects of all runs, unless there is only one", async () => {
+test("if no frame is entered, all runs are suspects, unless there is only one", async () => {
   const several = createLoopWatch();
-  await several.lookUntil(0, leaseMs);
-  expect(several.told().map((one) => [one.to, "step" in one && one.step, "by" in one && one.by])).toEqual([
+  await several.checkUntil(0, leaseMs);
+  expect(
+    several
+      .sentMessages()
+      .map((message) => [message.to, "step" in message && message.step, "by" in message && message.by]),
+  ).toEqual([
     ["a", null, null],
     ["b", null, null],
   ]);
   const alone = createLoopWatch(["a"]);
-  await alone.lookUntil(0, leaseMs);
-  expect(alone.told()).toEqual([{ to: "a", ...about, step: "", by: null }]);
+  await alone.checkUntil(0, leaseMs);
+  expect(alone.sentMessages()).toEqual([{ to: "a", ...blockedMessage, step: "", by: null }]);
 });
 
-test("a run that is not this worker's any more is told all the same that it was the one", async () => {
-  const { lookUntil, told, frames } = createLoopWatch([]);
+test("the run that blocks gets the message even if the worker no longer owns it", async () => {
+  const { checkUntil, sentMessages, frames } = createLoopWatch([]);
   frames.enter(0, "a", "spin");
-  await lookUntil(0, leaseMs);
-  expect(told()).toEqual([{ to: "a", ...about, step: "spin", by: null }]);
+  await checkUntil(0, leaseMs);
+  expect(sentMessages()).toEqual([{ to: "a", ...blockedMessage, step: "spin", by: null }]);
 });
 
-test("the code of one worker's run blocks the others of its process: their runs are told of it", async () => {
-  const { lookUntil, told, frames, watch } = createLoopWatch(["b"]);
+test("code of one worker's run blocks all workers of its process, and their runs get the message too", async () => {
+  const { checkUntil, sentMessages, frames, watch } = createLoopWatch(["b"]);
   watch(1);
   frames.enter(1, "a", "spin");
-  await lookUntil(0, leaseMs);
-  expect(told().map(({ to, worker, by }: any) => [to, worker, by])).toEqual([
+  await checkUntil(0, leaseMs);
+  expect(sentMessages().map(({ to, worker, by }: any) => [to, worker, by])).toEqual([
     ["b", "worker 0", "a"],
     ["b", "worker 1", "a"],
     ["a", "worker 1", null],
   ]);
 });
 
-test("a database that cannot be reached is tried again, and told of once", async () => {
-  const { did, said, lookUntil, away } = createLoopWatch();
-  away(true);
-  await lookUntil(0, 4_000);
-  expect(said).toEqual([expect.stringContaining("away")]);
-  away(false);
-  await lookUntil(4_000, 4_100);
-  expect(did).toEqual(["open", "send", "retire w/7"]);
+test("an unreachable database is retried, and the failure is printed once", async () => {
+  const { calls, printed, checkUntil, setUnreachable } = createLoopWatch();
+  setUnreachable(true);
+  await checkUntil(0, 4_000);
+  expect(printed).toEqual([expect.stringContaining("away")]);
+  setUnreachable(false);
+  await checkUntil(4_000, 4_100);
+  expect(calls).toEqual(["open", "send", "deregister w/7"]);
 });
 
-test("a worker that has left is not looked after", async () => {
-  const { did, loop, lookUntil } = createLoopWatch();
+test("a worker that has stopped is no longer watched", async () => {
+  const { calls, loop, checkUntil } = createLoopWatch();
   loop.unwatch(0);
   expect(loop.checkIntervalMs).toBeNull();
-  await lookUntil(0, 60_000);
-  expect(did).toEqual([]);
+  await checkUntil(0, 60_000);
+  expect(calls).toEqual([]);
 });

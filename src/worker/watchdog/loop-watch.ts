@@ -1,47 +1,52 @@
 /**
- * Watches the event loop of a process from another thread. A loop that stands still until the leases of its workers are
- * about to run out is reported: each run that those workers have is told whose code blocked it, and the workers are marked
- * dead, so that their runs go on elsewhere at once and no death is counted against them.
+ * Watches the event loop of a process from another thread. If the loop is blocked until the leases of its workers are about
+ * to expire, each run of those workers gets a message that names the run whose code blocks it, and the workers are marked
+ * dead, so that other workers take their runs at once and no crash is counted against them.
  *
- * It reports before the leases end: other workers that reaped this one first would count a crash for every run it has.
+ * The report is sent before the leases expire: if another worker reaped this one first, every run would count a crash.
  */
 import { encodeMessage } from "../../core/run/message.js";
 import type { Fence, Store } from "../../store/contract/store.js";
 import type { Frame, Frames } from "./frames.js";
 
 export interface WatchedWorker {
+  /** The number of the worker in this process, the same as in `Frame.worker`. */
   readonly index: number;
   readonly name: string;
   readonly fence: Fence;
   readonly leaseMs: number;
-  /** When its lease was last renewed, by `threadClock`. */
+  /** When the lease was last renewed, by `Runtime.processMonotonic`. */
   readonly renewedAt: number;
 }
 
 export interface LoopWatchOptions {
   readonly frames: Frames;
-  /** A connection of its own: the one of the blocked thread cannot be used. */
+  /** Opens a separate connection, because the connections of the blocked thread cannot be used. */
   openStore(): Promise<Pick<Store, "ownedTasks" | "send" | "deregisterWorker" | "close">>;
-  /** Tells people: the logger belongs to the thread that is blocked. */
+  /** Prints a line for humans, because the logger belongs to the blocked thread. */
   print(text: string): void;
 }
 
-type OwnStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
+type WatchdogStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
-/** Both are parts of a lease. The loop may be late without harm until then, and that much is left to write it down. */
+/** After a third of a lease without a heartbeat of the loop, the watchdog connects to the store. */
 const connectAtLeaseFraction = 1 / 3;
+/** After 90 % of a lease without a renewal it reports, so that a tenth of the lease is left to write the report. */
 const reportAtLeaseFraction = 0.9;
 
 export class LoopWatch {
   readonly #options: LoopWatchOptions;
   readonly #workers = new Map<number, WatchedWorker>();
   #lastHeartbeats = -1;
-  /** How often in a row a look found the loop where it was. After a pause of the whole process the first look proves nothing. */
+  /**
+   * How many checks in a row found no new heartbeat of the loop. Checks are counted instead of time, because the first check
+   * after a suspension of the whole process would see a long time without a heartbeat.
+   */
   #checksWithoutHeartbeat = 0;
-  #store: Promise<OwnStore> | null = null;
-  /** The runs of each worker, read while they are certainly its own: others may reap it before it can be reported. */
-  readonly #owned = new Map<number, readonly string[]>();
-  #reporting = false;
+  #store: Promise<WatchdogStore> | null = null;
+  /** The runs of each worker, read early: another worker may reap the blocked one before the report. */
+  readonly #ownedRunIds = new Map<number, readonly string[]>();
+  #isReporting = false;
   #hasWarned = false;
 
   constructor(options: LoopWatchOptions) {
@@ -61,7 +66,7 @@ export class LoopWatch {
     this.#workers.delete(index);
   }
 
-  /** How often to look; null when there is nothing to look after. */
+  /** How often `check` must be called; null if there are no workers to watch. */
   get checkIntervalMs(): number | null {
     if (this.#workers.size === 0) return null;
     return Math.max(10, Math.min(...[...this.#workers.values()].map(({ leaseMs }) => leaseMs)) / 30);
@@ -74,18 +79,18 @@ export class LoopWatch {
       this.#lastHeartbeats = heartbeats;
       this.#checksWithoutHeartbeat = 0;
       this.#hasWarned = false;
-      this.#owned.clear();
+      this.#ownedRunIds.clear();
       return this.#disconnect();
     }
     this.#checksWithoutHeartbeat += 1;
-    const silentMs = this.#checksWithoutHeartbeat * everyMs;
+    const withoutHeartbeatMs = this.#checksWithoutHeartbeat * everyMs;
     const blockedWorkers = [...this.#workers.values()].filter(
-      ({ leaseMs }) => silentMs >= leaseMs * connectAtLeaseFraction,
+      ({ leaseMs }) => withoutHeartbeatMs >= leaseMs * connectAtLeaseFraction,
     );
-    if (blockedWorkers.length === 0 || this.#reporting) return;
-    this.#reporting = true;
+    if (blockedWorkers.length === 0 || this.#isReporting) return;
+    this.#isReporting = true;
     try {
-      // Connected beforehand: that may take longer than there is time at the end.
+      // Connect early, because connecting may take longer than the time that is left for the report.
       this.#store ??= this.#options.openStore();
       const store = await this.#store;
       for (const worker of blockedWorkers) {
@@ -93,27 +98,30 @@ export class LoopWatch {
         if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction) await this.#report(store, worker, owned);
       }
     } catch (error) {
-      // The next look tries again; if none succeeds the leases run out, which frees the runs as well.
+      // The next check tries again. If none succeeds, the leases expire, which also frees the runs.
       await this.#disconnect();
-      if (!this.#hasWarned) this.#options.print(`A blocked event loop could not be reported yet: ${String(error)}`);
+      if (!this.#hasWarned)
+        this.#options.print(
+          `A blocked event loop could not be reported yet; the watchdog tries again: ${String(error)}`,
+        );
       this.#hasWarned = true;
     } finally {
-      this.#reporting = false;
+      this.#isReporting = false;
     }
   }
 
-  async #readOwnedRunIds(store: OwnStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
-    const known = this.#owned.get(index);
+  async #readOwnedRunIds(store: WatchdogStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
+    const known = this.#ownedRunIds.get(index);
     if (known !== undefined) return known;
     const owned = (await store.ownedTasks(fence)).map(({ runId }) => runId);
-    this.#owned.set(index, owned);
+    this.#ownedRunIds.set(index, owned);
     return owned;
   }
 
-  async #report(store: OwnStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
+  async #report(store: WatchdogStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
-    const culprit = this.#options.frames.top() ?? this.#onlyOne(index, owned);
+    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, owned);
     const receiverIds = new Set(owned);
     if (culprit?.worker === index) receiverIds.add(culprit.runId);
     const messages = [...receiverIds].map((runId) => {
@@ -128,7 +136,8 @@ export class LoopWatch {
     this.#options.print(describe(name, culprit, owned.length));
   }
 
-  #onlyOne(worker: number, owned: readonly string[]): Frame | null {
+  /** With one worker and one run, that run must be the one that blocks, even if no frame was entered. */
+  #onlyOwnedRun(worker: number, owned: readonly string[]): Frame | null {
     const [runId] = owned;
     return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
   }
@@ -139,15 +148,15 @@ export class LoopWatch {
     try {
       await (await store)?.close();
     } catch {
-      // It could not be opened, or is gone: there is nothing left to close.
+      // The store could not be opened or its connection is lost, so there is nothing to close.
     }
   }
 }
 
 function describe(worker: string, culprit: Frame | null, runs: number): string {
-  const by =
+  const cause =
     culprit === null
-      ? "It is not known by which of its runs."
-      : `It is run ${culprit.runId}${culprit.step === "" ? "" : `, step "${culprit.step}"`}.`;
-  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop stands still. ${by} Its ${runs} run(s) go on elsewhere; this process does nothing until that code returns.`;
+      ? "It is unknown which of its runs blocks it."
+      : `It is blocked by run ${culprit.runId}${culprit.step === "" ? "" : `, step "${culprit.step}"`}.`;
+  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop does not turn. ${cause} Other workers take its ${runs} run(s); this process does nothing until that code returns.`;
 }

@@ -1,10 +1,11 @@
 /**
- * Texts in memory that another thread can read, each known by the number of its place. A text that is there already costs a
- * look-up; when all places are taken, the one that was written longest ago makes room.
+ * A table of texts in shared memory, which another thread reads by the number of a place. A text that is already in the table
+ * costs one lookup; when the table is full, a new text replaces the one that was written first.
  */
 export interface SharedTextsSize {
+  /** How many texts the table holds. */
   readonly count: number;
-  /** Of one text; what is longer is cut. */
+  /** The maximum size of one text; longer ones are cut. */
   readonly bytes: number;
 }
 
@@ -15,15 +16,15 @@ export const memoryFor = ({ count, bytes }: SharedTextsSize): number => count * 
 export class SharedTexts {
   readonly #size: SharedTextsSize;
   readonly #lengths: Int32Array;
-  readonly #text: Buffer;
+  readonly #bytes: Buffer;
   readonly #places = new Map<string, number>();
   readonly #texts: string[] = [];
-  #next = 0;
+  #nextPlace = 0;
 
   constructor(memory: SharedArrayBuffer, offset: number, size: SharedTextsSize) {
     this.#size = size;
     this.#lengths = new Int32Array(memory, offset, size.count);
-    this.#text = Buffer.from(memory, offset + size.count * lengthBytes, size.count * size.bytes);
+    this.#bytes = Buffer.from(memory, offset + size.count * lengthBytes, size.count * size.bytes);
   }
 
   placeOf(text: string): number {
@@ -32,18 +33,18 @@ export class SharedTexts {
 
   at(place: number): string {
     const from = place * this.#size.bytes;
-    return this.#text.toString("utf8", from, from + (this.#lengths[place] ?? 0));
+    return this.#bytes.toString("utf8", from, from + (this.#lengths[place] ?? 0));
   }
 
   #add(text: string): number {
     const { count, bytes } = this.#size;
-    const place = this.#next;
-    this.#next = (place + 1) % count;
-    const before = this.#texts[place];
-    if (before !== undefined) this.#places.delete(before);
+    const place = this.#nextPlace;
+    this.#nextPlace = (place + 1) % count;
+    const replacedText = this.#texts[place];
+    if (replacedText !== undefined) this.#places.delete(replacedText);
     this.#texts[place] = text;
     this.#places.set(text, place);
-    this.#lengths[place] = this.#text.write(text, place * bytes, bytes, "utf8");
+    this.#lengths[place] = this.#bytes.write(text, place * bytes, bytes, "utf8");
     return place;
   }
 }

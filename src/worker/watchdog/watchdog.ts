@@ -1,4 +1,4 @@
-/** The watchdog of this process: a thread that notices when the event loop stands still, one for all workers. */
+/** The watchdog: a thread that notices when the event loop of this process is blocked, one for all workers of a database. */
 
 import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../../define/context.js";
@@ -7,39 +7,39 @@ import type { StoreOptions } from "../../store/contract/store.js";
 import { Frames } from "./frames.js";
 import type { WatchedWorker } from "./loop-watch.js";
 
-/** Where a thread finds the database by itself. */
+/** What the thread needs in order to open the store itself. */
 export interface StoreAddress {
-  /** The program of the thread. */
+  /** The module that the thread executes. */
   readonly program: URL;
   readonly url: string;
   readonly options: Pick<StoreOptions, "authToken" | "schema" | "pooled" | "listenUrl">;
 }
 
-/** What the thread is told. */
+/** A message to the thread. */
 export type WatchdogMessage =
   | { readonly kind: "watch"; readonly worker: WatchedWorker }
   | { readonly kind: "renewed"; readonly index: number; readonly at: number }
-  | { readonly kind: "leave"; readonly index: number };
+  | { readonly kind: "unwatch"; readonly index: number };
 
-/** How the thread is begun. */
+/** The data that the thread is started with. */
 export interface WatchdogData extends Omit<StoreAddress, "program"> {
   readonly memory: SharedArrayBuffer;
 }
 
-/** One worker's part of it. */
+/** The watchdog as one worker uses it. */
 export interface WorkerWatchdog {
-  /** Code of this run is called; "" is its handler. */
+  /** Marks that code of this run is called: the step with this key, or with "" the workflow's handler. */
   enter(runId: string, key: string): void;
   leave(): void;
-  /** This run may be one that blocks: until `clear`, it is the one if nothing else is known. */
+  /** Until `clearSuspect`, this run is reported if the loop blocks while no frame is entered. */
   markSuspect(runId: string): void;
   clearSuspect(): void;
-  /** Its lease was renewed at this time, by `threadClock`. */
+  /** The worker's lease was renewed at this time, by `Runtime.processMonotonic`. */
   noteLeaseRenewed(at: number): void;
   stop(): void;
 }
 
-/** One for each database that workers of this process have. */
+/** One watchdog for each database that workers of this process use. */
 const watchdogs = new Map<string, Watchdog>();
 
 export function watchdogFor(address: StoreAddress, log: Logger, runtime: Runtime): Watchdog {
@@ -49,14 +49,14 @@ export function watchdogFor(address: StoreAddress, log: Logger, runtime: Runtime
   return watchdog;
 }
 
-/** One stack for all of them: there is one event loop. */
+/** All workers share one stack of frames, because the process has one event loop. */
 const frames = new Frames();
 let nextIndex = 0;
 
 class Watchdog {
   readonly #address: StoreAddress;
   readonly #log: Logger;
-  readonly #leases = new Map<number, number>();
+  readonly #leaseMsByIndex = new Map<number, number>();
   #thread: Thread | null = null;
   readonly #runtime: Runtime;
   #heartbeatTimer: Timer | null = null;
@@ -69,18 +69,18 @@ class Watchdog {
 
   watch(worker: Omit<WatchedWorker, "index">): WorkerWatchdog {
     const index = nextIndex++;
-    this.#leases.set(index, worker.leaseMs);
+    this.#leaseMsByIndex.set(index, worker.leaseMs);
     this.#restartHeartbeat();
-    this.#tell({ kind: "watch", worker: { ...worker, index } });
+    this.#send({ kind: "watch", worker: { ...worker, index } });
     return {
       enter: (runId, key) => frames.enter(index, runId, key),
       leave: () => frames.leave(),
       markSuspect: (runId) => frames.markSuspect(index, runId),
       clearSuspect: () => frames.clearSuspect(),
-      noteLeaseRenewed: (at) => this.#tell({ kind: "renewed", index, at }),
+      noteLeaseRenewed: (at) => this.#send({ kind: "renewed", index, at }),
       stop: () => {
-        if (!this.#leases.delete(index)) return;
-        this.#tell({ kind: "leave", index });
+        if (!this.#leaseMsByIndex.delete(index)) return;
+        this.#send({ kind: "unwatch", index });
         this.#restartHeartbeat();
       },
     };
@@ -89,23 +89,23 @@ class Watchdog {
   #restartHeartbeat(): void {
     this.#runtime.clearInterval(this.#heartbeatTimer);
     this.#heartbeatTimer = null;
-    if (this.#leases.size === 0) return;
-    const everyMs = Math.max(10, Math.min(...this.#leases.values()) / 30);
+    if (this.#leaseMsByIndex.size === 0) return;
+    const everyMs = Math.max(10, Math.min(...this.#leaseMsByIndex.values()) / 30);
     this.#heartbeatTimer = this.#runtime.setInterval(() => frames.heartbeat(), everyMs).unref();
   }
 
-  #tell(message: WatchdogMessage): void {
-    this.#thread ??= this.#begin();
+  #send(message: WatchdogMessage): void {
+    this.#thread ??= this.#startThread();
     this.#thread.postMessage(message);
   }
 
-  #begin(): Thread {
+  #startThread(): Thread {
     const { program, ...address } = this.#address;
     const workerData: WatchdogData = { ...address, memory: frames.memory };
-    // Without the flags of this process: a loader of its sources has no business there.
+    // Without the Node flags of this process, whose module loaders are meant for the user's sources only.
     const thread = new Thread(program, { workerData, execArgv: [], name: "pawl-watchdog" });
     thread.on("error", (error) => {
-      this.#log.warn("The watchdog of this process failed: a blocked event loop counts as a crash from now on.", error);
+      this.#log.warn("The watchdog of this process failed; from now on a blocked event loop counts as a crash.", error);
     });
     thread.unref();
     return thread;

@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { RunIdGenerator } from "pawl/otel";
-import { type PlainSpan, plainSpan } from "./programs/plain-span.mjs";
+import { type PlainSpan, plainSpan } from "../telemetry/programs/plain-span.mjs";
 
 export function tracing(idGenerator: IdGenerator | null = new RunIdGenerator()) {
   const exporter = new InMemorySpanExporter();

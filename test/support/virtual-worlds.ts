@@ -1,4 +1,4 @@
-/** What the tests of workflows share: Pawl with virtual time, worlds whose workers can be killed, logs as text. */
+/** Pawl with virtual time: one worker that runs everything due, or a world of clients and workers that can be killed. */
 
 import {
   type AnyWorkflow,
@@ -10,9 +10,9 @@ import {
   type WorkflowDefinition,
 } from "pawl";
 import { type TestPawl, testPawl, VirtualClock } from "pawl/testing";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Fence, Store, StoreTransaction } from "../../src/store/contract/store.js";
-import { type AnyStoreKind, chosenStore, openStore, testDatabase } from "../stores/harness.js";
+import { type AnyStoreKind, chosenStore, openStore, type TestDatabase, testDatabase } from "./databases.js";
 
 export type Workflows = readonly AnyWorkflow[];
 
@@ -49,7 +49,7 @@ export async function outputOf<I, O>(
   const t = await start(definition, ...others);
   const run = (await t.pawl.start(definition as WorkflowDefinition<any, O>, input)) as RunHandle<I, O>;
   await t.speedrun(run);
-  return run.result({ timeout: "10s" });
+  return run.result({ timeout: "100s" });
 }
 
 /** A worker that can be killed: from then on nothing it says is heard, and it hears nothing. */
@@ -164,31 +164,31 @@ class MortalStore {
   }
 }
 
-/** The log as lines such as "step.completed charge". */
-export async function logOf(run: RunHandle<any, any>): Promise<string[]> {
-  return (await run.history()).map(({ type, node }) => (node === null ? type : `${type} ${node}`));
-}
-
-/** Resolves when it is told to. */
-export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
-  let open: (value: T) => void = () => {};
-  const opened = new Promise<T>((resolve) => {
-    open = resolve;
+/**
+ * One database for all tests of the current `describe`: to make one takes longer than most of these tests. They keep out
+ * of each other's way by the names of their classes and heroes. (In memory each world is a store of its own.)
+ */
+export function databaseFor(kind: AnyStoreKind): { url(): string; world(): Promise<World> } {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await testDatabase(kind);
   });
-  return { opened, open };
+  afterAll(() => database.drop());
+  return { url: () => database.url, world: () => world(kind, database.url) };
 }
 
-/** Waits for something that is certain to come; the test's own time limit is the only one. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-/** The error that a promise rejects with. */
-export async function errorOf(promise: Promise<unknown>): Promise<any> {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
+/** From now on these workers run whatever becomes due, each beside the others, until the test ends. */
+export function keepWorking(...workers: readonly MortalWorker[]): void {
+  let over = false;
+  onTestFinished(() => {
+    over = true;
+  });
+  for (const worker of workers) {
+    void (async () => {
+      while (!over) {
+        await worker.settle();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })().catch(() => {});
   }
-  throw new Error("It did not fail.");
 }

@@ -3,8 +3,8 @@ import { expect } from "vitest";
 import { type ExecutionInfo, executionsOf } from "../../src/client/inspect/executions.js";
 import { readLog } from "../../src/client/inspect/run-log.js";
 import type { RunRecord, Store } from "../../src/store/contract/store.js";
-import type { RawSql, Row } from "../processes/raw-sql.js";
-import type { StoreKind } from "./harness.js";
+import type { StoreKind } from "./databases.js";
+import type { RawSql, Row } from "./raw-sql.js";
 
 /** Those that have views. */
 export const sqlStores: readonly StoreKind[] = ["sqlite", "postgres", "mysql"];

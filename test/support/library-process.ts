@@ -18,11 +18,11 @@ export class LibraryProcess {
   protected readonly child: ChildProcess;
   #output = "";
 
-  /** @param program one of those in `programs`; it is told everything in its one argument */
+  /** @param program its path below `test`, such as "processes/programs/worker"; its one argument tells it everything */
   constructor(program: string, options: object) {
     if (!existsSync(built))
       throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
-    const path = fileURLToPath(new URL(`programs/${program}.mjs`, import.meta.url));
+    const path = fileURLToPath(new URL(`../${program}.mjs`, import.meta.url));
     // Not the flags of the test runner.
     this.child = fork(path, [JSON.stringify(options)], { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
     this.pid = this.child.pid as number;

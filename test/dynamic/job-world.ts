@@ -2,8 +2,8 @@
 import type { JobDefinition, RunHandle } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { onTestFinished } from "vitest";
-import { type MortalWorker, silent, type World, world } from "../function-style/support.js";
-import { type StoreKind, testDatabase } from "../stores/harness.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { type MortalWorker, silent, type World, world } from "../support/virtual-worlds.js";
 
 /** Pawl on a virtual clock, with one worker for these jobs; closed when the test ends. */
 export async function startJobs(...jobs: JobDefinition[]): Promise<TestPawl> {

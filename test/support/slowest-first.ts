@@ -1,0 +1,47 @@
+/** The order of the test files: those that take long begin first, so that no worker is alone with one of them at the end. */
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Ten seconds and more, longest first, as measured on two processors. The others follow as Vitest sorts them. */
+const slowFiles = [
+  "test/processes/resumable-kills-postgres.test.ts",
+  "test/processes/graph-kills.test.ts",
+  "test/stores/pgbouncer.test.ts",
+  "test/processes/blocked.test.ts",
+  "test/processes/service.test.ts",
+  "test/counts/idle.test.ts",
+  "test/processes/swallowed-connections.test.ts",
+  "test/stores/sqld.test.ts",
+  "test/stores/postgres.test.ts",
+  "test/processes/cross-process.test.ts",
+  "test/processes/resumable-kills-sqlite.test.ts",
+  "test/processes/polling.test.ts",
+  "test/processes/lost-answers.test.ts",
+  "test/client/start.test.ts",
+  "test/processes/kills-mysql.test.ts",
+  "test/processes/kills-sqlite.test.ts",
+  "test/cli/init.test.ts",
+  "test/client/out-of-reach.test.ts",
+  "test/processes/kills-sqld.test.ts",
+  "test/processes/kills-postgres.test.ts",
+  "test/bad-input/damaged-logs.test.ts",
+  "test/cli/worker.test.ts",
+  "src/store/sqlite/processes.test.ts",
+  "test/function-style/transaction-attacks.test.ts",
+  "test/package/tarball.test.ts",
+  "test/stores/mysql.test.ts",
+  "src/store/libsql-remote/libsql-remote.test.ts",
+  "test/processes/wake-ups.test.ts",
+  "examples/import/import.test.ts",
+];
+
+export class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = slowFiles.indexOf(relative(this.ctx.config.root, moduleId));
+      return place === -1 ? slowFiles.length : place;
+    };
+    // Stable: files of the same rank stay as Vitest sorts them.
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}

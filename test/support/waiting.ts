@@ -1,0 +1,29 @@
+/** Waiting for facts instead of time: conditions, gates, and the error that a promise ends with. */
+
+/**
+ * Resolves when the condition holds; the test's own time limit is the only one. It looks again by timeouts, because a test
+ * may have stopped all intervals.
+ */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** A promise that the test resolves by calling `open`. */
+export class Gate<T = void> {
+  open: (value: T) => void = () => {};
+  readonly opened = new Promise<T>((resolve) => {
+    this.open = resolve;
+  });
+}
+
+export const gate = <T = void>(): Gate<T> => new Gate<T>();
+
+/** The error that a promise rejects with. */
+export async function errorOf(promise: Promise<unknown>): Promise<any> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("It did not fail.");
+}

@@ -1,0 +1,24 @@
+import { defineConfig } from "vitest/config";
+import { alias } from "./vitest.config.js";
+
+/**
+ * `npm run test:unit` and `npm run test:watch`: what needs neither a server nor the built library. Tests that run on every store
+ * run in memory.
+ */
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    include: [
+      "src/{client,concurrency,core,define,runtime,telemetry,worker}/**/*.test.ts",
+      "src/store/{shared,sql}/**/*.test.ts",
+      "test/stores/memory.test.ts",
+      "test/{class-style,function-style,graph-style,histories,stored-schema}/**/*.test.ts",
+    ],
+    env: { PAWL_TEST_STORE: "memory", PAWL_TEST_WITHOUT: "postgres,mysql,sqld,pgbouncer" },
+    pool: "forks",
+    // The modules are loaded once for each worker, not for each file: that takes longer than the tests.
+    isolate: false,
+    maxWorkers: 2,
+    testTimeout: 120_000,
+  },
+});
