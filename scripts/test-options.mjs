@@ -56,7 +56,7 @@ export function readOptions(args, env) {
   };
 }
 
-/** Who chose one store starts no server of another. */
+/** With one store chosen, no server of another store is started. */
 function withoutOthers(store, without) {
   if (store === "") return without;
   const others = leavable.filter((name) => name !== store && !(store === "postgres" && name === "pgbouncer"));
