@@ -920,9 +920,9 @@ describe("when a class is first used", () => {
   test("nothing of an instance works outside of a step, and it says so", () => {
     class Made extends Workflow {}
     const made = new Made();
-    expect(() => made.input).toThrow(/only in its steps/);
-    expect(() => made.sleep("a", 1)).toThrow(/only in its steps/);
-    expect(() => made.cancel()).toThrow(/only in its steps/);
+    expect(() => made.input).toThrow(/only inside its steps/);
+    expect(() => made.sleep("a", 1)).toThrow(/only inside its steps/);
+    expect(() => made.cancel()).toThrow(/only inside its steps/);
   });
 
   test("a good class is compiled once", () => {

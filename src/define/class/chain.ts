@@ -70,7 +70,7 @@ function insertAll(workflow: string, chain: ChainStep[], positioned: readonly Ch
     if (left.length === waiting.length) {
       const names = left.map(({ name }) => `"${name}"`).join(", ");
       throw new InvalidInputError(
-        `The steps ${names} of ${workflow} refer to each other in beforeStep and afterStep; remove one of these options.`,
+        `beforeStep and afterStep of the steps ${names} of ${workflow} form a cycle; remove one of these options.`,
       );
     }
     waiting = left;
