@@ -114,7 +114,9 @@ test("a signal that could be for several runs, or for none, is refused", async (
   for (const n of ["1", "2"]) await t.pawl.start(order, n, { hero, allowMultiple: true });
   expect(await errorOf(t.pawl.signal(order, { hero }, "paid"))).toMatchObject({
     code: "INVALID_STATE",
-    message: expect.stringMatching(/^Several runs of workflow "order" about User 42 are active, such as .* choose one with run/),
+    message: expect.stringMatching(
+      /^Several runs of workflow "order" about User 42 are active, such as .* choose one with run/,
+    ),
   });
 });
 
