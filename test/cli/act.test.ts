@@ -120,7 +120,10 @@ test("start looks at all options before it starts anything", async () => {
 });
 
 test.each([
-  [["nobody_has_this"], 'No worker has ever registered a workflow "nobody_has_this" in this database; run: pawl worker <file>'],
+  [
+    ["nobody_has_this"],
+    'No worker has ever registered a workflow "nobody_has_this" in this database; run: pawl worker <file>',
+  ],
   [["order", "{sku: 1}"], /^The input is not valid JSON \(.*\); quote it for the shell: '\{"a": 1\}'$/],
   [["order", "{}", "--priority", "high"], '--priority takes a whole number, not "high".'],
   [["order", "{}", "--delay", "soon"], /^The delay "soon" is not a duration/],

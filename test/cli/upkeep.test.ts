@@ -78,7 +78,10 @@ test.each([
   [["prune"], "--older-than is missing; say how old: pawl prune --older-than 30d"],
   [["prune", "--older-than", "a while"], /"a while" is not a duration/],
   [["prune", "--older-than", "1h", "--limit", "few"], '--limit takes a whole number, not "few".'],
-  [["prune", "--older-than", "1h", "--workflow", "nope"], 'There is no workflow "nope" in this database, and no run of it.'],
+  [
+    ["prune", "--older-than", "1h", "--workflow", "nope"],
+    'There is no workflow "nope" in this database, and no run of it.',
+  ],
   [
     ["prune", "--older-than", "1h", "--workflow", "flakey"],
     'There is no workflow "flakey" in this database, and no run of it; did you mean "flaky"?',

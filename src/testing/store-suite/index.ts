@@ -13,6 +13,7 @@ import { logTests } from "./log.js";
 import { maintenanceTests } from "./maintenance.js";
 import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
+import { pausedQueueTests } from "./paused-queues.js";
 import { queryTests } from "./queries.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
@@ -36,6 +37,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   queries: queryTests,
   "the registry": registryTests,
   maintenance: maintenanceTests,
+  "paused queues": pausedQueueTests,
   hints: hintTests,
   transactions: transactionTests,
   "the clock": clockTests,

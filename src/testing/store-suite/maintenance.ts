@@ -1,5 +1,5 @@
-/** Maintenance: old runs are found and deleted, the backlog is counted, queues are paused. */
-import type { AgePosition, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/contract/store.js";
+/** Maintenance: old runs are found and deleted, the backlog is counted, and the tables are audited. */
+import type { AgePosition, ChildKey, Fence, NewRun, RunSample } from "../../store/contract/store.js";
 import {
   batch,
   byId,
@@ -309,51 +309,6 @@ export function maintenanceTests(fixture: Fixture): void {
       expect(all.find((workflow) => workflow.name === name)).toEqual(await fixture.store.workflow(name));
   });
 
-  test("a queue is paused until it is resumed, and every heartbeat lists it", async () => {
-    const { store } = fixture;
-    const other = await fixture.openAnother();
-    const fence = await fixture.registerWorker();
-    const [mails, Mails] = [uniqueName("mails"), uniqueName("Mails")];
-    const paused = async () =>
-      (await other.maintenance.pausedQueues()).filter(({ name }) => [mails, Mails].includes(name));
-    expect(await paused()).toEqual([]);
-    const before = await store.now();
-    await store.maintenance.pauseQueue(mails, "the provider is down");
-    const [first] = await paused();
-    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down" });
-    expect(first?.pausedAt).toBeGreaterThanOrEqual(before);
-    await delay(3);
-    await other.maintenance.pauseQueue(mails, null);
-    await store.maintenance.pauseQueue(Mails, "ünï");
-    expect(await paused()).toMatchObject([
-      { name: Mails, reason: "ünï" },
-      { name: mails, pausedAt: first?.pausedAt, reason: null },
-    ]);
-    for (const name of [mails, Mails]) expect((await store.heartbeat(fence)).pausedQueues).toContain(name);
-    await store.maintenance.resumeQueue(mails);
-    await store.maintenance.resumeQueue(mails);
-    expect((await paused()).map(({ name }) => name)).toEqual([Mails]);
-    expect((await store.heartbeat(fence)).pausedQueues).not.toContain(mails);
-    await store.maintenance.resumeQueue(Mails);
-  });
-
-  test("listeners get a hint when a queue is paused or resumed", async () => {
-    const hints: Hint[] = [];
-    const { harness, store } = fixture;
-    const listener = harness.notifiesAcrossInstances ? await fixture.openAnother() : store;
-    const unwatch = listener.watch((hint) => hints.push(hint));
-    const countHints = () => hints.filter(({ kind }) => kind === "anything").length;
-    if (harness.notifiesAcrossInstances)
-      await fixture.waitUntil("the listener is connected", hasStoppedGrowing(countHints));
-    const queue = uniqueName("hinted");
-    for (const change of ["pauseQueue", "resumeQueue"] as const) {
-      const before = countHints();
-      await store.maintenance[change](queue, null);
-      await fixture.waitUntil("there is a hint", () => countHints() > before);
-    }
-    unwatch();
-  });
-
   test("an audit lists every run with its task, its messages and the length of its log, in pages without gaps", async () => {
     const { audit } = fixture.store.maintenance;
     const [ended, open] = newRuns(2) as [NewRun, NewRun];
@@ -394,13 +349,4 @@ export function maintenanceTests(fixture: Fixture): void {
       expect(await audit.orphanedRunIds(table, { after: null, limit: 100 })).toEqual([]);
     }
   });
-
-  /** A listener that has just connected may emit a hint of its own: waits until no more hints come. */
-  function hasStoppedGrowing(count: () => number): () => Promise<boolean> {
-    return async () => {
-      const before = count();
-      await delay(100);
-      return count() === before;
-    };
-  }
 }
