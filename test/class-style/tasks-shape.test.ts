@@ -240,7 +240,7 @@ describe("when the class is first used", () => {
         task(it, "b", { dependsOn: "a" });
         task(it, "c", { dependsOn: "b" });
       },
-      /circle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
+      /cycle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
     ],
     [
       "a circle through the chain",
@@ -248,9 +248,9 @@ describe("when the class is first used", () => {
         step(it, "a", { alsoDependsOn: "b" });
         step(it, "b");
       },
-      /circle: (a → b → a|b → a → b)\./,
+      /cycle: (a → b → a|b → a → b)\./,
     ],
-    ["a task that comes after itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
+    ["a task that comes after itself", (it) => task(it, "a", { dependsOn: "a" }), /cycle: a → a\./],
   ];
 
   test.each(refused)("%s is refused with a GraphError that names them", (_what, declare, problem) => {
@@ -324,8 +324,8 @@ describe("at once, where it is written", () => {
       /a task of workflow Shaped as task\(name, /,
     ],
     ["a task with nothing", (it) => it.task(), /task\(name, options\?, function\)/],
-    ["a place in the chain", (it) => it.task("t", { beforeStep: "a" }, noop), /place in the chain/],
-    ["a place behind somebody", (it) => it.task("t", { afterStep: "a" }, noop), /place in the chain/],
+    ["a place in the chain", (it) => it.task("t", { beforeStep: "a" }, noop), /beforeStep or afterStep/],
+    ["a place behind somebody", (it) => it.task("t", { afterStep: "a" }, noop), /beforeStep or afterStep/],
     ["dependencies that are not names", (it) => it.task("t", { dependsOn: 5 }, noop), /dependsOn of task "t"/],
     ["a list with something else in it", (it) => it.task("t", { dependsOn: ["a", null] }, noop), /dependsOn/],
     ["an empty name", (it) => it.task("t", { dependsOn: "" }, noop), /empty|name/],
@@ -351,7 +351,7 @@ describe("at once, where it is written", () => {
   test("a task of a class in use is refused", () => {
     const type = declaring((it) => task(it, "a"));
     shapeOf(type);
-    expect(() => type.task("b", nothing)).toThrow(/in use already; call task/);
+    expect(() => type.task("b", nothing)).toThrow(/already in use; call task/);
   });
 
   test("every right way to write a task", () => {

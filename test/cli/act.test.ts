@@ -138,7 +138,7 @@ test("start refuses what the library refuses: a key with another input, a hero w
   const { folder } = stocked;
   await whileWorking(folder, async () => {
     expect(await folder.complaint("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
-      'was started with the idempotency key "cart-77" before',
+      'was already started with the idempotency key "cart-77"',
     );
     expect(await folder.complaint("start", "Onboarding", "--hero", "User:42")).toContain(
       'User 42 already has an active run of workflow "Onboarding"',

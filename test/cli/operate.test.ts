@@ -118,7 +118,7 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
     await alter(folder, `UPDATE pawl_events SET type = 'batch', data = '{' WHERE run_id = '${ids.held}'`);
     await alter(folder, `UPDATE pawl_runs SET waiting = '${note}' WHERE id = '${ids.held}'`);
     expect(await folder.text("show", ids.held)).toContain(
-      `until its log is repaired and somebody resumes it: ${reason}`,
+      `until its log is repaired and an operator resumes it: ${reason}`,
     );
     expect(await folder.complaint("resume", ids.held)).toBe(
       `${reason} Restore what is missing and resume(), or end the run with cancel().`,

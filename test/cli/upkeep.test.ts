@@ -155,7 +155,7 @@ test("reattempt says which nodes there are; of a function, that there are none a
     `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
   );
   expect(await folder.complaint("reattempt", ids.held, "ask")).toBe(
-    `Run ${ids.held} has no nodes that can be tried again: its steps are found out as its code runs. If it is paused, resume it; if it has failed, retry it.`,
+    `Run ${ids.held} has no nodes that can be tried again: it is a function, whose steps are known only as its code runs. If it is paused, resume it; if it has failed, retry it.`,
   );
 });
 

@@ -9,11 +9,17 @@ export type Duration =
   | string
   | number
   | {
+      /** Added to the other fields. */
       readonly weeks?: number;
+      /** Added to the other fields. */
       readonly days?: number;
+      /** Added to the other fields. */
       readonly hours?: number;
+      /** Added to the other fields. */
       readonly minutes?: number;
+      /** Added to the other fields. */
       readonly seconds?: number;
+      /** Added to the other fields. */
       readonly milliseconds?: number;
     };
 

@@ -95,24 +95,62 @@ export interface NodeResult {
 
 /** What a parked run waits for, for display. It has no instants, because they are known only after the commit. */
 export type Waiting =
-  | { readonly kind: "sleep"; readonly name: string }
+  | {
+      readonly kind: "sleep";
+      /** The name of the sleep. */
+      readonly name: string;
+    }
   /** One of these signals, or all of them. */
-  | { readonly kind: "signal"; readonly names: readonly string[] }
+  | {
+      readonly kind: "signal";
+      /** The names of the signals. */
+      readonly names: readonly string[];
+    }
   /** The start time of a step. */
-  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
+  | {
+      readonly kind: "step";
+      /** The name of the step. */
+      readonly step: string;
+      /** The number of the attempt, from 1. */
+      readonly attempt: number;
+    }
   /** The next attempt at a step. */
-  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
+  | {
+      readonly kind: "retry";
+      /** The name of the step. */
+      readonly step: string;
+      /** The number of the next attempt. */
+      readonly attempt: number;
+    }
+  | {
+      readonly kind: "child";
+      /** The name of the call. */
+      readonly name: string;
+      /** The id of the child run. */
+      readonly runId: string;
+      /** The workflow of the child run. */
+      readonly workflow: string;
+    }
   /** The children of a map, of whom `settled` have completed or failed. */
   | {
       readonly kind: "map";
+      /** The name of the call. */
       readonly name: string;
+      /** The workflow of the children. */
       readonly workflow: string;
+      /** How many children have completed or failed. */
       readonly settled: number;
+      /** How many children there are. */
       readonly count: number;
     }
   /** Nodes whose jobs run elsewhere: the number of nodes, and the names of the jobs. */
-  | { readonly kind: "jobs"; readonly open: number; readonly jobs: readonly string[] }
+  | {
+      readonly kind: "jobs";
+      /** How many nodes have not ended. */
+      readonly open: number;
+      /** The names of their jobs. */
+      readonly jobs: readonly string[];
+    }
   /** The next attempt of the handler. */
   | { readonly kind: "reattempt" };
 

@@ -21,12 +21,24 @@ type UserStatement =
 /** The `tx` of a transactional step on a libSQL server. */
 export interface LibsqlTransactionHandle {
   /** As in `@libsql/client`. */
-  execute(statement: string | { readonly sql: string; readonly args?: unknown }, args?: unknown): Promise<Result>;
+  execute(
+    statement:
+      | string
+      | {
+          /** One statement, with `?` or named placeholders. */
+          readonly sql: string;
+          /** The values of the placeholders. */
+          readonly args?: unknown;
+        },
+    args?: unknown,
+  ): Promise<Result>;
   /** As in `@libsql/client`: sends all statements in one round trip. */
   batch(statements: readonly UserStatement[]): Promise<readonly Result[]>;
   /** Executes several statements in one text, without values. */
   executeMultiple(sql: string): Promise<void>;
+  /** Executes one statement and resolves with its rows, as the handles of all SQL stores do. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
+  /** True when the transaction has ended. */
   readonly closed: boolean;
 }
 

@@ -8,9 +8,13 @@ import type { SqlRow } from "../sql/dialect.js";
 import type { Connection } from "./connection.js";
 import { isInTransaction, type SqliteStatement } from "./driver.js";
 
+/** The `tx` of a transactional step on SQLite. */
 export interface SqliteHandle {
+  /** Prepares a statement, as the driver does. It can be used until the step ends. */
   prepare(sql: string): SqliteStatement;
+  /** Executes one or several statements without values. */
   exec(sql: string): void;
+  /** Executes one statement and resolves with its rows, as the handles of all SQL stores do. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
 }
 

@@ -7,6 +7,7 @@ import { SqliteStore } from "./store.js";
 
 export type { SqliteHandle } from "./handle.js";
 
+/** Options of {@link openSqlite}. */
 export interface SqliteOptions extends StoreOptions {
   /** Which SQLite library to use. Default: node:sqlite where Node has it, else better-sqlite3. */
   readonly driver?: DriverName;
