@@ -1,4 +1,7 @@
-/** What was acknowledged acts at the next boundary: a pause, a cancel, a signal, also while a run is about to end. */
+/**
+ * A command that was acknowledged takes effect at the next boundary, even if the run is about to end: pause, cancel,
+ * signal.
+ */
 import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
@@ -9,20 +12,23 @@ import { gate, until } from "../support/waiting.js";
 
 const kinds = ["the same process", "another process"] as const;
 
-/** A world, and a client in the same process as the workers or in another one: the latter's writes are not hinted. */
+/**
+ * Opens a world and a client. A client in another process sends no hints, so the workers must find its writes by
+ * polling.
+ */
 async function setUp(kind: "memory" | "sqlite" | "postgres" | "mysql", where: (typeof kinds)[number]) {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
   if (where === "the same process" || kind === "memory") return { w, client: w.pawl };
-  // Without notifications, as where a database cannot send any, or loses them.
+  // Notifications are off, as with a database that cannot send them or has lost them.
   const store: Store = await openStore(kind, database.url, { clock: w.clock.read, notify: false });
   const client = new Pawl(store, silent);
   onTestFinished(() => client.close());
   return { w, client };
 }
 
-/** Waits for the run to be parked or to end, without polling on its behalf. */
+/** Waits until the run is parked or has ended. It reads the task only, so it does not make the worker poll. */
 const atRest = (w: World, run: RunHandle<any, any>) =>
   until(async () => (await w.store.tasks([run.id]))[0]?.state !== "owned");
 
@@ -30,7 +36,7 @@ forEachStore((kind) => {
   for (const where of kinds)
     for (const command of ["pause", "cancel"] as const)
       describe(`a ${command} from ${where}`, () => {
-        test("lets at most one more step of a chain begin", async () => {
+        test("lets at most one more step of a chain start", async () => {
           const { w, client } = await setUp(kind, where);
           let begun = 0;
           let acknowledged: number | null = null;
@@ -52,7 +58,7 @@ forEachStore((kind) => {
           expect(begun - acknowledged).toBeLessThanOrEqual(1);
         });
 
-        test("lets at most one more step per branch begin", async () => {
+        test("lets at most one more step per branch start", async () => {
           const { w, client } = await setUp(kind, where);
           const begun = [0, 0, 0];
           const go = gate();
@@ -77,7 +83,7 @@ forEachStore((kind) => {
             expect(count - (acknowledged[branch] as number)).toBeLessThanOrEqual(1);
         });
 
-        test("lets no item of a resumable step begin after the next checkpoint", async () => {
+        test("lets no item of a resumable step start after the next checkpoint", async () => {
           const { w, client } = await setUp(kind, where);
           let begun = 0;
           const tenth = gate();
@@ -101,7 +107,7 @@ forEachStore((kind) => {
         });
       });
 
-  test("a cancel that was acknowledged while the last step ran is obeyed", async () => {
+  test("a cancel that was acknowledged while the last step ran takes effect", async () => {
     const { w, client } = await setUp(kind, "another process");
     const [entered, leave] = [gate(), gate()];
     const last = workflow("last", (ctx) =>
@@ -120,7 +126,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a pause that was acknowledged while the last step ran is obeyed, and the run completes when it is resumed", async () => {
+  test("a pause that was acknowledged while the last step ran takes effect, and the run completes when it is resumed", async () => {
     const { w, client } = await setUp(kind, "another process");
     let runs = 0;
     const [entered, leave] = [gate(), gate()];
@@ -145,7 +151,7 @@ forEachStore((kind) => {
     expect(runs).toBe(1);
   });
 
-  test("a signal that was acknowledged before its run failed is there for the retry", async () => {
+  test("a signal that was acknowledged before its run failed is delivered to the retry", async () => {
     const { w, client } = await setUp(kind, "another process");
     let fails = true;
     const [entered, leave] = [gate(), gate()];
@@ -171,7 +177,7 @@ forEachStore((kind) => {
     expect(await retry.result()).toBe("1 EUR");
   });
 
-  test("a step that ends its run does so once, whatever was acknowledged meanwhile", async () => {
+  test("a step that finishes its run finishes it once, even if a signal was acknowledged while the step ran", async () => {
     const { w, client } = await setUp(kind, "another process");
     let runs = 0;
     const [entered, leave] = [gate(), gate()];

@@ -1,4 +1,4 @@
-/** What transactional steps send in the tests of attacks, for each database. */
+/** The statements that the tests of transaction attacks send, for each database. */
 import type { Transaction } from "@libsql/client/ws";
 import type Database from "better-sqlite3";
 import type { Connection } from "mysql2/promise";
@@ -10,16 +10,16 @@ export interface AttackSql {
   /** Adds a row to `user_values`. */
   write(tx: unknown, value: string): Promise<void>;
   execute(tx: unknown, sql: string): Promise<void>;
-  /** A statement that is made now and executed later. */
+  /** Prepares a statement now; the returned function executes it later. */
   prepared(tx: unknown, sql: string): () => Promise<unknown>;
-  /** In a transaction of its own. */
+  /** Executes the statement in its own transaction. */
   once(table: UserTable, sql: string): Promise<void>;
   readonly begin: string;
-  /** A failed statement ends the whole transaction. */
+  /** Whether a failed statement aborts the whole transaction. */
   readonly errorsAbort: boolean;
-  /** DDL commits what is open. */
+  /** Whether DDL commits the open transaction. */
   readonly ddlCommits: boolean;
-  /** Adds a row after a second. */
+  /** A statement that inserts a row after one second. */
   slowInsert(value: string): string;
 }
 

@@ -1,4 +1,7 @@
-/** What becomes of the runs of a worker whose event loop stood still. (That it is noticed is test/processes/blocked.test.ts.) */
+/**
+ * What happens to the runs of a worker whose event loop was blocked. How the block is detected is tested in
+ * test/processes/blocked.test.ts.
+ */
 import { type RunHandle, workflow } from "pawl";
 import { expect, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
@@ -11,7 +14,7 @@ import { errorOf, until } from "../support/waiting.js";
 
 const leaseMs = 3_000;
 
-/** The event loop of the worker stands still in this frame, its thread tells of it, and its process is ended. */
+/** Blocks the worker's event loop in this frame: its watch thread reports the block, and its process dies. */
 async function block(store: Store, mortal: MortalWorker, frame: { runId: string; step: string } | null): Promise<void> {
   mortal.freeze();
   const [worker] = (await store.workers()).filter(({ live }) => live);
@@ -38,7 +41,7 @@ async function block(store: Store, mortal: MortalWorker, frame: { runId: string;
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("the run that did it is held after two workers; the others do not even count a death", async () => {
+  test("the run that blocked the event loop is paused after two workers, and the other runs do not count a crash", async () => {
     let hangs = true;
     let begun = 0;
     const work = workflow(`work ${kind}`, (ctx, name: string) =>
@@ -54,7 +57,7 @@ forEachStore((kind) => {
 
     for (const name of ["first", "second"]) {
       begun = 0;
-      // One death would be enough to be held.
+      // With this limit a single counted crash pauses a run.
       const worker = await w.worker([work], { name, maxDeliveries: 1 });
       await until(() => begun === runs.length);
       await block(w.store, worker, { runId: bad.id, step: "work" });
@@ -75,14 +78,14 @@ forEachStore((kind) => {
     const { data } = (await bad.history()).at(-1) ?? {};
     expect((data as { reason: string }).reason).toContain('worker "first" and then of worker "second"');
 
-    // Mended and resumed, it begins with a clean slate.
+    // Once the code is fixed and the run is resumed, its crash count starts again at zero.
     await bad.resume();
     await third.settle();
     expect(await bad.result()).toBe("bad");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a worker that crashes is counted as before", async () => {
+  test("a worker that crashes without blocking its event loop still counts as a crash of its runs", async () => {
     const work = workflow(`crash ${kind}`, (ctx) => ctx.step("work", () => new Promise<void>(() => {})));
     const w = await database.world();
     const run = await w.pawl.start(work);
@@ -95,7 +98,7 @@ forEachStore((kind) => {
     expect(await logOf(run)).not.toContain("run.blocked");
   });
 
-  test("when it is not known which run it was, the next worker executes one of them at a time", async () => {
+  test("when it is unknown which run blocked the event loop, the next worker executes the suspects one at a time", async () => {
     let hangs = true;
     let atOnce = 0;
     let most = 0;

@@ -1,4 +1,7 @@
-/** Code that has changed under an open run never repeats an effect: replay comes first, and only then what is new. */
+/**
+ * When the code of an open run changes, no effect is repeated: the worker replays the log first and runs new calls only
+ * afterwards.
+ */
 import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -15,7 +18,7 @@ let effects: string[] = [];
 beforeEach(() => {
   effects = [];
 });
-/** A step that has an effect on the world. */
+/** A step with a visible effect. */
 const effect = (ctx: WorkflowContext<any>, name: string, options?: object) =>
   ctx.step(name, () => void effects.push(name), options);
 
@@ -28,9 +31,9 @@ const original: Handler = async (ctx) => {
 interface Deployed {
   readonly w: World;
   readonly run: RunHandle<any, any>;
-  /** Replaces the worker by one with this code, and lets everything happen that is due, and becomes due. */
+  /** Replaces the worker by one with this code, then runs everything that is due or becomes due. */
   deploy(handler: Handler, options?: Options): Promise<void>;
-  /** There is no worker until the next deploy. */
+  /** Stops the worker; there is none until the next deploy. */
   stop(): Promise<void>;
 }
 
@@ -64,7 +67,7 @@ async function reasonOf(run: RunHandle<any, any>): Promise<string> {
 }
 
 forEachStore((kind) => {
-  test("a renamed step does not run again: the run is paused, and the way out is in the message", async () => {
+  test("a renamed step does not run again: the run is paused, and the pause reason says how to continue", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const { w, run, deploy } = await begun(original, await world(kind, database.url));
@@ -83,7 +86,7 @@ forEachStore((kind) => {
 });
 
 describe("a renamed step", () => {
-  test("is told with what each way leads to, and what lies behind it is not called gone", async () => {
+  test("is reported with the result of each remedy, and later steps are not reported as missing", async () => {
     const { run, deploy } = await begun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toBe(
@@ -100,7 +103,7 @@ describe("a renamed step", () => {
     expect(effects).toEqual(["bill", "charge", "ship"]);
   });
 
-  test("is known by its older name through the aliases of the definition, which the message says", async () => {
+  test("is matched to its old name by the aliases that the message suggests", async () => {
     const { run, deploy } = await begun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toContain('aliases: { charge: ["bill"] }');
@@ -110,7 +113,7 @@ describe("a renamed step", () => {
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("keeps its idempotency key, its number and its way to be undone", async () => {
+  test("keeps its idempotency key, its number and its compensation", async () => {
     const keys: string[] = [];
     const undone: string[] = [];
     const pay =
@@ -131,7 +134,7 @@ describe("a renamed step", () => {
     expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
   });
 
-  test("that has to be undone, and whose undoing is not in the code any more, holds a canceled run with a warning and every way on", async () => {
+  test("that must be compensated, but whose compensation is no longer in the code, pauses the canceled run with a warning and the remedies", async () => {
     const booking =
       (name: string): Handler =>
       async (ctx) => {
@@ -169,7 +172,7 @@ describe("a renamed step", () => {
     }
   });
 
-  test("of a new run has its new name", async () => {
+  test("has its new name in a new run", async () => {
     const { run, deploy } = await begun(async (ctx) => void (await ctx.sleep("nap", "1h")));
     await deploy(
       async (ctx) => {
@@ -181,13 +184,13 @@ describe("a renamed step", () => {
     expect(await logOf(run)).toContain("step.completed charge");
   });
 
-  test("cannot be given the name that another step has, or had", () => {
+  test("cannot be given a name that another step has or had", () => {
     expect(() => shop(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
     expect(() => shop(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
     expect(() => shop(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
   });
 
-  test("beside a branch that waits is found before anything new runs", async () => {
+  test("beside a branch that waits is detected before anything new runs", async () => {
     const both =
       (name: string): Handler =>
       async (ctx) => {
@@ -208,7 +211,7 @@ describe("a renamed step", () => {
   });
 });
 
-describe("a step that was put in before recorded ones", () => {
+describe("a step that was inserted before recorded ones", () => {
   const inserted =
     (options?: object): Handler =>
     async (ctx) => {
@@ -216,7 +219,7 @@ describe("a step that was put in before recorded ones", () => {
       await original(ctx);
     };
 
-  test("is not run: the run is paused, and can be told to accept it", async () => {
+  test("is not run: the run is paused, and resume({ accept }) runs the step", async () => {
     const { run, deploy } = await begun(original);
     await deploy(inserted());
     expect(effects).toEqual(["bill"]);
@@ -227,7 +230,7 @@ describe("a step that was put in before recorded ones", () => {
     expect(effects).toEqual(["bill", "check", "ship"]);
   });
 
-  test("is run when it says that it was added; in new runs it is a step like any other", async () => {
+  test("is run when the call says that it was added; in new runs it is a normal step", async () => {
     const { w, run, deploy } = await begun(original);
     await deploy(inserted({ added: true }));
     expect(await run.status()).toBe("completed");
@@ -239,7 +242,7 @@ describe("a step that was put in before recorded ones", () => {
     expect(await logOf(fresh)).not.toContain("call.added check");
   });
 
-  test("may wait, be a child, a map or a branch, and the code behind it finds its records", async () => {
+  test("may be a wait, a child, a map or a branch, and the code after it finds its records", async () => {
     const child = workflow("child", (ctx, n: number) => ctx.step("work", () => n * 2));
     const changed: Handler = async (ctx) => {
       await ctx.sleep("cool", "1 day", { added: true });
@@ -261,7 +264,7 @@ describe("a step that was put in before recorded ones", () => {
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("does not swap the results of branches that run side by side", async () => {
+  test("does not swap the results of parallel branches", async () => {
     const opened = gate();
     const loops =
       (added: boolean): Handler =>
@@ -269,7 +272,7 @@ describe("a step that was put in before recorded ones", () => {
         const results: string[] = [];
         await Promise.all(
           ["x", "y"].map(async (branch) => {
-            // The later branch is through with it first.
+            // The later branch completes the new step first.
             const work = () => (branch === "x" ? opened.opened : opened.open());
             if (added) await ctx.step("new", work, { added: true });
             results.push(`${branch}:${await ctx.step("item", () => branch)}`);
@@ -285,13 +288,13 @@ describe("a step that was put in before recorded ones", () => {
   });
 });
 
-describe("a step that was taken out", () => {
+describe("a step that was removed", () => {
   const without: Handler = async (ctx) => {
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
 
-  test("pauses the run before what comes behind it runs, and can be accepted", async () => {
+  test("pauses the run before any later step runs, and its removal can be accepted", async () => {
     const { run, deploy } = await begun(original);
     await deploy(without);
     expect(effects).toEqual(["bill"]);
@@ -302,7 +305,7 @@ describe("a step that was taken out", () => {
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("comes back with the code that the run was started with", async () => {
+  test("is matched again when the original code is deployed again", async () => {
     const { run, deploy } = await begun(original);
     await deploy(without);
     await run.resume();
@@ -312,7 +315,7 @@ describe("a step that was taken out", () => {
   });
 });
 
-test("a name that differs on every replay does not run again and again; with a fixed one, renamed helps", async () => {
+test("a step whose name differs on every replay does not run repeatedly; with a fixed name, resume({ renamed }) helps", async () => {
   let count = 0;
   const random: Handler = async (ctx) => {
     await effect(ctx, `bill ${(count += 1)}`);
@@ -333,7 +336,7 @@ test("a name that differs on every replay does not run again and again; with a f
   expect(effects).toEqual(["bill 1", "ship"]);
 });
 
-describe("code that ends early", () => {
+describe("code that ends before it has replayed the log", () => {
   const undone: string[] = [];
   const booked: Handler = async (ctx) => {
     await ctx.step("book", () => void effects.push("book"), { compensate: () => void undone.push("book") });
@@ -354,7 +357,7 @@ describe("code that ends early", () => {
   };
 
   for (const [how, handler] of Object.entries(endings))
-    test(`because it ${how} does not end the run, nor undo anything`, async () => {
+    test(`because it ${how} neither ends the run nor compensates anything`, async () => {
       undone.length = 0;
       const { run, deploy } = await begun(booked);
       await deploy(handler);
@@ -368,7 +371,7 @@ describe("code that ends early", () => {
       expect(effects).toEqual(["book", "ship"]);
     });
 
-  test("with a TransientError is tried again", async () => {
+  test("with a TransientError is retried", async () => {
     let tries = 0;
     const { run, deploy } = await begun(booked);
     await deploy(async (ctx) => {
@@ -379,7 +382,7 @@ describe("code that ends early", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("in a run that is being canceled is undone all the same", async () => {
+  test("in a run that is being canceled does not prevent the compensation", async () => {
     undone.length = 0;
     const { run, deploy } = await begun(booked);
     await run.cancel("changed my mind");
@@ -392,7 +395,7 @@ describe("code that ends early", () => {
 });
 
 describe("ctx.patched", () => {
-  test("that was taken out of the code is not missed", async () => {
+  test("may be removed from the code", async () => {
     const patched: Handler = async (ctx) => {
       if (ctx.patched("p")) await effect(ctx, "new");
       await ctx.sleep("nap", "1h");
@@ -410,7 +413,7 @@ describe("ctx.patched", () => {
     expect(effects).toEqual(["new", "ship"]);
   });
 
-  test("gives the same answer for the whole turn", async () => {
+  test("returns the same answer for the whole turn", async () => {
     const answers: boolean[][] = [];
     const { run, deploy } = await begun(original);
     await deploy(async (ctx) => {
@@ -427,7 +430,7 @@ describe("ctx.patched", () => {
   });
 });
 
-test("a call that the log knows goes on, though others are left over: a retry that is due is not held back", async () => {
+test("a recorded call continues although other recorded calls are missing: a retry that is due is not blocked", async () => {
   let tries = 0;
   const flaky =
     (name: string): Handler =>
@@ -446,7 +449,7 @@ test("a call that the log knows goes on, though others are left over: a retry th
   await reasonOf(run);
 });
 
-test("code that awaits something of its own between recorded steps has the grace to get there", async () => {
+test("code that awaits other promises between recorded steps has a grace period to reach them", async () => {
   const opened = gate();
   const { run, deploy } = await begun(async (ctx) => {
     const other = effect(ctx, "other").then(() => ctx.sleep("nap", "1h"));
@@ -464,7 +467,7 @@ test("code that awaits something of its own between recorded steps has the grace
   expect(effects).toEqual(["other", "bill", "new"]);
 });
 
-test("skip and resume with an output say what a run whose code does not fit would need", async () => {
+test("skip() and resume({ output }) of a run whose code does not match its log say which command is needed", async () => {
   const { run, deploy } = await begun(original);
   await deploy(renamed);
   for (const attempt of [run.skip(), run.resume({ output: 1 })])
@@ -473,13 +476,13 @@ test("skip and resume with an output say what a run whose code does not fit woul
   expect(await run.status()).toBe("canceled");
 });
 
-test("a worker that stops while calls are held back leaves the run as it was", async () => {
+test("a worker that stops while new calls are withheld leaves the run unchanged", async () => {
   const w = await world();
   const old = await w.worker([shop(original)]);
   const run = await w.pawl.start(shop(original));
   await old.settle();
   await old.worker.stop();
-  await run.signal("wake"); // nothing asks for it, but the run is looked at
+  await run.signal("wake"); // The code does not wait for this signal, but it wakes the run.
   w.clock.moveTo(w.clock.read() + 3_600_000);
   const next = await w.worker([shop(renamed)], { replayGrace: "1 hour" });
   const settled = next.settle();
@@ -490,7 +493,7 @@ test("a worker that stops while calls are held back leaves the run as it was", a
   expect(effects).toEqual(["bill"]);
 });
 
-test("crashTest finds a name that differs on every replay, and says so", async () => {
+test("crashTest detects a step name that differs on every replay, and reports it", async () => {
   let count = 0;
   const random = workflow("random", async (ctx) => {
     await ctx.step(`charge ${(count += 1)}`, () => 1);

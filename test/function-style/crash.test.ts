@@ -5,7 +5,7 @@ import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
 describe("a run that kills its worker", () => {
-  test("is paused after 5 deliveries, with an error that says so, and goes on when it is resumed", async () => {
+  test("is paused after 5 deliveries, with an error that says so, and continues when it is resumed", async () => {
     let harmless = false;
     let executions = 0;
     const begun: (() => void)[] = [];
@@ -46,7 +46,7 @@ describe("a run that kills its worker", () => {
     expect(await run.result()).toBe("cured");
   });
 
-  test("is counted anew after each time it was parked in good health", async () => {
+  test("resets its crash count each time it has been parked normally", async () => {
     const begun: (() => void)[] = [];
     let safe = false;
     const wf = workflow("risky", async (ctx) => {
@@ -81,7 +81,7 @@ describe("a run that kills its worker", () => {
     expect(await run.result()).toBe("done");
   });
 
-  test("tells its code how often it was begun", async () => {
+  test("tells its code how often it was started", async () => {
     const attempts: number[] = [];
     const begun = gate();
     const wf = workflow("counted", async (ctx) => {
@@ -104,7 +104,7 @@ describe("a run that kills its worker", () => {
 });
 
 describe("worker.stop", () => {
-  test("lets a running step finish, records it and hands the run over: nothing is run twice", async () => {
+  test("lets a running step finish, records it and releases the run: no step runs twice", async () => {
     const executed: string[] = [];
     const begun = gate();
     const finish = gate();
@@ -134,7 +134,7 @@ describe("worker.stop", () => {
     expect(await logOf(run)).not.toContain("run.recovered");
   });
 
-  test("lets go of a step that does not end within the grace period, and tells it so", async () => {
+  test("abandons a step that does not end within the grace period, and aborts its signal", async () => {
     const begun = gate();
     const aborted = gate();
     let executions = 0;
@@ -157,7 +157,7 @@ describe("worker.stop", () => {
     expect(await run.result()).toBe("second");
   });
 
-  test("takes no new runs; those that are started meanwhile wait for the next worker", async () => {
+  test("claims no new runs; runs that are started meanwhile wait for the next worker", async () => {
     const wf = workflow("waiting-room", async () => "done");
     const w = await world();
     const first = await w.worker([wf]);
@@ -169,7 +169,7 @@ describe("worker.stop", () => {
     expect(await run.result()).toBe("done");
   });
 
-  test("at any moment after a run has been woken up, nothing of what woke it is lost", async () => {
+  test("at any moment after a run was woken up loses no signal or timer that woke it", async () => {
     const wf = workflow("woken", async (ctx) => {
       const [go] = await Promise.all([ctx.waitForSignal("go"), ctx.sleep("nap", "1ms")]);
       return go;
@@ -192,7 +192,7 @@ describe("worker.stop", () => {
     }
   });
 
-  test("may be called twice, and before start", async () => {
+  test("may be called twice, and before start()", async () => {
     const wf = workflow("twice", async () => 1);
     const w = await world();
     const worker = w.pawl.worker({ workflows: [wf] });
@@ -205,7 +205,7 @@ describe("worker.stop", () => {
   });
 });
 
-test("that a run is paused is told in the log, once, whoever or whatever paused it", async () => {
+test("a pause is logged once, no matter what paused the run", async () => {
   const said: string[] = [];
   const note = (level: string) => (what: unknown) => void said.push(`${level}: ${what}`);
   const logger = { debug: () => {}, info: note("info"), warn: note("warn"), error: note("error") };
@@ -240,7 +240,7 @@ test("that a run is paused is told in the log, once, whoever or whatever paused 
 });
 
 describe("pause and resume while a step runs", () => {
-  test("pause lets it finish and begins nothing new", async () => {
+  test("pause lets the running step finish and starts nothing new", async () => {
     const begun = gate();
     const finish = gate();
     const executed: string[] = [];
@@ -269,7 +269,7 @@ describe("pause and resume while a step runs", () => {
     expect(executed).toEqual(["first", "second"]);
   });
 
-  test("a resume that comes while the paused run's step still runs does not leave its other steps behind", async () => {
+  test("a resume that arrives while the paused run's step still runs does not prevent its later steps from running", async () => {
     const begun = gate();
     const quick = gate();
     const finish = gate();
@@ -303,7 +303,7 @@ describe("pause and resume while a step runs", () => {
     expect(await run.result()).toEqual(["slow", "next"]);
   });
 
-  test("cancel tells the step, records its result if it comes, and then ends the run", async () => {
+  test("cancel aborts the step's signal, records its result if it arrives, and then ends the run", async () => {
     const begun = gate();
     const wf = workflow("cancelable", async (ctx) => {
       await ctx.step("polite", async ({ abortSignal }) => {
@@ -324,7 +324,7 @@ describe("pause and resume while a step runs", () => {
     expect(await logOf(run)).not.toContain("step.completed never");
   });
 
-  test("cancel ends a run whose step does not listen, after the grace period", async () => {
+  test("cancel ends a run whose step ignores the abort signal, after the grace period", async () => {
     const begun = gate();
     const wf = workflow("deaf", (ctx) =>
       ctx.step("deaf", () => {

@@ -1,10 +1,10 @@
-/** Functions that return what a database driver answers with, which cannot be stored: `() => pool.query(…)`. */
+/** Functions that return the result of a database driver, which cannot be stored: `() => pool.query(…)`. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { start } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
-/** As pg answers: with functions in it. */
+/** Answers like pg, whose result objects contain functions. */
 function pool() {
   const asked: string[] = [];
   const query = async (sql: string) => {
@@ -20,7 +20,7 @@ const hasRun =
 const refused = (of: string) =>
   `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${hasRun}`;
 
-test("what the compensate of a step returns is dropped, in functions and graphs", async () => {
+test("the return value of a step's compensate function is discarded, in functions and graphs", async () => {
   const db = pool();
   const asFunction = workflow("as-function", async (ctx) => {
     await ctx.step("charge", () => 1, { compensate: () => db.query("refund") });
@@ -41,7 +41,7 @@ test("what the compensate of a step returns is dropped, in functions and graphs"
   expect(db.asked).toEqual(["refund", "refund of the graph"]);
 });
 
-test("what onFailure returns is dropped", async () => {
+test("the return value of onFailure is discarded", async () => {
   const db = pool();
   const failing = workflow("failing", { onFailure: () => db.query("note") }, () => {
     throw new PermanentError("no stock");
@@ -53,7 +53,7 @@ test("what onFailure returns is dropped", async () => {
   expect({ called, asked: db.asked }).toEqual({ called: ["step.completed"], asked: ["note"] });
 });
 
-test("a step whose output cannot be stored fails with the news that it has run, and with what to write", async () => {
+test("a step whose output cannot be stored fails with an error that says that it has run, and how to fix it", async () => {
   const db = pool();
   const paying = workflow("paying", (ctx) => ctx.step("charge", () => db.query("charge")));
   const t = await start(paying);
@@ -63,7 +63,7 @@ test("a step whose output cannot be stored fails with the news that it has run, 
   expect(db.asked).toEqual(["charge"]);
 });
 
-test("a run that is paused by an output that cannot be stored names the ways not to run the step again, and they work", async () => {
+test("a run that is paused because an output cannot be stored names the commands that do not run the step again, and they work", async () => {
   const db = pool();
   class Paying extends Workflow {
     static {
@@ -86,7 +86,7 @@ test("a run that is paused by an output that cannot be stored names the ways not
   expect(db.asked).toEqual(["charge", "charge"]);
 });
 
-test("of a transactional step it is not said that its effect stands: it is rolled back", async () => {
+test("the error of a transactional step does not say that its effects remain, because they are rolled back", async () => {
   const paying = workflow("paying", (ctx) => ctx.transaction("charge", async () => ({ parse: () => null })));
   const t = await start(paying);
   const run = await t.pawl.start(paying);

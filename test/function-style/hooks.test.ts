@@ -1,4 +1,4 @@
-/** Hooks around step executions mean the same in a class, a function and a graph. */
+/** Hooks around step executions behave the same in a class, a function and a graph. */
 import {
   type AnyWorkflow,
   graph,
@@ -46,7 +46,7 @@ const tracing: StepHooks = {
 
 const nothing = () => {};
 
-/** The same two steps in every style. An error in a step is tried again at once, three times in all. */
+/** The same two steps in every style. A step that throws is retried at once, with three attempts in all. */
 const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
   [
     "class",
@@ -90,7 +90,7 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
 ];
 
 describe.each(styles)("%s", (_style, make) => {
-  /** How the run ended, and the executions of its steps. */
+  /** Returns how the run ended, and the executions of its steps. */
   async function lifeOf(made: Made) {
     const definition = make(made) as WorkflowDefinition<void, void>;
     const t = await start(definition);
@@ -101,7 +101,7 @@ describe.each(styles)("%s", (_style, make) => {
     return { status: await run.status(), executions };
   }
 
-  test("before, around and after each execution, with the flow control and the error that ended it", async () => {
+  test("are called before, around and after each execution, with the flow control or the error that ended it", async () => {
     const first: Body = (ctx) => {
       calls.push("first");
       if (ctx.attempt === 1) throw new Error("boom");
@@ -132,7 +132,7 @@ describe.each(styles)("%s", (_style, make) => {
   });
 
   test.each(["beforeStepExecution", "aroundStepExecution"] as const)(
-    "an exception in %s is the step's own, and the body does not run",
+    "an exception in %s counts as the step's own, and the body does not run",
     async (name) => {
       const hook = () => {
         calls.push("hook");
@@ -151,7 +151,7 @@ describe.each(styles)("%s", (_style, make) => {
     },
   );
 
-  test("an exception in afterStepExecution is the step's own, unless the step has one", async () => {
+  test("an exception in afterStepExecution counts as the step's own, unless the step has thrown one", async () => {
     const hooks: StepHooks = {
       afterStepExecution: ({ attempt }) => {
         if (attempt < 3) throw new Error("no");
@@ -167,7 +167,7 @@ describe.each(styles)("%s", (_style, make) => {
     ]);
   });
 
-  test("a hook may leave the step by flow control, and knows the run", async () => {
+  test("a hook may use flow control to leave the step, and can read the run", async () => {
     const hooks: StepHooks = {
       beforeStepExecution: (execution, ctx) => {
         calls.push(`${ctx.runId.length} ${ctx.executionId === execution.id} ${ctx.attempt}`);
@@ -182,7 +182,7 @@ describe.each(styles)("%s", (_style, make) => {
     expect(calls).toEqual(["36 true 1", "36 true 1"]);
   });
 
-  test("aroundStepExecution must call next(), once", async () => {
+  test("aroundStepExecution must call next() exactly once", async () => {
     const never = await lifeOf({ hooks: { aroundStepExecution: () => {} } });
     expect(never).toMatchObject({
       status: "failed",
@@ -199,7 +199,7 @@ describe.each(styles)("%s", (_style, make) => {
 });
 
 describe("function style", () => {
-  test("replayed steps, what undoes them and onFailure have no hooks; a transactional step has", async () => {
+  test("hooks are not called for replayed steps, compensations and onFailure; they are called for transactional steps", async () => {
     const wf = workflow("parts", { ...tracing, onFailure: () => {} }, async (ctx) => {
       await ctx.step("done", () => {}, { compensate: () => {} });
       await ctx.sleep("night", "8 hours");
@@ -218,7 +218,7 @@ describe("function style", () => {
     expect(calls.filter((one) => one.startsWith("before"))).toEqual(["before done 1", "before last 1"]);
   });
 
-  test("a hook cannot record anything, and says so", async () => {
+  test("a hook cannot record anything, and the error says so", async () => {
     const hooks: StepHooks = { beforeStepExecution: (_execution, ctx) => (ctx as WorkflowContext).sleep("nap", 1) };
     const wf = workflow("recording", { ...hooks, retry: { attempts: 1 } }, (ctx) => ctx.step("a", () => {}));
     const t = await start(wf);
@@ -229,7 +229,7 @@ describe("function style", () => {
     );
   });
 
-  test("a hook that is no function is refused with the definition", async () => {
+  test("a hook that is not a function is refused by the definition", async () => {
     const hooks = { beforeStepExecution: "log" } as unknown as StepHooks;
     const refused = await errorOf(
       (async () => {
@@ -243,7 +243,7 @@ describe("function style", () => {
   });
 
   forEachStore((kind) => {
-    test("of a transactional step they are called while its transaction is open: what fails there is rolled back", async () => {
+    test("hooks of a transactional step are called while its transaction is open: an error in a hook rolls it back", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const w = await world(kind, database.url);
@@ -265,7 +265,7 @@ describe("function style", () => {
   });
 });
 
-test("a node of a graph that rests in the middle is one execution for its hooks", async () => {
+test("a graph node that is parked in the middle is one execution for its hooks", async () => {
   const nap = step("nap", async (ctx) => {
     await ctx.sleep("night", "8 hours");
     return ctx.step("inner", () => "rested");

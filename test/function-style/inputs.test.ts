@@ -1,4 +1,4 @@
-/** What a schema makes of an input is recorded once, and the same for every replay. */
+/** The output of an input schema is recorded once and is the same on every replay. */
 import { randomUUID } from "node:crypto";
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -8,7 +8,7 @@ import { accepting, making, refusing, schema } from "../support/standard-schemas
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-/** A default that is another one each time. */
+/** A schema whose default value differs each time. */
 const stamped = () => making((value: object) => ({ ...value, id: randomUUID(), at: new Date() }));
 
 interface Stamped {
@@ -59,7 +59,7 @@ forEachStore((kind) => {
   }
 
   test.each(Object.entries(styles))(
-    "a %s gets the same input on every replay and after a crash",
+    "a %s gets the same parsed input on every replay and after a crash",
     async (_style, define) => {
       const { made, seen } = define();
       const w = await fresh();
@@ -81,7 +81,7 @@ forEachStore((kind) => {
     },
   );
 
-  test("it is durable before any code has seen it", async () => {
+  test("the parsed input is durable before user code sees it", async () => {
     const w = await fresh();
     const charged: string[] = [];
     const inBody = gate();
@@ -103,7 +103,7 @@ forEachStore((kind) => {
   });
 });
 
-test("nothing is recorded when it is what was given, and the schema is not asked again", async () => {
+test("nothing is recorded when the schema returns the input unchanged, and the schema is not called again", async () => {
   let asked = 0;
   const counting = schema((value) => {
     asked += 1;
@@ -118,14 +118,14 @@ test("nothing is recorded when it is what was given, and the schema is not asked
   const run = await t.pawl.start(plain, { n: 1 });
   await t.speedrun(run);
   expect(await run.result({ timeout: "100s" })).toEqual({ n: 1 });
-  // Once by start(), for its caller, and once by the worker.
+  // start() calls the schema once for its caller, and the worker calls it once.
   expect(asked).toBe(2);
   const [started] = await run.history();
   expect(started?.data).toMatchObject({ checked: true });
   expect(started?.data).not.toHaveProperty("input");
 });
 
-test("an input that cannot be recorded as the schema makes it is refused", async () => {
+test("an input whose parsed value cannot be stored is refused", async () => {
   const functions = workflow("functions", { input: making(() => ({ call: () => {} })) }, () => "ran");
   const t = await start(functions);
   const run = await t.pawl.start(functions, {});
@@ -134,7 +134,7 @@ test("an input that cannot be recorded as the schema makes it is refused", async
   expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ name: "InvalidInputError" });
 });
 
-test("a child gets what its schema made, and so does the retry of a run that failed", async () => {
+test("a child gets its parsed input, and so does the retry of a failed run", async () => {
   const seen: string[] = [];
   let fails = true;
   const child = workflow("child", { input: stamped() }, async (ctx, input) => {
@@ -159,7 +159,7 @@ test("a child gets what its schema made, and so does the retry of a run that fai
   expect(await whole.result({ timeout: "100s" })).toBe(seen.at(-1));
 });
 
-test("the retry of a run whose input was refused is refused as well, until the schema accepts it", async () => {
+test("the retry of a run whose input was refused is refused as well, until the schema accepts the input", async () => {
   let accepts = false;
   const strict = workflow(
     "strict",
@@ -189,8 +189,11 @@ describe("a release with another schema, under a run that has recorded steps", (
     });
 
   test.each([
-    ["changes nothing when a schema had accepted its input", accepting],
-    ["is not asked when a schema had made something else of its input", making((order) => ({ ...order, more: 1 }))],
+    ["changes nothing when an earlier schema had accepted the input", accepting],
+    [
+      "does not call the schema when an earlier schema had changed the input",
+      making((order) => ({ ...order, more: 1 })),
+    ],
   ])("%s", async (_name, before) => {
     const w = await world();
     const old = await w.worker([withSchema(before)]);
@@ -203,7 +206,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
-  test("pauses it, with the reason, when the first schema that its workflow has refuses its input", async () => {
+  test("pauses the run with the reason when the workflow's first schema refuses its input", async () => {
     const w = await world();
     const old = await w.worker([withSchema(undefined)]);
     const run = await w.pawl.start(withSchema(undefined), { n: 7 });
@@ -223,7 +226,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
-  test("records what the first schema that its workflow has makes of its input, once", async () => {
+  test("records the parsed input once when the workflow gets its first schema", async () => {
     const w = await world();
     const seen: string[] = [];
     const later = (input: ReturnType<typeof stamped> | undefined) =>
@@ -245,7 +248,7 @@ describe("a release with another schema, under a run that has recorded steps", (
   });
 });
 
-test("a signal that comes while the schema has not answered waits for the code", async () => {
+test("a signal that arrives while the schema is still running waits for the code", async () => {
   const asked = gate();
   const answer = gate();
   const slow = workflow(

@@ -1,4 +1,6 @@
-/** Housekeeping inside workers: what is old is deleted if that was asked for, and what is stuck is said once. */
+/**
+ * Housekeeping in workers: old runs are deleted if a retention is set, and each group of stuck runs is reported once.
+ */
 
 import { connect, InvalidInputError, type Logger, Pawl, type WorkerOptions, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -12,7 +14,7 @@ import { errorOf, until } from "../support/waiting.js";
 const day = 86_400_000;
 const echo = workflow("echo", async (_ctx, value: number) => value);
 
-/** A worker of a process that keeps runs for so long. */
+/** Starts a worker of a process with this retention. */
 async function keeper(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
   const pawl = new Pawl(w.store, silent, { retention: retention ?? undefined });
   const worker = pawl.worker({ workflows: [echo], poll: Number.POSITIVE_INFINITY, housekeeping: 5, ...options });
@@ -27,7 +29,7 @@ const told = () => {
 };
 
 forEachStore((kind) => {
-  test("workers delete what ended longer ago than the retention", async () => {
+  test("workers delete runs that ended longer ago than the retention", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -47,7 +49,7 @@ forEachStore((kind) => {
 });
 
 describe("housekeeping", () => {
-  test("deletes nothing unless asked", async () => {
+  test("deletes nothing unless a retention is set", async () => {
     const w = await world();
     const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
     await keeper(w, null);
@@ -58,7 +60,7 @@ describe("housekeeping", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("is not done by a worker that is told so, and ends with its worker", async () => {
+  test("is not done by a worker that has it turned off, and stops with its worker", async () => {
     const [w, elsewhere] = [await world(), await world()];
     const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
     await keeper(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
@@ -72,7 +74,7 @@ describe("housekeeping", () => {
     expect(forget.mock.calls.length).toBe(calls);
   });
 
-  test("lets go of a long deletion when the worker stops", async () => {
+  test("interrupts a long deletion when the worker stops", async () => {
     const w = await world();
     const { settle } = await w.worker([echo]);
     await w.pawl.startMany(
@@ -95,7 +97,7 @@ describe("housekeeping", () => {
     expect((await w.pawl.runs({ limit: 1_000 })).runs).toHaveLength(300);
   });
 
-  test("a failure is told, and it is tried again", async () => {
+  test("logs a failure as a warning, and is tried again", async () => {
     const w = await world();
     const { log, warnings } = told();
     const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockRejectedValueOnce(new Error("down"));
@@ -105,7 +107,7 @@ describe("housekeeping", () => {
     expect(warnings).toEqual(["Housekeeping failed (cleaning); it is tried again later."]);
   });
 
-  test("forgets workers that died more than a day ago", async () => {
+  test("deletes the records of workers that died more than a day ago", async () => {
     const w = await world();
     const asked: number[] = [];
     vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockImplementation(async ({ lastHeartbeatBefore }) => {
@@ -119,17 +121,17 @@ describe("housekeeping", () => {
     expect(asked[0]).toBeLessThanOrEqual(Date.now() - day);
   });
 
-  test("refuses a retention that keeps nothing, before anything is opened", async () => {
+  test("refuses a retention of zero before the store is opened", async () => {
     for (const retention of ["0s", "59s", "soon", -1])
       expect(await errorOf(connect("memory:", { retention }))).toBeInstanceOf(InvalidInputError);
     await (await connect("memory:", { retention: "30 days" })).close();
   });
 });
 
-describe("what is stuck", () => {
+describe("stuck runs", () => {
   const minute = 60_000;
 
-  test("runs that are due for long without a live worker are told once, and again when it happens again", async () => {
+  test("runs that are overdue without a live worker are reported once, and again when it recurs", async () => {
     const w = await world();
     const { log, warnings } = told();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
@@ -154,7 +156,7 @@ describe("what is stuck", () => {
     expect(warnings).toHaveLength(2);
   });
 
-  test("runs of a worker that fell silent and that nobody frees are told once", async () => {
+  test("runs of a worker with an expired lease that no other worker has freed are reported once", async () => {
     const w = await world();
     const { log, warnings } = told();
     const stuck = new StuckRuns(w.store, log, systemRuntime);

@@ -1,4 +1,7 @@
-/** What can become of a run, scenario by scenario, on every store: who has it, what is recorded, and what happens next. */
+/**
+ * The outcomes of a run, scenario by scenario, on every store: which worker has it, what is recorded, and what happens
+ * next.
+ */
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -31,7 +34,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("permanent error: the run fails at once, with the step's error, and a corrected start is another run", async () => {
+  test("permanent error: the run fails at once with the step's error, and a corrected start is another run", async () => {
     const read = workflow("read", (ctx, key: string) =>
       ctx.step("download", () => {
         did.push(key);
@@ -53,7 +56,7 @@ forEachStore((kind) => {
     expect(await errorOf(wrong.resume())).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("crash: another worker continues the same run, and what was recorded does not run again", async () => {
+  test("crash: another worker continues the same run, and recorded steps do not run again", async () => {
     const begun = gate();
     let crashes = true;
     const process = workflow("process", async (ctx) => {
@@ -81,7 +84,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("transient error: the same run comes back when the error says, and its worker is free meanwhile", async () => {
+  test("transient error: the same run resumes after the requested time, and its worker is free meanwhile", async () => {
     const call = workflow("call", (ctx, name: string) =>
       ctx.step("api", ({ attempt }) => {
         did.push(`${name} ${attempt}`);
@@ -106,7 +109,7 @@ forEachStore((kind) => {
     expect(did).toEqual(["limited 1", "other 1", "limited 2"]);
   });
 
-  test("pause: the run is in no worker, looks again after its interval, and goes on with a signal or a given result", async () => {
+  test("pause: no worker has the run, it is rechecked at its interval, and it continues with a signal or a given output", async () => {
     let approved = false;
     const approval = workflow("approval", async (ctx) => {
       await ctx.step("ask", () => void did.push("ask"));

@@ -1,4 +1,7 @@
-/** The database has less of a run than its owner wrote, or says that the run is not its owner's: the run goes on from what is there. */
+/**
+ * The database has lost the end of a run's log, or says that the run has no owner: the run continues from what is
+ * stored.
+ */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -17,7 +20,7 @@ forEachStore(
       return { database, w, sql };
     }
 
-    test("a run whose log lost its end is replayed from there, not paused", async () => {
+    test("a run whose log lost its last events is replayed from what is left, not paused", async () => {
       const { database, w, sql } = await prepared();
       const mayEnd = gate();
       const did: string[] = [];
@@ -33,12 +36,13 @@ forEachStore(
       const run = await w.pawl.start(wf);
       await until(() => did.includes("c"));
       await sql.query("DELETE FROM pawl_events WHERE seq > 1");
-      // No connection survives a fail-over. PostgreSQL is asked only on new ones whether it still has what was written.
+      // No connection survives a fail-over, and only on a new connection does the store check that PostgreSQL still has
+      // the last write.
       if (kind === "postgres") await database.cut?.();
       mayEnd.open();
       await worker.settle();
       expect(await run.result({ timeout: "100s" })).toBe("done");
-      // What is recorded is not done again; what is not recorded any more is, at least once.
+      // Steps that are still recorded do not run again; steps whose record was lost run again at least once.
       expect(did.filter((name) => name === "a")).toEqual(["a"]);
       expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
       const steps = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
@@ -46,7 +50,7 @@ forEachStore(
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
 
-    test("a run that the database gave to no worker is left to the next claim", async () => {
+    test("a run that lost its owner in the database is left to the next claim", async () => {
       const { w, sql } = await prepared();
       const mayEnd = gate();
       let begun = 0;

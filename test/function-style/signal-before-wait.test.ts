@@ -1,4 +1,7 @@
-/** A signal that is in the log before the wait for it begins, with a look at the inbox under way at every possible moment. */
+/**
+ * A signal that is in the log before its wait starts, while a read of the inbox is in progress at every possible
+ * moment.
+ */
 import { Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store } from "../../src/store/contract/store.js";
@@ -7,7 +10,7 @@ import { logOf } from "../support/run-checks.js";
 import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-/** Answers of the store that are held back until the test lets them go. */
+/** A store whose answers are delayed until the test releases them. */
 function heldStore() {
   const inner = new MemoryStore();
   const held: { now: (() => void) | null; wait: (() => void) | null } = { now: null, wait: null };
@@ -39,7 +42,7 @@ function heldStore() {
 }
 
 test.each(Array.from({ length: 24 }, (_, microtasks) => microtasks))(
-  "a signal is not passed over when a look at the inbox ends %i microtasks before the wait is written",
+  "a signal is not missed when a read of the inbox ends %i microtasks before the wait is written",
   async (microtasks) => {
     const { store, held, hold } = heldStore();
     const pawl = new Pawl(store, silent);
@@ -56,7 +59,7 @@ test.each(Array.from({ length: 24 }, (_, microtasks) => microtasks))(
     hold();
     finish.open();
     await until(() => held.wait !== null);
-    // It looks at the inbox of every run that it has.
+    // runUntilIdle() reads the inbox of every run that the worker owns.
     const idle = worker.runUntilIdle();
     await until(() => held.now !== null);
     held.now?.();

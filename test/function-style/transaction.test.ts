@@ -20,7 +20,7 @@ forEachStore(
       return { url: database.url, table, w: await world(kind, database.url) };
     }
 
-    test("writes and record are there together, once, whatever is replayed", async () => {
+    test("the writes and the record are committed together, once, even when the run is replayed", async () => {
       const { table, w } = await prepared();
       const wf = workflow("transactional", async (ctx) => {
         const value = await ctx.transaction("write", async (tx, step) => {
@@ -38,7 +38,7 @@ forEachStore(
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
 
-    test("what throws is rolled back; the next attempt begins with nothing", async () => {
+    test("an attempt that throws is rolled back, and the next attempt starts without its writes", async () => {
       const { table, w } = await prepared();
       const wf = workflow("retried", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => {
@@ -53,7 +53,7 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["attempt 3"]);
     });
 
-    test("what fails for good leaves nothing behind", async () => {
+    test("a step that fails for good leaves no writes behind", async () => {
       const { table, w } = await prepared();
       const wf = workflow("failing", (ctx) =>
         ctx.transaction("write", async (tx) => {
@@ -75,7 +75,7 @@ forEachStore(
       expect(await table.committedValues()).toEqual([]);
     });
 
-    test("flow control in it rolls its writes back: skip, reattempt, finish, cancel", async () => {
+    test("flow control in the step rolls its writes back: skip, reattempt, finish, cancel", async () => {
       const { table, w } = await prepared();
       const wf = workflow("leaving", async (ctx, how: "skip" | "reattempt" | "finish" | "cancel") =>
         ctx.transaction("write", async (tx, { attempt }) => {
@@ -98,7 +98,7 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["reattempt 2"]);
     });
 
-    test("a time limit rolls it back", async () => {
+    test("a time limit rolls the writes back", async () => {
       const { table, w } = await prepared();
       const wf = workflow("slow", (ctx) =>
         ctx.transaction(
@@ -117,7 +117,7 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["attempt 2"]);
     });
 
-    test("a worker that is declared dead in the middle: one of the two writes, once", async () => {
+    test("when a worker is declared dead during a transaction, only one of the two executions commits", async () => {
       const { table, w } = await prepared();
       const begun = gate();
       const release = gate();
@@ -134,20 +134,22 @@ forEachStore(
       const first = await w.worker([wf]);
       const run = await w.pawl.start(wf);
       await begun.opened;
-      // SQLite has one writer: the transaction must be gone before anybody else can write, as it is when a process dies.
+      // SQLite has one writer: the transaction must end before another connection can write, as it does when a process
+      // dies.
       const killed = first.kill();
       release.open();
       await killed;
       const second = await w.worker([wf]);
       await second.settle();
       expect(await run.status()).toBe("completed");
-      // Which one depends on who had the lock first; that there is one effect and one record does not.
+      // Which execution commits depends on which one had the lock first. In both cases there is one effect and one
+      // record.
       const written = await table.committedValues();
       expect([["execution 1"], ["execution 2"]]).toContainEqual(written);
       expect((await logOf(run)).filter((line) => line === "step.completed write")).toHaveLength(1);
     });
 
-    test("crashes before and after each commit change nothing: each write is there exactly once", async () => {
+    test("crashes before and after each commit change nothing: each write is committed exactly once", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = tables[kind as keyof typeof tables](() => database.url);
@@ -167,14 +169,14 @@ forEachStore(
       expect(new Set(written).size).toBe(2 * trials);
     });
 
-    test("steps, signals and other runs go on beside an open transaction", async () => {
+    test("steps, signals and other runs proceed while a transaction is open", async () => {
       const { table, w } = await prepared();
       const begun = gate();
       const wf = workflow("beside", async (ctx) =>
         Promise.all([
           ctx.transaction("write", async (tx) => {
             begun.open();
-            // Before its first statement an SQLite transaction must not hold up the others.
+            // Before its first statement an SQLite transaction must not block the others.
             await new Promise((resolve) => setTimeout(resolve, 20));
             await table.write(tx, "mine");
             return "written";
@@ -193,7 +195,7 @@ forEachStore(
       expect(await quick.result({ timeout: "100s" })).toBe("quick");
     });
 
-    test("twenty runs with a transaction each, at once, all write once", async () => {
+    test("twenty concurrent runs with a transaction each all write once", async () => {
       const { table, w } = await prepared();
       const wf = workflow("many", (ctx, n: number) => ctx.transaction("write", (tx) => table.write(tx, `${n}`)));
       const worker = await w.worker([wf]);
