@@ -1,4 +1,4 @@
-/** What the body of a step may do: everything that a handler may, recorded as a part of the step. */
+/** The body of a step may make every call that a handler may make; the calls are recorded as part of the step. */
 import { PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { logOf } from "../support/run-checks.js";
@@ -31,7 +31,7 @@ describe("a body", () => {
     }
   }
 
-  test("waits for days without keeping a worker, and is run again from its beginning with what is recorded", async () => {
+  test("waits for days without occupying a worker, and is replayed from its start with the recorded results", async () => {
     const t = await start(Quote);
     const run = await t.pawl.start(Quote);
     await t.settle();
@@ -55,7 +55,7 @@ describe("a body", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("gives the same result whenever its worker dies", async () => {
+  test("has the same result wherever its worker dies", async () => {
     const t = await start(Quote);
     const report = await t.crashTest(Quote, undefined, {
       drive: (run) => run.signal("answer", "yes", { key: "once" }).catch(() => {}),
@@ -64,7 +64,7 @@ describe("a body", () => {
     expect(report.points).toBeGreaterThan(8);
   });
 
-  test("that rests is the same attempt; one whose worker died is another", async () => {
+  test("that is parked continues as the same attempt; one whose worker died continues as another attempt", async () => {
     const begun = gate();
     const hang = gate();
     class Slow extends Workflow {
@@ -94,7 +94,7 @@ describe("a body", () => {
     hang.open();
   });
 
-  test("may be paused and resumed from outside while it rests", async () => {
+  test("may be paused and resumed from outside while it is parked", async () => {
     const t = await start(Quote);
     const run = await t.pawl.start(Quote);
     await t.advance("1 hour");
@@ -108,7 +108,7 @@ describe("a body", () => {
     expect(did.at(-1)).toBe("file send later");
   });
 
-  test("that was passed over takes no signal from those after it", async () => {
+  test("that was skipped takes no signal from later steps", async () => {
     class Two extends Workflow<unknown, void, string> {
       static {
         this.step("first", async (w) => void (await w.waitForSignal("go")));
@@ -130,7 +130,7 @@ describe("a body", () => {
     ]);
   });
 
-  test("may end without waiting for what it asked for", async () => {
+  test("may end without awaiting its pending calls", async () => {
     class Careless extends Workflow {
       static {
         this.step("ask", (w) => {
@@ -164,7 +164,7 @@ describe("a body", () => {
     expect(nodes).toEqual(["a/part", "a/part#2", "a", "b/part", "b/part#2", "b"]);
   });
 
-  test("that fails keeps what it has done; what a part of it began is not begun twice", async () => {
+  test("that fails keeps its recorded steps, and the next attempt does not run them again", async () => {
     let failures = 1;
     class Fails extends Workflow {
       static {
@@ -188,7 +188,7 @@ describe("a body", () => {
     ]);
   });
 
-  test("that starts over does everything again, and its children with it", async () => {
+  test("that is rewound runs everything again, including its children", async () => {
     const child = workflow("child", async (ctx, n: number) => {
       await ctx.sleep("long", "30 days");
       return n;
@@ -217,7 +217,7 @@ describe("a body", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("starts classes as its children, about heroes of their own", async () => {
+  test("starts classes as its children, with their own heroes", async () => {
     class Visit extends Workflow<{ id: string }, number, string> {
       static heroType = "Patient";
       static loadHero = (id: string) => ({ id });
@@ -239,7 +239,7 @@ describe("a body", () => {
     expect(await run.result()).toBe("p1:7");
   });
 
-  test("is heard when it fails the run although a step of its own would retry", async () => {
+  test("fails the run when one of its steps fails for good", async () => {
     class Fatal extends Workflow {
       static {
         this.step("work", async (w) => {

@@ -1,6 +1,6 @@
 /**
- * The checklist of the library that class style continues, row by row: each test is called like its row. Where the row
- * names something of Rails, the test is about what Pawl has in its place.
+ * The checklist of the library that class style continues, row by row: each test has the name of its row. Where the row
+ * names a feature of Rails, the test covers its counterpart in Pawl.
  */
 import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -167,7 +167,7 @@ describe("Core Features", () => {
         await expectSound(w);
       });
 
-      test("a worker that was taken for dead cannot record the end of its step", async () => {
+      test("a worker that was declared dead cannot record the end of its step", async () => {
         const begun = gate();
         const finish = gate();
         let bodies = 0;
@@ -206,7 +206,7 @@ describe("Core Features", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("a run never has two executions at a time, whatever is sent to it and however many workers there are", async () => {
+      test("a run never has two executions at a time, whichever commands it receives and however many workers there are", async () => {
         const active = new Map<string, number>();
         const overlaps: string[] = [];
         class Single extends Workflow {
@@ -236,7 +236,7 @@ describe("Core Features", () => {
       });
     });
 
-    test("one execution at most has not ended, in every state of a run", async () => {
+    test("at most one execution is open in every state of a run", async () => {
       class Watched extends Workflow {
         static {
           this.step("first", { wait: "1h" }, (w) => (w.attempt < 3 ? w.reattempt({ wait: "1h" }) : undefined));
@@ -297,7 +297,7 @@ describe("Core Features", () => {
   });
 });
 
-/** Runs a class to its end and says which of its steps were executed, in order. */
+/** Runs a class to its end and returns the steps that were executed, in order. */
 async function chainOf(workflow: new () => Workflow): Promise<string[]> {
   const t = await start(workflow);
   const run = await t.pawl.start(workflow);
@@ -620,7 +620,7 @@ describe("Scheduling", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("a step is planned as soon as the one before it ends; nobody has to be there until it is due", async () => {
+      test("a step is scheduled as soon as the one before it ends, and no worker is needed until it is due", async () => {
         const Later = working(() => {}, { wait: "2 days" }, { name: "Later" });
         const w = await database.world();
         const begin = w.clock.read();
@@ -817,7 +817,7 @@ describe("Uniqueness", () => {
         const copy = `UPDATE pawl_runs SET hero_key = '${row?.hero_key}' WHERE id = '${other.id}'`;
         expect((await errorOf(sql.query(copy))).message).toMatch(/unique|duplicate/i);
         await strict.cancel();
-        // The key belongs to whoever is active.
+        // The uniqueness key belongs to the active run.
         await sql.query(copy);
       });
     }, databases);
@@ -825,7 +825,7 @@ describe("Uniqueness", () => {
 });
 
 describe("Querying", () => {
-  /** Five runs of different heroes in different states, and one that has not begun. */
+  /** Starts five runs of different heroes in different states, and one that has not started. */
   async function six() {
     const Story = working(
       (w) => {
@@ -942,7 +942,7 @@ describe("Audit Trail", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("also when the run has ended, in order, with times and links", async () => {
+      test("remains complete and in order after the run has ended, with times and links", async () => {
         class Signup extends Workflow {
           static {
             this.step("send_welcome", () => {});

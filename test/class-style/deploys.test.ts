@@ -10,7 +10,7 @@ beforeEach(() => {
   ran = [];
 });
 
-/** A class called "Letter" with these steps, in this order. "name@" waits an hour first. */
+/** A class called "Letter" with these steps, in this order. A step written as "name@" waits for an hour first. */
 function letter(
   steps: readonly string[],
   removed: readonly string[] = [],
@@ -28,7 +28,7 @@ function letter(
   };
 }
 
-/** Runs the old code until the run waits, lets the wait pass, and goes on with the new code. */
+/** Runs the old code until the run waits, lets the wait pass, and continues with the new code. */
 async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const old = await w.worker([from]);
   const run = await w.pawl.start(from);
@@ -40,7 +40,7 @@ async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass
 }
 
 describe("a run that waits for a step", () => {
-  test("goes on at that step, wherever it now stands; what was put in before it lies behind, what comes after is run", async () => {
+  test("continues at that step, wherever it is now: steps inserted before it are not run, steps inserted after it are run", async () => {
     const { run } = await deploy(
       await world(),
       letter(["open", "wait@", "close"]),
@@ -50,7 +50,7 @@ describe("a run that waits for a step", () => {
     expect(ran).toEqual(["open", "wait", "after", "close"]);
   });
 
-  test("that is not in the code any more is paused, and says what can be done about it", async () => {
+  test("that is no longer in the code is paused, and the reason says what can be done", async () => {
     const w = await world();
     const { run } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
     const { status, pauseReason, pausedAt, currentStep } = await run.get();
@@ -63,7 +63,7 @@ describe("a run that waits for a step", () => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("that has another name now is told about aliases and renamed, and both of them work", async () => {
+  test("that was renamed is paused, the reason suggests aliases and resume({ renamed }), and both work", async () => {
     for (const way of ["aliases", "renamed"] as const) {
       ran = [];
       const w = await world();
@@ -86,7 +86,7 @@ describe("a run that waits for a step", () => {
     }
   });
 
-  test("that its class names among the removed passes over it", async () => {
+  test("that its class lists in removedSteps skips that step", async () => {
     const { run } = await deploy(
       await world(),
       letter(["open", "wait@", "close"]),
@@ -101,7 +101,7 @@ describe("a run that waits for a step", () => {
     ]);
   });
 
-  test("goes on behind the last step that it finished when that is all the new code still has", async () => {
+  test("continues after the last completed step that the new code still has", async () => {
     const { run } = await deploy(
       await world(),
       letter(["open", "sign", "wait@", "close"]),
@@ -111,7 +111,7 @@ describe("a run that waits for a step", () => {
     expect(ran).toEqual(["open", "sign", "stamp", "close"]);
   });
 
-  test("that comes back after a second deploy is resumed", async () => {
+  test("that is restored by a second deploy can be resumed", async () => {
     const w = await world();
     const { run, worker } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
     await worker.stop();
@@ -124,7 +124,7 @@ describe("a run that waits for a step", () => {
 });
 
 describe("resumeAt", () => {
-  test("sends a paused run to another step, at once, and the chain goes on from there", async () => {
+  test("moves a paused run to another step at once, and the chain continues from there", async () => {
     const w = await world();
     const { run, settle } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "other@", "close"]));
     await run.resumeAt("other");
@@ -152,7 +152,7 @@ describe("resumeAt", () => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("to a step that was done runs it again, as another attempt, and what comes after it", async () => {
+  test("to a completed step runs it again as another attempt, and the steps after it", async () => {
     const w = await world();
     const { settle } = await w.worker([letter(["a", "b", "c@"])]);
     const run = await w.pawl.start(letter(["a", "b", "c@"]));

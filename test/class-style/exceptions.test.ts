@@ -1,4 +1,4 @@
-/** What an exception in a step means: every way to say it, which one wins, and what is kept of the error. */
+/** Exceptions in a step: every way to declare a policy, which one takes precedence, and what is stored of the error. */
 import {
   type ClassOptions,
   connect,
@@ -43,7 +43,7 @@ interface Said {
   readonly parentOptions?: ClassOptions<Workflow>;
 }
 
-/** What becomes of a step that throws this, when step, class and parent say that. */
+/** Returns what happens to a step that throws this error, given the options of step, class and parent. */
 async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Said) {
   class Parent extends Workflow {
     static {
@@ -65,20 +65,20 @@ async function reactionTo(error: unknown, { step = {}, classOptions = {}, parent
   return actionOf((await attemptsOf(run))[0]);
 }
 
-describe("every way to say what an exception means", () => {
-  test("nothing said: pause", async () => {
+describe("every way to declare an exception policy", () => {
+  test("without a policy the run is paused", async () => {
     expect(await reactionTo(new Error("boom"), {})).toBe("pause");
   });
 
-  test.each(actions)("the step says %s", async (action) => {
+  test.each(actions)("the step declares %s", async (action) => {
     expect(await reactionTo(new Error("boom"), { step: { onException: action } })).toBe(action);
   });
 
-  test.each(actions)("the class says %s, for all its steps", async (action) => {
+  test.each(actions)("the class declares %s, for all its steps", async (action) => {
     expect(await reactionTo(new Error("boom"), { classOptions: { onException: action } })).toBe(action);
   });
 
-  test.each(actions)("a parent of the class says %s", async (action) => {
+  test.each(actions)("a parent of the class declares %s", async (action) => {
     expect(await reactionTo(new Error("boom"), { parentOptions: { onException: action } })).toBe(action);
   });
 
@@ -100,15 +100,15 @@ describe("every way to say what an exception means", () => {
   const misses: readonly [string, ExceptionPolicy][] = [
     ["a rule for another error class", { on: RangeError, action: "skip" }],
     ["a rule for a subclass of the error's class", { on: ExpiredCardError, action: "skip" }],
-    ["a predicate that says no", { on: () => false, action: "skip" }],
-    ["a function that has no opinion", () => undefined],
+    ["a predicate that returns false", { on: () => false, action: "skip" }],
+    ["a function that returns undefined", () => undefined],
     ["an empty list", []],
   ];
-  test.each(misses)("%s leaves it to the default", async (_name, onException) => {
+  test.each(misses)("%s falls back to the default", async (_name, onException) => {
     expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("pause");
   });
 
-  test("what is thrown need not be an Error", async () => {
+  test("a thrown value that is not an Error is handled too", async () => {
     const onException: ExceptionPolicy = [
       { on: Error, action: "fail" },
       { on: (thrown) => thrown === "boom", action: "skip" },
@@ -117,7 +117,7 @@ describe("every way to say what an exception means", () => {
     expect(await reactionTo(null, { step: { onException } })).toBe("pause");
   });
 
-  test("a function is told how many reattempts there were in a row", async () => {
+  test("a function receives the number of consecutive reattempts", async () => {
     const told: number[] = [];
     const Counting = working(
       () => {
@@ -138,7 +138,7 @@ describe("every way to say what an exception means", () => {
   });
 });
 
-describe("the most specific wins", () => {
+describe("the most specific policy takes precedence", () => {
   const cases: readonly [string, unknown, Said, ExceptionAction | "work 1 canceled workflow_paused"][] = [
     [
       "the step's blanket over the class's",
@@ -292,7 +292,7 @@ describe("the most specific wins", () => {
     [{ onException: "reattempt" } as const, "pause"],
     [{ onException: "reattempt", terminalAction: "cancel" } as const, "cancel"],
     [{ onException: "skip" } as const, "skip"],
-  ])("a GraphError is never tried again: with %o it is a %s", async (step, expected) => {
+  ])("a GraphError is never retried: with %o the outcome is %s", async (step, expected) => {
     expect(await reactionTo(new GraphError("no such node"), { step })).toBe(expected);
   });
 
@@ -308,7 +308,7 @@ describe("the most specific wins", () => {
   });
 });
 
-/** A class whose step throws each time, or what `body` does. */
+/** A class whose step runs `body`, which throws by default. */
 function failing(
   stepOptions: StepDeclarationOptions<Workflow>,
   classOptions: ClassOptions<Workflow> = {},
@@ -319,7 +319,7 @@ function failing(
   return working(body, stepOptions, classOptions);
 }
 
-/** How many attempts there were until nothing came any more, and how the last one ended. */
+/** Returns the number of attempts until none is due any more, and how the last one ended. */
 async function exhaust(workflow: ReturnType<typeof working>) {
   const t = await start(workflow);
   const run = await t.pawl.start(workflow);
@@ -329,18 +329,18 @@ async function exhaust(workflow: ReturnType<typeof working>) {
 }
 
 describe("maxReattempts", () => {
-  test("5 is five reattempts after the first execution, then pause", async () => {
+  test("5 allows five reattempts after the first execution, then the run is paused", async () => {
     const { count, last, status, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 5 }));
     expect({ count, last, status }).toEqual({ count: 6, last: "paused_by_exception", status: "paused" });
     await expectSound(t);
   });
 
-  test("is 100 when nobody says otherwise", async () => {
+  test("is 100 by default", async () => {
     const { count, last, status } = await exhaust(failing({ onException: "reattempt" }));
     expect({ count, last, status }).toEqual({ count: 101, last: "paused_by_exception", status: "paused" });
   });
 
-  test("0 is none at all", async () => {
+  test("0 allows no reattempts", async () => {
     expect(await exhaust(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({ count: 1 });
   });
 
@@ -368,7 +368,7 @@ describe("maxReattempts", () => {
     ["cancel", "canceled"],
     ["skip", "completed"],
     ["fail", "failed"],
-  ] as const)("used up, terminalAction %s: the run is %s", async (terminalAction, status) => {
+  ] as const)("when exhausted with terminalAction %s, the run is %s", async (terminalAction, status) => {
     const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
     expect(used).toMatchObject({ count: 3, last: outcomes[terminalAction], status });
   });
@@ -386,7 +386,7 @@ describe("maxReattempts", () => {
     expect(used).toMatchObject({ count: 2, last: "skipped_by_exception", status: "completed" });
   });
 
-  test("counts anew after a manual resume", async () => {
+  test("starts a new count after a manual resume", async () => {
     const { run, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 2 }));
     await run.resume();
     await t.advance("1 day");
@@ -400,7 +400,7 @@ describe("maxReattempts", () => {
     ]);
   });
 
-  test("counts anew after the step itself asked for a reattempt", async () => {
+  test("starts a new count after the step itself called reattempt()", async () => {
     const { run } = await exhaust(
       failing({ onException: "reattempt", maxReattempts: 1 }, {}, (w) => {
         if (w.attempt === 2) w.reattempt();
@@ -425,7 +425,7 @@ describe("maxReattempts", () => {
     expect({ count, last }).toEqual({ count: 13, last: "paused_by_exception" });
   });
 
-  test("does not count what other steps did", async () => {
+  test("counts each step separately", async () => {
     class Two extends Workflow {
       static {
         this.options({ onException: "reattempt", maxReattempts: 2 });
@@ -441,7 +441,7 @@ describe("maxReattempts", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("an output that cannot be stored is not tried again", async () => {
+  test("an output that cannot be stored is not retried", async () => {
     const { count, last, status, run } = await exhaust(failing({ onException: "reattempt" }, {}, () => () => {}));
     expect({ count, last, status }).toEqual({ count: 1, last: "paused_by_exception", status: "paused" });
     expect((await run.executions())[0]?.error).toMatchObject({ code: "SERIALIZATION_ERROR" });
@@ -455,7 +455,7 @@ describe("the wait before a reattempt", () => {
     return ends.slice(1).map((at, index) => at - (ends[index] as number));
   }
 
-  test("is a second and doubles, with jitter, when nobody says otherwise", async () => {
+  test("is one second by default and doubles, with jitter", async () => {
     const waits = await waitsOf(failing({ onException: "reattempt", maxReattempts: 4 }));
     expect(waits).toHaveLength(4);
     waits.forEach((ms, index) => {
@@ -464,18 +464,18 @@ describe("the wait before a reattempt", () => {
     });
   });
 
-  test("follows the step's retry, which follows the class's where it says nothing", async () => {
+  test("follows the step's retry options, which inherit from those of the class", async () => {
     const step = { onException: "reattempt", maxReattempts: 4, retry: { initial: "1m", max: "5m" } } as const;
     const waits = await waitsOf(failing(step, { retry: { initial: "1h", factor: 3, jitter: false } }));
     expect(waits).toEqual([60_000, 180_000, 300_000, 300_000]);
   });
 
-  test("is that of the rule, if it has one", async () => {
+  test("is that of the rule, if the rule has one", async () => {
     const rule = { on: Error, action: "reattempt", wait: "90s", maxReattempts: 3 } as const;
     expect(await waitsOf(failing({ onException: rule, retry: { initial: "1h" } }))).toEqual([90_000, 90_000, 90_000]);
   });
 
-  test("is what a TransientError asks for", async () => {
+  test("is the one that a TransientError requests", async () => {
     const waits = await waitsOf(
       failing({}, {}, (w) => {
         if (w.attempt <= 2) throw new TransientError("later", { retryAfter: "30m" });
@@ -496,7 +496,7 @@ const places = [
 ] as const;
 type Place = (typeof places)[number];
 
-/** A class that throws in one place, as long as it is broken. */
+/** A class that throws in one place for as long as it is broken. */
 function brokenIn(place: Place, onException?: ExceptionAction) {
   const world = { broken: true, bodies: 0, after: 0 };
   const at = (here: Place, step?: string) => {
@@ -534,7 +534,7 @@ function brokenIn(place: Place, onException?: ExceptionAction) {
 const hero = { type: "User", id: "1" };
 
 describe("an exception outside the body", () => {
-  test.each(places)("in %s pauses by default; repaired and resumed, the step runs", async (place) => {
+  test.each(places)("in %s pauses the run by default; once fixed and resumed, the step runs", async (place) => {
     const { Broken, world } = brokenIn(place);
     const t = await start(Broken);
     const run = await t.pawl.start(Broken, undefined, { hero });
@@ -562,7 +562,7 @@ describe("an exception outside the body", () => {
     });
   });
 
-  test("in aroundStepExecution after the body has run is one of the step", async () => {
+  test("in aroundStepExecution after the body has run counts as an exception of the step", async () => {
     let bodies = 0;
     class Around extends Workflow {
       static {
@@ -597,7 +597,7 @@ describe("an exception outside the body", () => {
     expect((await run.executions())[0]?.error?.message).toBe("first");
   });
 
-  test("afterStepExecution is told of the error, or of the flow control, that ended the body", async () => {
+  test("afterStepExecution receives the error or the flow control that ended the body", async () => {
     const told: unknown[] = [];
     class Told extends Workflow {
       static {
@@ -623,11 +623,11 @@ describe("an exception outside the body", () => {
   });
 });
 
-describe("what is kept of an error", () => {
+describe("the stored error", () => {
   forEachStore((kind) => {
     const database = databaseFor(kind);
 
-    test("message, stack and cause of it, with the execution and with the run", async () => {
+    test("has its message, stack and cause, in the execution and in the run", async () => {
       const Failing = failing({ onException: "fail" }, {}, function chargeTheCard() {
         const cause = new RangeError("limit of 100 € reached: 日本語 💶", { cause: "plain text" });
         throw Object.assign(new CardError("the card was declined", { cause }), { code: "E_CARD" });
@@ -650,7 +650,7 @@ describe("what is kept of an error", () => {
       }
     });
 
-    test("of one that paused the run: in its execution, in its log and in its pauseReason", async () => {
+    test("of an exception that paused the run is in its execution, in its log and in its pauseReason", async () => {
       const Failing = failing({}, {}, () => {
         throw new CardError("the card was declined");
       });
@@ -672,7 +672,7 @@ describe("what is kept of an error", () => {
     ["skip", "completed"],
     ["cancel", "canceled"],
     ["reattempt", "waiting"],
-  ] as const)("with the policy %s it is kept in its execution", async (onException, status) => {
+  ] as const)("is in its execution with the policy %s", async (onException, status) => {
     const Failing = failing({ onException }, {}, () => {
       throw new CardError("the card was declined", { cause: new Error("why") });
     });
@@ -689,7 +689,7 @@ describe("what is kept of an error", () => {
 });
 
 describe("onError", () => {
-  test("of the connection and of the class are told of every exception, with run, workflow, step and attempt", async () => {
+  test("of the connection and of the class receive every exception, with run, workflow, step and attempt", async () => {
     const told: [string, string, ErrorContext][] = [];
     const reporter = (who: string) => (error: unknown, about: ErrorContext) =>
       void told.push([who, (error as Error).message, about]);
@@ -711,7 +711,7 @@ describe("onError", () => {
     ]);
   });
 
-  test("is not told of flow control", async () => {
+  test("does not receive flow control", async () => {
     const told: unknown[] = [];
     const Skipping = failing({}, { onError: (error) => void told.push(error) }, (w) => w.skip());
     const t = await start(Skipping);
@@ -719,7 +719,7 @@ describe("onError", () => {
     expect(told).toEqual([]);
   });
 
-  test("that fails itself changes nothing", async () => {
+  test("that throws changes nothing", async () => {
     const Failing = failing(
       { onException: "skip" },
       {
@@ -734,7 +734,7 @@ describe("onError", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("of a parent is told of the errors of a subclass that says nothing about it", async () => {
+  test("of a parent receives the errors of a subclass that declares none", async () => {
     const told: string[] = [];
     class Base extends Workflow {
       static {

@@ -1,4 +1,4 @@
-/** The graph of a class whose steps name jobs: what nodes() and exportDag() say, and what an import makes of it. */
+/** The graph of a class whose steps name jobs: the output of nodes() and exportDag(), and the effect of an import. */
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -53,12 +53,12 @@ forEachStore((kind) => {
       tiny: { name: "tiny", job: "Shrink", depends_on: ["open"] },
       close: { name: "close", depends_on: ["open", "small", "tiny"] },
     });
-    // Or what it still does would be noted in the next test.
+    // Otherwise the effects of this run would be recorded in the next test.
     await run.result();
   });
 });
 
-test("an import of what was exported changes nothing: arguments, hooks and policies are still the class's", async () => {
+test("importing the exported graph changes nothing: arguments, hooks and policies still come from the class", async () => {
   const { t, run } = await begin();
   await run.importDag(await run.exportDag());
   await run.resume();
@@ -71,7 +71,7 @@ test("an import of what was exported changes nothing: arguments, hooks and polic
   await expectSound(t);
 });
 
-test("another job in the place of a step's own gets the arguments that the class has for it", async () => {
+test("another job in the place of a step's own job gets the arguments that the class declares", async () => {
   const { t, run } = await begin();
   const dag = JSON.parse(await run.exportDag());
   dag.nodes.small.job = "Shrink";

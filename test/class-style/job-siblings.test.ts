@@ -1,4 +1,4 @@
-/** Steps side by side when one of them stops the run: what becomes of the others, and of them alone. */
+/** Parallel steps when one of them stops the run: what happens to the others. */
 import { job, PauseError, PermanentError, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -42,7 +42,7 @@ forEachStore((kind) => {
   test.each([
     ["bodies", Bodies],
     ["jobs", Jobs],
-  ] as const)("reattempt of one failed node tries that one again and no other (%s)", async (_what, type) => {
+  ] as const)("reattempt of one failed node retries that node and no other (%s)", async (_what, type) => {
     const w = await database.world();
     const worker = await w.worker([type], { jobs: [work] });
     const run = await w.pawl.start(type);
@@ -69,7 +69,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("a job that ends while its run is paused is recorded: failed or completed, and nothing new begins", async () => {
+  test("a job that ends while its run is paused is recorded as failed or completed, and nothing new starts", async () => {
     const w = await database.world();
     const ends = { slow: gate(), good: gate() };
     let begun = 0;
@@ -93,7 +93,7 @@ forEachStore((kind) => {
     const run = await w.pawl.start(Three);
     keepWorking(worker, laborer);
     await until(async () => begun === 2 && (await run.status()) === "paused");
-    // That both have begun reaches the log of their run a moment later.
+    // The log records the start of both a moment later.
     await until(async () => (await stateOf("slow")) === "executing" && (await stateOf("good")) === "executing");
     expect(await stateOf("x")).toBe("failed");
     ends.slow.open();
@@ -114,7 +114,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("finish() beside a step that is executing cancels that one, and the view says the same", async () => {
+  test("finish() beside a step that is executing cancels that step, and the SQL view agrees", async () => {
     const w = await database.world();
     const begun = gate();
     const aborted = gate();
@@ -153,7 +153,7 @@ forEachStore((kind) => {
   });
 });
 
-test("skip() and resume({ output }) are for the node that the run is paused at; another one that failed stays failed", async () => {
+test("skip() and resume({ output }) apply to the node at which the run is paused; another failed node stays failed", async () => {
   const t = await testPawl({ workflows: [Bodies], logger: silent });
   onTestFinished(() => t.close());
   const run = await t.pawl.start(Bodies);
@@ -168,7 +168,7 @@ test("skip() and resume({ output }) are for the node that the run is paused at; 
   expect(did.slice(2)).toEqual(["last"]);
 });
 
-test("while the node that was tried again waits for its time, the run is not paused because of the other", async () => {
+test("while a reattempted node waits for its retry, the run is not paused because of the other failed node", async () => {
   class Slow extends Workflow {
     static {
       this.task("x", () => {

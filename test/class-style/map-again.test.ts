@@ -1,4 +1,4 @@
-/** A body that is run again asks again for what it has: also for what takes reading. */
+/** A body that is replayed repeats its recorded calls, including those whose results must be read from the store. */
 import { Pawl, Workflow } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -23,10 +23,10 @@ class Parent extends Workflow<{ id: string }> {
   }
 }
 
-test("a body that is run again finds its map again, also when the store takes its time", async () => {
+test("a body that is replayed finds its map again, even when the store is slow", async () => {
   const clock = new VirtualClock();
   const store = new MemoryStore({ clock: clock.read });
-  // As a database does: the results of the children are not read within one turn of the event loop.
+  // Like a database, this store does not read the results of the children within one turn of the event loop.
   const slow = new Proxy(store, {
     get: (target, name) => {
       const value = Reflect.get(target, name);

@@ -1,4 +1,4 @@
-/** Odd programs, and what they come to: a run is never lost, and never does something else without a word. */
+/** Unusual programs and their results: a run is never lost, and its behavior never changes without an error. */
 import { discoverWorkflows, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { attemptsOf, recorded } from "../support/run-checks.js";
@@ -12,7 +12,7 @@ const settled = async (type: any, input?: any, options?: any, others: any[] = []
   return { t, run };
 };
 
-test("patched is true for whoever gets there with the new code, also in a later turn", async () => {
+test("patched() is true for a run that reaches it with the new code, even in a later turn", async () => {
   const seen: boolean[] = [];
   class A extends Workflow {
     static {
@@ -25,7 +25,7 @@ test("patched is true for whoever gets there with the new code, also in a later 
   expect(seen).toEqual([true]);
 });
 
-test("the first item of a loop has names of its own", async () => {
+test("the first item of a loop does not share step names with the code before the loop", async () => {
   const did: unknown[] = [];
   class A extends Workflow {
     static {
@@ -39,7 +39,7 @@ test("the first item of a loop has names of its own", async () => {
   expect(did).toEqual(["intro", 1, 2, 3]);
 });
 
-test("items do not share random numbers with those of the execution before", async () => {
+test("items do not share random numbers with those of the previous execution", async () => {
   const ids: string[] = [];
   class A extends Workflow {
     static {
@@ -52,7 +52,7 @@ test("items do not share random numbers with those of the execution before", asy
   expect(new Set(ids).size).toBe(4);
 });
 
-test("a step called on_failure is refused beside onFailure", async () => {
+test("a step called on_failure is refused in a class with onFailure", async () => {
   class A extends Workflow {
     static {
       this.options({ onFailure: () => {} });
@@ -66,7 +66,7 @@ test("a step called on_failure is refused beside onFailure", async () => {
   await expect(t.pawl.start(A)).rejects.toThrow('has a step "on_failure"');
 });
 
-test("the same in function style", async () => {
+test("a step called on_failure is refused in a function with onFailure", async () => {
   const f = workflow("f", { onFailure: () => {} }, async (ctx) => {
     await ctx.step("on_failure", () => 1);
     throw new PermanentError("x");
@@ -76,7 +76,7 @@ test("the same in function style", async () => {
 });
 
 test.each(["cancel", "pause"] as const)(
-  "a reason for %s that cannot be stored does not take the worker down",
+  "a reason for %s that cannot be stored does not crash the worker",
   async (leave) => {
     const unhandled: unknown[] = [];
     const before = process.rawListeners("unhandledRejection");
@@ -107,7 +107,7 @@ class AboutUser extends Workflow<{ name: string }, void, string> {
 test.each([
   ["without a hero", undefined],
   ["with a hero of another type", { type: "Company", id: "7" }],
-])("a child %s is refused as a start is", async (_what, hero) => {
+])("a child %s is refused just like a start", async (_what, hero) => {
   class Parent extends Workflow<unknown, void, string> {
     static {
       this.step("p", async (w) =>
@@ -119,7 +119,7 @@ test.each([
   expect((await run.get()).output).toBe("INVALID_INPUT");
 });
 
-test("an iterator that was kept does not move the cursor of a step that is over", async () => {
+test("an iterator that is used after its step has ended does not move the cursor", async () => {
   let kept: any;
   const began: unknown[] = [];
   class A extends Workflow {
@@ -141,7 +141,7 @@ test("an iterator that was kept does not move the cursor of a step that is over"
   expect(began).toEqual([null, null]);
 });
 
-test("a key function that gives nothing is an error, not an endless loop", async () => {
+test("a key function that returns undefined is an error, not an endless loop", async () => {
   let items = 0;
   class A extends Workflow {
     static {
@@ -184,7 +184,7 @@ test("next() called twice runs the step once", async () => {
   await settled(A);
   expect(ran).toBe(1);
 });
-test("next() that is not awaited is waited for", async () => {
+test("aroundStepExecution waits for a next() that it does not await", async () => {
   const go = gate();
   const did: string[] = [];
   class A extends Workflow {
@@ -210,7 +210,7 @@ test("next() that is not awaited is waited for", async () => {
   expect(await run.status()).toBe("completed");
 });
 
-test("a method that is a field is a method (the compiler says so)", async () => {
+test("a step may name a field that holds a function", async () => {
   let sent = 0;
   class A extends Workflow {
     send = async () => {
@@ -282,7 +282,7 @@ test.each([
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("two loops over one iterator at a time are refused, or end", async () => {
+test("two concurrent loops over one iterator are refused, or end", async () => {
   class A extends Workflow {
     static {
       this.resumableStep("s", { maxIterations: 2 }, (w, iter) =>
@@ -297,7 +297,7 @@ test("two loops over one iterator at a time are refused, or end", async () => {
   expect(await run.status()).not.toBe("waiting");
 });
 
-test("a plain step that is continued for ever is held too", async () => {
+test("a plain step that suspends itself forever is paused too", async () => {
   let n = 0;
   class A extends Workflow {
     static {
@@ -311,7 +311,7 @@ test("a plain step that is continued for ever is held too", async () => {
   expect(await run.status()).toBe("paused");
 });
 
-test("afterStepExecution is told of everything that is thrown", async () => {
+test("afterStepExecution receives every thrown value", async () => {
   const told: unknown[] = [];
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -329,7 +329,7 @@ test("afterStepExecution is told of everything that is thrown", async () => {
   expect(told).toEqual([true]);
 });
 
-test("the cursor of a step that an operator passed over is cleared", async () => {
+test("the cursor of a step that an operator skipped is cleared", async () => {
   const began: unknown[] = [];
   class A extends Workflow {
     static {
@@ -349,7 +349,7 @@ test("the cursor of a step that an operator passed over is cleared", async () =>
   expect(began).toEqual([null, null]);
 });
 
-test("a frame whose methods are its children's does not spoil discoverWorkflows", () => {
+test("an abstract class whose methods are implemented by subclasses does not break discoverWorkflows", () => {
   abstract class Frame extends Workflow {
     static {
       this.step("fill");
@@ -362,7 +362,7 @@ test("a frame whose methods are its children's does not spoil discoverWorkflows"
   expect(discoverWorkflows({ Frame, Filled, Workflow }).map(({ name }) => name)).toEqual(["Filled"]);
 });
 
-test("options are taken as they are when they are given", async () => {
+test("options are copied when they are passed", async () => {
   const options: { wait?: string } = {};
   class A extends Workflow {
     static {
@@ -376,7 +376,7 @@ test("options are taken as they are when they are given", async () => {
   expect(await attemptsOf(run)).toEqual(["a 1 completed success", "b 1 scheduled –"]);
 });
 
-test("a page is a list, and all of it is done", async () => {
+test("a page is a list, and all of its items are processed, even undefined ones", async () => {
   const did: unknown[] = [];
   class A extends Workflow {
     static {
@@ -395,7 +395,7 @@ test("a page is a list, and all of it is done", async () => {
   expect(did).toEqual([1, undefined]);
 });
 
-test("a step that was renamed after it was done is not done again without a word", async () => {
+test("a step that was renamed after it completed does not run again: the run is paused", async () => {
   const did: string[] = [];
   const began = gate();
   const go = gate();
@@ -429,7 +429,7 @@ test("a step that was renamed after it was done is not done again without a word
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('no step "charge"') });
 });
 
-test("a body draws the same numbers when it goes on after a wait, whatever its conditions and hooks drew", async () => {
+test("a body draws the same random numbers when it continues after a wait, whatever its conditions and hooks draw", async () => {
   const ids: string[] = [];
   class A extends Workflow {
     static {

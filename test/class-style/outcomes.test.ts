@@ -11,7 +11,7 @@ const boom = () => {
   throw new Error("boom");
 };
 
-/** Its second item ends the execution; the successor is due an hour later. */
+/** The second item ends the execution; the successor is due an hour later. */
 class Jumping extends Workflow {
   static {
     this.options({ name: "Working" });
@@ -47,7 +47,7 @@ interface Row {
   readonly runThen: "waiting" | "goes on" | "paused" | "canceled" | "failed" | "completed";
 }
 
-/** What ends an execution from inside. Each needs only a start. */
+/** The ways in which an execution ends itself. Each needs only a start. */
 const rows: readonly Row[] = [
   { what: "returned", workflow: working(() => "done"), execution: "completed success", runThen: "goes on" },
   {
@@ -187,7 +187,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** What is to be seen of a run once nothing is due any more. */
+/** Compares the executions and the status of a run once nothing is due any more. */
 async function expectRow(run: AnyRun, { execution, runThen }: Row): Promise<void> {
   const [first, second, ...more] = await attemptsOf(run);
   const status = await run.status();
@@ -213,9 +213,9 @@ forEachStore(
   (kind) => {
     const database = databaseFor(kind);
 
-    test("all of these outcomes are kept by the database", async () => {
+    test("all of these outcomes are stored by the database", async () => {
       const w = await database.world();
-      // Runs know their class by its name, so each row has a worker and its turn.
+      // A run finds its class by name, so each row has its own worker and they run in turn.
       for (const row of rows) {
         const worker = await w.worker([row.workflow]);
         const run = await w.pawl.start(row.workflow, undefined, { hero, allowMultiple: true });
@@ -281,7 +281,7 @@ describe("interrupted", () => {
 });
 
 describe("paused from outside", () => {
-  test("while scheduled: the execution stays scheduled and is held; the run is paused", async () => {
+  test("while scheduled: the execution stays scheduled and does not run; the run is paused", async () => {
     let executed = 0;
     const Later = working(() => void (executed += 1), { wait: "1 day" });
     const t = await start(Later);
@@ -295,7 +295,7 @@ describe("paused from outside", () => {
     expect(executed).toBe(0);
     expect(await run.executions()).toEqual(scheduled);
     expect(await run.status()).toBe("paused");
-    // Overdue by two days: it runs as soon as it may.
+    // The execution is overdue by two days, so it runs as soon as it may.
     await run.resume();
     await t.settle();
     expect(executed).toBe(1);
@@ -316,7 +316,7 @@ describe("paused from outside", () => {
     expect(at).toEqual([begin + 86_400_000]);
   });
 
-  test("while scheduled for another attempt: the attempt is held, and keeps its time", async () => {
+  test("while scheduled for another attempt: the attempt does not run, and keeps its time", async () => {
     const at: number[] = [];
     const Flaky = working((w) => {
       at.push(t.clock.read());
@@ -345,7 +345,7 @@ describe("paused from outside", () => {
     },
     { how: "pauses", body: (w: Workflow) => w.pause(), end: "work 1 canceled workflow_paused", next: [] },
   ])(
-    "while executing: its own end is recorded ($how: $end), nothing new begins; the run is paused",
+    "while executing: its own end is recorded ($how: $end), nothing new starts; the run is paused",
     async ({ body, end, next }) => {
       const begun = gate();
       const finish = gate();
@@ -368,7 +368,7 @@ describe("paused from outside", () => {
     },
   );
 
-  test("while executing a resumable step: it is interrupted at its checkpoint, and goes on from its cursor", async () => {
+  test("while executing a resumable step: it is interrupted at its checkpoint, and continues from its cursor", async () => {
     const begun = gate();
     const finish = gate();
     const done: number[] = [];
@@ -462,7 +462,7 @@ describe("its worker died", () => {
   forEachStore((kind) => {
     const database = databaseFor(kind);
 
-    test("failed, abandoned; the run goes on with a successor", async () => {
+    test("failed, abandoned; the run continues with a successor", async () => {
       const finish = gate();
       let bodies = 0;
       const Dying = working(async () => {
@@ -489,7 +489,7 @@ describe("its worker died", () => {
     });
   });
 
-  test("with onCrash pause: abandoned, and the run is held until somebody decides", async () => {
+  test("with onCrash pause: abandoned, and the run is paused until an operator decides", async () => {
     const begun = gate();
     let bodies = 0;
     const Dying = working(
@@ -524,7 +524,7 @@ describe("a terminal run", () => {
     { status: "completed", workflow: working(() => {}) },
     { status: "failed", workflow: working(boom, { onException: "fail" }) },
     { status: "canceled", workflow: working((w) => w.cancel()) },
-  ])("that is $status never changes, whatever time passes", async ({ status, workflow }) => {
+  ])("that is $status never changes, however much time passes", async ({ status, workflow }) => {
     const t = await start(workflow);
     const run = await t.pawl.start(workflow);
     await t.settle();

@@ -1,4 +1,4 @@
-/** A run that was paused at several steps, of which an operator released only one, is paused at the others again. */
+/** A run that was paused at several steps, of which an operator released only one, is paused again at the others. */
 import { PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { expectSound } from "../support/run-checks.js";
@@ -8,7 +8,7 @@ const boom = () => {
   throw new PermanentError("boom");
 };
 
-/** Two tasks that pause the run, and a third that has an attempt to come. */
+/** Two tasks that pause the run, and a third one with a scheduled attempt. */
 function release(dependsOn: string[], added: readonly string[] = []) {
   return class extends Workflow {
     static {
@@ -38,7 +38,7 @@ async function releasedAfter(deployed: ReturnType<typeof release>) {
   return run.get();
 }
 
-test("also if the code has changed, and the log has yet to be told so", async () => {
+test("a run of which one paused step was released is paused again at the other, even if its code has changed meanwhile", async () => {
   expect(await releasedAfter(release([], ["more"]))).toMatchObject({ status: "waiting" });
   expect(await releasedAfter(release(["left", "right"]))).toMatchObject({
     status: "paused",

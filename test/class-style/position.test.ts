@@ -1,4 +1,4 @@
-/** Where a run is: before its first step has begun, between two steps, while it is paused there. */
+/** The position of a run: before its first step has started, between two steps, and while it is paused there. */
 import { Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -38,7 +38,7 @@ async function opened(kind: StoreKind) {
 const hour = 3_600_000;
 
 forEachStore((kind) => {
-  test("a run that has not begun is at its first step, which is scheduled for its time", async () => {
+  test("a run that has not started is at its first step, which is scheduled for its start time", async () => {
     const { t, startAt } = await opened(kind);
     const run = await t.pawl.start(Onboarding, undefined, { delay: "3h" });
     const [execution, ...others] = await run.executions();
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     expect(execution?.scheduledFor?.getTime()).toBe(startAt + 4 * hour);
     expect(others).toEqual([]);
     expect(await run.get()).toMatchObject({ currentStep: "welcome", currentExecution: execution?.id });
-    // It is the same execution that is then carried out, at that time.
+    // The same execution then runs at that time.
     await t.speedrunCurrentStep(run);
     const [executed] = await run.executions();
     expect(executed).toMatchObject({ id: execution?.id, state: "completed", outcome: "success" });
@@ -89,7 +89,7 @@ forEachStore((kind) => {
     expect(last?.scheduledFor?.getTime()).toBe(startAt + 49 * hour);
   });
 
-  test("a run that was sent to another step, and has not got there, is at that step", async () => {
+  test("a run that was moved to another step, and has not started it, is at that step", async () => {
     const { t } = await opened(kind);
     const run = await t.pawl.start(AtOnce);
     paused = () => run.pause();
@@ -98,7 +98,7 @@ forEachStore((kind) => {
     expect((await run.executions()).at(-1)).toMatchObject({ step: "first", attempt: 2, state: "scheduled" });
   });
 
-  test("no execution begins before it is due: the timeline is in order, whatever becomes due meanwhile", async () => {
+  test("no execution starts before it is due, and the timeline is in order, whatever becomes due meanwhile", async () => {
     const { t } = await opened(kind);
     const runs = [await t.pawl.start(Onboarding), await t.pawl.start(Onboarding, undefined, { delay: "30m" })];
     await t.advance("3 days");
@@ -116,7 +116,7 @@ forEachStore((kind) => {
   });
 });
 
-test("of a function, and of a class whose code no worker has registered, nothing is made up", async () => {
+test("a function that has not started has no position, nor has a class that no worker has registered", async () => {
   const plain = workflow("plain", (ctx) => ctx.step("one", () => {}));
   const t = await testPawl({ workflows: [plain] });
   onTestFinished(() => t.close());

@@ -1,4 +1,4 @@
-/** Queue and priority, of a class and of a step: who runs what, and in which order. */
+/** Queue and priority of a class and of a step: which worker runs a step, and in which order. */
 import { Workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -26,7 +26,7 @@ forEachStore((kind) => {
     return world(kind, database.url);
   };
 
-  test("a step with a queue of its own is run only by workers that serve it", async () => {
+  test("a step with its own queue is run only by workers that serve that queue", async () => {
     const w = await newWorld();
     const serve = async (queue: string) => {
       const { worker, settle } = await w.worker([Report], { queues: [queue] });
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("a run that is parked in a queue which the code does not name any more is found", async () => {
+  test("a run that is parked in a queue that the code no longer names is found", async () => {
     class Old extends Workflow {
       static {
         this.options({ name: "Moved" });
@@ -78,7 +78,7 @@ forEachStore((kind) => {
     expect(ran).toEqual(["new"]);
   });
 
-  test("a worker that is not told of queues serves them all", async () => {
+  test("a worker without a queue option serves all queues", async () => {
     const w = await newWorld();
     const worker = await w.worker([Report]);
     const run = await w.pawl.start(Report, "a");
@@ -88,7 +88,7 @@ forEachStore((kind) => {
     expect(ran).toEqual(["collect a", "render a", "print a", "send a"]);
   });
 
-  test("the more urgent step goes first", async () => {
+  test("the step with the higher priority runs first", async () => {
     class Steps extends Workflow<unknown, string> {
       static {
         this.step("one", { wait: "1 hour", priority: 1 }, (w) => void ran.push(`one ${w.input}`));

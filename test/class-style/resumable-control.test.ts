@@ -1,4 +1,7 @@
-/** Flow control, policies and conditions in a resumable step: what the run does, and where the cursor stands afterwards. */
+/**
+ * Flow control, policies and conditions in a resumable step: what happens to the run, and where the cursor is
+ * afterwards.
+ */
 import { type ResumableStepOptions, type StepIterator, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -16,8 +19,8 @@ type Body = (w: Workflow, iter: StepIterator) => unknown;
 let classes = 0;
 
 /**
- * A class with a resumable step "loop" that is the test's business, and a step "after". Each has a name of its own: tests
- * share a database, and what one of them leaves waiting may become due during the next.
+ * A class with a resumable step "loop" whose body the test provides, and a step "after". Each class has its own name,
+ * because the tests share a database, and a run that one test leaves waiting may become due during the next.
  */
 function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
   classes += 1;
@@ -31,7 +34,7 @@ function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): Work
   };
 }
 
-/** Goes through 0, 1, 2, 3 and does something else at the third item of the first execution. */
+/** Loops over 0, 1, 2, 3 and calls `act` at the third item of the first execution. */
 const atItemTwo =
   (act: (w: Workflow) => unknown): Body =>
   (w, iter) =>
@@ -62,7 +65,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("pause() inside the loop pauses the run; resumed, the step continues at its cursor", async () => {
+  test("pause() inside the loop pauses the run; when it is resumed, the step continues at its cursor", async () => {
     const { w, worker, run } = await settled(looping(atItemTwo((workflow) => workflow.pause("look"))));
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "look", currentStep: "loop" });
     await run.resume();
@@ -87,7 +90,7 @@ forEachStore((kind) => {
     expect(done).toEqual([0, 1, 0, 1]);
   });
 
-  test("an exception with onException pause, reattempt, skip, cancel and fail does what it does in a plain step", async () => {
+  test("an exception with onException pause, reattempt, skip, cancel and fail has the same effect as in a plain step", async () => {
     const ends = {
       pause: ["paused", "loop 1 failed paused_by_exception"],
       reattempt: ["waiting", "loop 1 failed reattempted_by_exception", "loop 2 scheduled –"],
@@ -134,7 +137,7 @@ forEachStore((kind) => {
 });
 
 describe("conditions of a resumable step", () => {
-  test("skipIf is asked again before each continuation; once it is true, the rest is left out", async () => {
+  test("skipIf is evaluated again before each continuation; once it is true, the remaining items are skipped", async () => {
     const Looping = looping((_w, iter) => iter.over([0, 1, 2, 3], (n) => void done.push(n)), {
       maxIterations: 2,
       skipIf: () => done.length >= 2,
@@ -150,7 +153,7 @@ describe("conditions of a resumable step", () => {
     ]);
   });
 
-  test("cancelIf is asked again before each continuation", async () => {
+  test("cancelIf is evaluated again before each continuation", async () => {
     class Stopping extends Workflow {
       static {
         this.cancelIf(() => done.length >= 2);
@@ -166,7 +169,7 @@ describe("conditions of a resumable step", () => {
     expect(await run.status()).toBe("canceled");
   });
 
-  test("wait is before the first execution, not before each continuation", async () => {
+  test("wait applies before the first execution, not before each continuation", async () => {
     const at: number[] = [];
     const Looping: WorkflowClass<Workflow> = looping(
       (_w, iter) => {
@@ -184,7 +187,7 @@ describe("conditions of a resumable step", () => {
 });
 
 describe("records", () => {
-  test("go on behind the cursor although the record that it names was deleted meanwhile", async () => {
+  test("continue after the cursor although the record that it names was deleted meanwhile", async () => {
     const table = new Map([1, 2, 3, 4, 5].map((id) => [id, { id }]));
     const fetch = (after: number | null, limit: number) =>
       [...table.values()].filter(({ id }) => id > (after ?? 0)).slice(0, limit);
@@ -204,7 +207,7 @@ describe("records", () => {
     expect((await attemptsOf(run))[0]).toBe("loop 1 completed continued");
   });
 
-  test("may be known by any key that can be stored and ordered, such as a time", async () => {
+  test("may have any key that can be stored and ordered, such as a time", async () => {
     const table = [3, 1, 2].map((day) => ({ createdAt: new Date(Date.UTC(2026, 0, day)) }));
     const fetch = (after: Date | null, limit: number) =>
       table

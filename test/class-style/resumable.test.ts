@@ -1,4 +1,4 @@
-/** Resumable steps: where the cursor stands, what interrupts them, and what of it survives. */
+/** Resumable steps: where the cursor is, what interrupts them, and what survives an interruption. */
 import {
   CursorTooLargeError,
   type ExecutionInfo,
@@ -35,7 +35,7 @@ const shown = (executions: readonly { step: string; attempt: number; state: stri
     .filter(({ step }) => step === "loop")
     .map(({ attempt, state, outcome }) => `${attempt} ${state} ${outcome}`);
 
-describe("an execution is interrupted and continued by a successor that begins at the cursor", () => {
+describe("an execution is interrupted and continued by a successor that starts at the cursor", () => {
   test("after maxIterations items, counted per execution", async () => {
     const seen: unknown[] = [];
     const Loop = loop(
@@ -83,7 +83,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     ]);
   });
 
-  test("and gives way to runs that wait for a place", async () => {
+  test("and yields to runs that wait for a free slot", async () => {
     const Loop = loop((iter) => iter.over(numbers.slice(0, 4), (n) => void did.push(n)), { maxIterations: 2 });
     class Other extends Workflow {
       static {
@@ -125,7 +125,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("when the run is paused; resumed, it goes on at its cursor", async () => {
+  test("when the run is paused; when it is resumed, it continues at its cursor", async () => {
     const Loop: WorkflowClass<Workflow> = loop((iter, w) =>
       iter.over(numbers, async (n) => {
         did.push(n);
@@ -199,7 +199,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("even if its code tries to catch that", async () => {
+  test("even if its code catches the interruption", async () => {
     const Loop = loop(
       async (iter) => {
         for (let n = iter.cursor ?? 0; n < 4; n += 1) {
@@ -216,7 +216,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("a thousand times without moving its cursor, and is then held", async () => {
+  test("a thousand times without moving its cursor, and the run is then paused", async () => {
     const Loop = loop((_iter, w) => w.suspend());
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
@@ -250,7 +250,7 @@ describe("the cursor", () => {
     expect(did).toEqual([value, "after"]);
   });
 
-  test("of more than 128 KB is refused, by name and size, and the step's policy decides", async () => {
+  test("of more than 128 KB is refused, with its name and size, and the step's policy decides", async () => {
     const Loop = loop((iter) => iter.set("x".repeat(128 * 1024)));
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
@@ -262,7 +262,7 @@ describe("the cursor", () => {
     expect(new CursorTooLargeError({ step: "x", bytes: 1, limit: 1 }).code).toBe("CURSOR_TOO_LARGE");
   });
 
-  test("stays when the step fails, and when it is reattempted; with rewind it begins anew", async () => {
+  test("is kept when the step fails, and when it is reattempted; with rewind it is reset", async () => {
     const seen: unknown[] = [];
     let turn = 0;
     const Loop = loop(
@@ -296,7 +296,7 @@ describe("the cursor", () => {
     ]);
   });
 
-  test("is there after a pause by exception and a resume", async () => {
+  test("is kept after a pause by an exception and a resume", async () => {
     let broken = true;
     const Loop = loop((iter) =>
       iter.over(numbers, (n) => {
@@ -314,7 +314,7 @@ describe("the cursor", () => {
     expect(did).toEqual([...numbers, "after"]);
   });
 
-  test("is cleared when the step completes, and what it says of its progress stays", async () => {
+  test("is cleared when the step completes, and the progress remains visible", async () => {
     const Loop = loop((iter) => iter.over(numbers, () => {}));
     const w = await world();
     const { settle } = await w.worker([Loop]);
@@ -324,7 +324,7 @@ describe("the cursor", () => {
     expect(await run.progress()).toMatchObject([{ node: "loop", done: 10, total: 10 }]);
   });
 
-  test("advances by one if it is a whole number, from 0 or from where it is told", async () => {
+  test("advances by one if it is a whole number, from 0 or from a given value", async () => {
     const Loop = loop(async (iter) => {
       await iter.advance();
       did.push(iter.cursor);
@@ -348,7 +348,7 @@ describe("the cursor", () => {
     expect((did[4] as Error).message).toContain('"token"');
   });
 
-  test("has a description for people", async () => {
+  test("has a readable description", async () => {
     const Loop = loop(async (iter) => {
       await iter.set([1, "b"]);
       did.push(iter.name, iter.description);
@@ -359,7 +359,7 @@ describe("the cursor", () => {
   });
 });
 
-describe("through", () => {
+describe("iterating over", () => {
   const table = Array.from({ length: 23 }, (_, index) => ({ id: index + 1 }));
   const fetch = (after: number | null, limit: number) => {
     did.push(`fetch ${after}`);
@@ -412,7 +412,7 @@ describe("through", () => {
     expect(did).toEqual(["0a", "1b", "2c", "3d", "4e", "after"]);
   });
 
-  test("nothing at all", async () => {
+  test("an empty collection", async () => {
     const Loop = loop(async (iter) => {
       await iter.over([], () => void did.push("never"));
       await iter.records({ fetch: () => [], key: "id" as never }, () => void did.push("never"));
@@ -423,8 +423,8 @@ describe("through", () => {
   });
 });
 
-describe("what is done durably for an item", () => {
-  test("is done once for each, however often the loop is interrupted", async () => {
+describe("a durable call for an item", () => {
+  test("is made once for each item, however often the loop is interrupted", async () => {
     const Loop = loop(
       async (iter, w) => {
         const items = await w.step("list", () => {
@@ -450,7 +450,7 @@ describe("what is done durably for an item", () => {
     expect(did.filter((what) => what === "list")).toHaveLength(1);
   });
 
-  test("in a loop of one's own needs a name of its own, and says so", async () => {
+  test("in a hand-written loop needs its own name, and the error says so", async () => {
     const body = (name: (n: number) => string) => async (iter: StepIterator, w: Workflow) => {
       for (let n = iter.cursor ?? 0; n < 5; n += 1) {
         await w.step(name(n), () => void did.push(n));
@@ -475,7 +475,7 @@ describe("what is done durably for an item", () => {
 });
 
 describe("checkpoints", () => {
-  test("that nobody awaits do not end the process when the step is interrupted", async () => {
+  test("that are not awaited do not crash the process when the step is interrupted", async () => {
     const Loop = loop(
       async (iter) => {
         for (let n = iter.cursor ?? 0; n < 6; n += 1) void iter.set(n + 1);
@@ -503,7 +503,7 @@ describe("checkpoints", () => {
     expect(new Set(did)).toEqual(new Set([...numbers, "after"]));
   });
 
-  test("that are relaxed go on while the cursor is being written, and lose nothing but time", async () => {
+  test("that are relaxed continue while the cursor is being written, and lose no item", async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => index);
     const Loop = loop((iter) => iter.over(many, (n) => void did.push(n)), {
       checkpoint: "relaxed",
@@ -518,7 +518,7 @@ describe("checkpoints", () => {
     expect(crashed.points).toBeGreaterThan(0);
   });
 
-  test("show how far the step is, how fast it goes and how long it will take", async () => {
+  test("report the progress of the step, its rate and its remaining time", async () => {
     const half = gate();
     const goOn = gate();
     const Loop = loop((iter) =>
@@ -543,7 +543,7 @@ describe("checkpoints", () => {
 });
 
 describe("a test", () => {
-  test("takes a run through one step at a time, without interruptions", async () => {
+  test("runs one step at a time, without interruptions", async () => {
     class Steps extends Workflow {
       static {
         this.step("first", () => void did.push("first"));
@@ -570,7 +570,7 @@ describe("an execution that has moved its cursor and then failed", () => {
   const waits = (executions: readonly ExecutionInfo[]) =>
     executions.slice(1).map((one, index) => Number(one.scheduledFor) - Number(executions[index]?.finishedAt));
 
-  test("begins a new count of reattempts: one that gets somewhere each time is never given up", async () => {
+  test("starts a new count of reattempts: one that makes progress each time is never given up", async () => {
     let failures = 0;
     const Loop = loop(
       (iter) =>
@@ -590,7 +590,7 @@ describe("an execution that has moved its cursor and then failed", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("one that stays where it is counts on, and is given up", async () => {
+  test("continues the count if the cursor has not moved, and is given up", async () => {
     const Loop = loop(
       (iter) =>
         iter.over(numbers, (n) => {
@@ -604,11 +604,11 @@ describe("an execution that has moved its cursor and then failed", () => {
     await t.settle();
     await t.advance("1 day");
     expect(await run.status()).toBe("paused");
-    // The first got as far as 3 and begins the row; two reattempts follow it.
+    // The first execution got as far as 3 and starts the count; two reattempts follow it.
     expect(did).toEqual([0, 1, 2, 3, 3, 3]);
   });
 
-  test("begins a new backoff", async () => {
+  test("starts a new backoff", async () => {
     const failsAt = [0, 0, 0, 4, 4, 7];
     const Loop = loop(
       (iter) =>

@@ -1,10 +1,13 @@
-/** A run that takes its workers down is held; one that gets further each time is not, however often they die. */
+/**
+ * A run that repeatedly crashes its workers is paused; a run that makes progress each time is not, however often they
+ * die.
+ */
 import { Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
-/** A place in user code where its worker dies. */
+/** A place in user code at which the test kills the worker. */
 function deadly() {
   let reached = gate();
   return {
@@ -19,7 +22,7 @@ function deadly() {
   };
 }
 
-test("a resumable step that moves its cursor between the deaths of its workers is never held", async () => {
+test("a resumable step that moves its cursor between the deaths of its workers is never paused", async () => {
   const trap = deadly();
   const items = Array.from({ length: 12 }, (_, index) => index);
   let killAt = 1;
@@ -45,7 +48,7 @@ test("a resumable step that moves its cursor between the deaths of its workers i
   expect(await run.status()).toBe("completed");
 });
 
-test("a run whose steps are done one by one between the deaths of its workers is never held", async () => {
+test("a run that completes steps between the deaths of its workers is never paused", async () => {
   const trap = deadly();
   const steps = 9;
   let killAt = 0;
@@ -71,7 +74,7 @@ test("a run whose steps are done one by one between the deaths of its workers is
   expect(await run.status()).toBe("completed");
 });
 
-test("a step that gets nowhere is held, cursor or not", async () => {
+test("a step that makes no progress is paused, with or without a cursor", async () => {
   const trap = deadly();
   class Poison extends Workflow {
     static {

@@ -1,4 +1,7 @@
-/** New code, or another graph, under runs of a class with tasks: what was done stays done, and what changed is told. */
+/**
+ * New code, or another graph, for open runs of a class with tasks: completed nodes stay completed, and changes are
+ * recorded.
+ */
 import { type RunHandle, Workflow, type WorkflowClass, workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -16,7 +19,10 @@ interface Made {
   readonly wait?: string;
 }
 
-/** A class called "Parcel": names are steps, those with `after` are tasks. "name@" waits an hour first. */
+/**
+ * A class called "Parcel": names are steps, those with `after` are tasks. A node written as "name@" waits for an hour
+ * first.
+ */
 function parcel(nodes: Record<string, Made | null>, removed: readonly string[] = []): WorkflowClass<Workflow> {
   return class Parcel extends Workflow {
     static {
@@ -49,7 +55,7 @@ const changesOf = async (run: RunHandle<any, any>) =>
 const shape = expect.any(String);
 
 describe("a deploy", () => {
-  test("of the same shape is not told", async () => {
+  test("with the same shape records no change", async () => {
     const { run } = await deployed(
       parcel({ pack: null, "weigh@": task("pack"), send: null }),
       parcel({ pack: null, send: null, "weigh@": task("pack") }),
@@ -59,7 +65,7 @@ describe("a deploy", () => {
     expect(ran).toEqual(["pack", "send", "weigh"]);
   });
 
-  test("that adds a task has it run, also when what comes after it is done", async () => {
+  test("that adds a task runs it, even when later nodes have completed", async () => {
     const { run } = await deployed(
       parcel({ pack: null, label: task("pack"), "send@": null }),
       parcel({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
@@ -69,7 +75,7 @@ describe("a deploy", () => {
     expect(await changesOf(run)).toEqual([{ shape, passedSteps: ["weigh"] }]);
   });
 
-  test("that removes a completed task on purpose goes on, and says that it has vanished", async () => {
+  test("that removes a completed task on purpose continues, and records that the task has vanished", async () => {
     const { t, run } = await deployed(
       parcel({ pack: null, label: task("pack"), "send@": null }),
       parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
@@ -81,7 +87,7 @@ describe("a deploy", () => {
     await expectSound(t);
   });
 
-  test("that removes a task which waits holds the run; skip() passes over it", async () => {
+  test("that removes a waiting task pauses the run; skip() skips the task", async () => {
     const { t, run } = await deployed(
       parcel({ pack: null, "label@": task("pack"), "send@": null }),
       parcel({ pack: null, "send@": null, stamp: task("pack") }),
@@ -98,7 +104,7 @@ describe("a deploy", () => {
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
-  test("that brings it back lets the run be resumed", async () => {
+  test("that restores the task lets the run be resumed", async () => {
     const old = parcel({ pack: null, "label@": task("pack"), "send@": null });
     const { t, run } = await deployed(old, parcel({ pack: null, "send@": null, stamp: task("pack") }));
     await t.deploy([old]);
@@ -108,7 +114,7 @@ describe("a deploy", () => {
     expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
-  test("that names it among the removed passes over it", async () => {
+  test("that lists the task in removedSteps skips it", async () => {
     const { run } = await deployed(
       parcel({ pack: null, "label@": task("pack"), "send@": null }),
       parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
@@ -118,7 +124,7 @@ describe("a deploy", () => {
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
-  test("that rewires counts for what has not begun", async () => {
+  test("that changes dependencies applies to nodes that have not started", async () => {
     const { run } = await deployed(
       parcel({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
       parcel({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
@@ -128,7 +134,7 @@ describe("a deploy", () => {
     expect(await changesOf(run)).toEqual([{ shape }]);
   });
 
-  test("that gives a chain its first task: the run goes on where it was, and the task runs", async () => {
+  test("that gives a chain its first task: the run continues where it was, and the task runs", async () => {
     const { run } = await deployed(
       parcel({ pack: null, "send@": null, close: null }),
       parcel({ pack: null, "send@": null, close: null, weigh: task("pack") }),
@@ -137,7 +143,7 @@ describe("a deploy", () => {
     expect(ran.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
   });
 
-  test("that gives a run which was sent elsewhere its first task does not begin it anew", async () => {
+  test("that gives a chain its first task does not restart a run that was moved by resumeAt", async () => {
     const chain = parcel({ pack: null, "send@": null, "sign@": null, close: null });
     const t = await start(chain);
     const run = await t.pawl.start(chain);
@@ -150,7 +156,7 @@ describe("a deploy", () => {
     expect(ran.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
   });
 
-  test("that takes a chain's last task away: nothing that waits is forgotten", async () => {
+  test("that removes a chain's last task: every node that waits is still run", async () => {
     const { run } = await deployed(
       parcel({ pack: null, "send@": null, "label@": task("pack") }),
       parcel({ pack: null, "send@": null, "label@": null }),
@@ -159,7 +165,7 @@ describe("a deploy", () => {
     expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
-  test("that takes a chain's last task away: nothing that has not begun is forgotten", async () => {
+  test("that removes a chain's last task: every node that has not started is still run", async () => {
     const { run } = await deployed(
       parcel({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
       parcel({ pack: null, label: null, send: null, "rest@": null }),
@@ -176,7 +182,7 @@ interface Dag {
 describe("the graph of a class run", () => {
   const Sending = parcel({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
 
-  /** Paused, with "pack" done and two that wait. */
+  /** A paused run, with "pack" completed and two nodes that wait. */
   async function paused(): Promise<{ t: TestPawl; run: RunHandle<any, any> }> {
     const t = await start(Sending);
     const run = await t.pawl.start(Sending);
@@ -191,7 +197,7 @@ describe("the graph of a class run", () => {
     return JSON.stringify(dag);
   };
 
-  test("is exported by the names of its steps", async () => {
+  test("is exported with the names of its steps", async () => {
     const { run } = await paused();
     expect(JSON.parse(await run.exportDag())).toEqual({
       version: 1,
@@ -206,7 +212,7 @@ describe("the graph of a class run", () => {
     });
   });
 
-  test("once imported wins over the class: other dependencies hold, a node that is left out does not run", async () => {
+  test("takes precedence over the class once imported: its dependencies apply, and a node that was left out does not run", async () => {
     const { t, run } = await paused();
     await run.importDag(
       await edited(run, ({ nodes }) => {
@@ -230,7 +236,7 @@ describe("the graph of a class run", () => {
     await expectSound(t);
   });
 
-  test("once imported does not change with the code any more", async () => {
+  test("no longer changes with the code once imported", async () => {
     const { t, run } = await paused();
     await run.importDag(await run.exportDag());
     await t.deploy([parcel({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
@@ -240,7 +246,7 @@ describe("the graph of a class run", () => {
     expect(ran.toSorted()).toEqual(["bill", "label", "pack", "send"]);
   });
 
-  test("is refused when it drops or rewires what has completed, names a step that nobody has, or goes in a circle", async () => {
+  test("is refused when it drops or rewires a completed node, names an unknown step, or has a cycle", async () => {
     const { run } = await paused();
     const before = await run.history();
     const refused: readonly [(dag: Dag) => void, RegExp][] = [
@@ -268,13 +274,13 @@ describe("the graph of a class run", () => {
     expect(await errorOf(run.importDag(await run.exportDag()))).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("a function has none", async () => {
+  test("does not exist for a function", async () => {
     const w = await world();
     const run = await w.pawl.start(workflow("plain", async () => {}));
     expect(await errorOf(run.exportDag())).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("of a pure chain can be imported, too, and makes it a graph", async () => {
+  test("of a pure chain can be imported too, and turns the chain into a graph", async () => {
     const Chain = parcel({ pack: null, "label@": null, "send@": null });
     const t = await start(Chain);
     const run = await t.pawl.start(Chain);

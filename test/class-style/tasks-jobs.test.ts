@@ -1,4 +1,4 @@
-/** Steps and tasks of a class that name a job, and the ancestry of what they come to. */
+/** Steps and tasks of a class that name a job, and the ancestry hashes of their outputs. */
 import { createHash } from "node:crypto";
 import { type JobDefinition, job, Workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
@@ -44,7 +44,7 @@ const outputsOf = async (run: AnyRun) =>
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("a job runs on the worker that has it, with the arguments of its node; what it returns is the node's output", async () => {
+  test("a job runs on the worker that has it, with the arguments of its node, and its return value is the node's output", async () => {
     const w = await database.world();
     const coordinator = await w.worker([Album]);
     const laborer = await w.worker([], { jobs: [resize] });
@@ -66,7 +66,7 @@ forEachStore((kind) => {
 });
 
 describe("a job of a task", () => {
-  test("that throws is the class's exception: paused, then another attempt with a run of its own", async () => {
+  test("that throws is an exception of the class: the run is paused, and the next attempt has a new run", async () => {
     let broken = true;
     const flaky = job(
       "Flaky",
@@ -125,7 +125,7 @@ describe("a job of a task", () => {
     }
   }
 
-  test("by a name that nobody ever had pauses the run and says so; it goes on when somebody has it", async () => {
+  test("with a name that was never registered pauses the run with an error; the run continues when a worker has the job", async () => {
     const t = await testPawl({ workflows: [ByName], logger: silent });
     onTestFinished(() => t.close());
     const run = await t.pawl.start(ByName);
@@ -140,7 +140,7 @@ describe("a job of a task", () => {
     await expectSound(t);
   });
 
-  test("that no worker has now waits for one that has, and what does not need it goes on", async () => {
+  test("that no worker has at the moment waits for one, and independent nodes proceed", async () => {
     const t = await testPawl({ workflows: [ByName], jobs: [resize], logger: silent });
     onTestFinished(() => t.close());
     await t.deploy([ByName]);
@@ -154,7 +154,7 @@ describe("a job of a task", () => {
     expect(did).toEqual(["side", "shrink a.png 1 true", "close"]);
   });
 
-  test("is not run when a condition says so, nor after a cancel", async () => {
+  test("is not run when a condition skips it, nor after a cancel", async () => {
     class Choosy extends Workflow {
       static {
         this.task("never", { job: resize, args: { file: "a" }, skipIf: () => true });
@@ -195,7 +195,7 @@ describe("a job of a task", () => {
     await until(async () => (await run.status()) === "canceled");
   });
 
-  test("that nobody executes can be passed over; its run is canceled, and what comes after goes on", async () => {
+  test("that no worker executes can be skipped: its run is canceled, and the next nodes run", async () => {
     const t = await testPawl({ workflows: [ByName], jobs: [resize], logger: silent });
     onTestFinished(() => t.close());
     await t.deploy([ByName]);
@@ -212,7 +212,7 @@ describe("a job of a task", () => {
     await expectSound(t);
   });
 
-  test("comes to the same end wherever the worker dies", async () => {
+  test("has the same result wherever the worker dies", async () => {
     const t = await start(Album, resize);
     const report = await t.crashTest(Album, { files: ["a", "b"] }, { setup: () => void (did = []) });
     expect(report).toMatchObject({ status: "completed" });
@@ -261,7 +261,7 @@ describe("ancestry", () => {
     }
   }
 
-  test("of each completed node is the hash over its name, attempt and output, and the hashes before it", async () => {
+  test("of each completed node is the hash over its name, attempt and output, and the hashes of its predecessors", async () => {
     const t = await start(Proved);
     const run = await t.pawl.start(Proved);
     await t.settle();
@@ -278,7 +278,7 @@ describe("ancestry", () => {
     expect(failed).toMatchObject({ state: "failed", ancestryHash: null });
   });
 
-  test("differs when an output does, from there on", async () => {
+  test("differs when an output differs, from there on", async () => {
     const made = (output: unknown) =>
       class Made extends Workflow {
         static {

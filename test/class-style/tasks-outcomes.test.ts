@@ -1,4 +1,6 @@
-/** Steps and tasks side by side: what conditions, exceptions, flow control and operators do to one of them, and to the others. */
+/**
+ * Parallel steps and tasks: how conditions, exceptions, flow control and operators affect one of them, and the others.
+ */
 import { PermanentError, type StepDeclarationOptions, type StepExecution, Workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -22,8 +24,8 @@ const note = (name: string, body: Body) => (w: Any) => {
 const nothing: Body = () => {};
 
 /**
- * begin → left → end, and begin → right → end. What left and right do is the test's business; "far" comes after left alone
- * and shows whether that path goes on.
+ * begin → left → end, and begin → right → end. The test provides left and right; "far" comes after left alone and shows
+ * whether that path continues.
  */
 function diamond(
   left: Body | [Options, Body],
@@ -52,7 +54,7 @@ const boom: Body = () => {
 const statesOf = async (run: AnyRun) => (await run.nodes()).map(({ name, state }) => `${name} ${state}`).toSorted();
 
 describe("conditions", () => {
-  test("skipping one in the middle does not skip what comes after it", async () => {
+  test("skipping a node in the middle does not skip its successors", async () => {
     const type = diamond([{ skipIf: () => true }, boom], [{ if: false }, boom]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -67,7 +69,7 @@ describe("conditions", () => {
     expect(ran.toSorted()).toEqual(["begin", "end", "far"]);
   });
 
-  test("are asked when it is about to run, and again at each attempt", async () => {
+  test("are evaluated when a node is about to run, and again at each attempt", async () => {
     let asked = 0;
     const type = diamond([
       {
@@ -88,7 +90,7 @@ describe("conditions", () => {
     expect(ran).toContain("far");
   });
 
-  test("cancelIf cancels the run at whichever of them finds it true; what is in flight is canceled with it", async () => {
+  test("cancelIf cancels the run at the first node that finds it true, and nodes in flight are canceled with it", async () => {
     let isLate = false;
     const waiting = gate();
     const type = diamond(
@@ -114,7 +116,7 @@ describe("conditions", () => {
 });
 
 describe("the hero and the hooks", () => {
-  test("each task loads its hero and has its hooks, with its own name", async () => {
+  test("each task loads its hero and calls its hooks with its own name", async () => {
     const told: string[] = [];
     let loads = 0;
     class Hooked extends Workflow<{ id: string }> {
@@ -143,7 +145,7 @@ describe("the hero and the hooks", () => {
 });
 
 describe("waits", () => {
-  test("each waits for itself, from the end of what it comes after; meanwhile the run is parked", async () => {
+  test("each node waits separately, from the end of its predecessors; meanwhile the run is parked", async () => {
     const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -159,7 +161,7 @@ describe("waits", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("bodies that wait for signals wait side by side, each for its own", async () => {
+  test("bodies that wait for signals wait in parallel, each for its own", async () => {
     const type = diamond(
       (w) => w.waitForSignal("left"),
       async (w) => {
@@ -190,7 +192,7 @@ describe("waits", () => {
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("pause: one that is in flight finishes and is recorded, nothing begins; resume tries the failed one again", async () => {
+  test("pause: a node in flight finishes and is recorded, and nothing starts; resume retries the failed node", async () => {
     const w = await database.world();
     const waiting = gate();
     let broken = true;
@@ -235,7 +237,7 @@ forEachStore((kind) => {
 });
 
 describe("exceptions", () => {
-  test("reattempt: the others go on meanwhile, and the run waits for the one", async () => {
+  test("reattempt: the other nodes proceed meanwhile, and the run waits for the reattempt", async () => {
     const type = diamond([
       { onException: "reattempt", retry: { initial: "1 minute", jitter: false } },
       (w) => {
@@ -252,7 +254,7 @@ describe("exceptions", () => {
     expect(ran.filter((name) => name === "right")).toHaveLength(1);
   });
 
-  test("skip: what comes after it goes on", async () => {
+  test("skip: the successors run", async () => {
     const type = diamond([{ onException: "skip" }, boom]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -271,7 +273,7 @@ describe("exceptions", () => {
       },
     ],
   ])(
-    "%s: what is in flight finishes and is recorded, nothing new begins, then the run fails",
+    "%s: nodes in flight finish and are recorded, nothing new starts, then the run fails",
     async (_what, options, body) => {
       const waiting = gate();
       const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", nothing));
@@ -295,7 +297,7 @@ describe("exceptions", () => {
     },
   );
 
-  test("cancel: the run ends at once; what is in flight is told, and counts no more", async () => {
+  test("cancel: the run ends at once; nodes in flight are aborted, and their results are ignored", async () => {
     const aborted = gate();
     const type = diamond(
       [{ onException: "cancel" }, boom],
@@ -310,7 +312,7 @@ describe("exceptions", () => {
     await expectSound(t);
   });
 
-  test("two that fail at once pause the run once; resume tries both again", async () => {
+  test("two nodes that fail at the same time pause the run once; resume retries both", async () => {
     let broken = true;
     const fragile: Body = () => {
       if (broken) throw new Error("down");
@@ -336,7 +338,7 @@ describe("exceptions", () => {
     await expectSound(t);
   });
 
-  test("a signal for one that waits, sent while another has paused the run, is there after resume", async () => {
+  test("a signal for a waiting node, sent while another node has paused the run, is delivered after resume", async () => {
     let broken = true;
     const type = diamond(
       () => {
@@ -358,7 +360,7 @@ describe("exceptions", () => {
     expect(ran.filter((name) => name === "end")).toHaveLength(1);
   });
 
-  test("the time limit of the run ends it, with all that waits", async () => {
+  test("the time limit of the run ends it, with all waiting nodes", async () => {
     const type = diamond(
       (w) => w.waitForSignal("never"),
       [{ wait: "2 days" }, nothing],
@@ -372,7 +374,7 @@ describe("exceptions", () => {
     await expectSound(t);
   });
 
-  test("a worker's death between the pause of one and the end of another loses neither", async () => {
+  test("a worker's death between the pause of one node and the end of another loses neither", async () => {
     const w = await world();
     const type = diamond(boom, () => new Promise(() => {}));
     const mended = diamond(nothing, nothing);
@@ -393,7 +395,7 @@ describe("exceptions", () => {
     await expectSound(w);
   });
 
-  test("a time limit is its own", async () => {
+  test("a time limit applies to its own node only", async () => {
     const type = diamond([{ timeout: "20ms", onException: "skip" }, () => new Promise(() => {})]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -404,7 +406,7 @@ describe("exceptions", () => {
 });
 
 describe("flow control", () => {
-  test("finish() ends the run with its output; what is in flight is given up, what has not begun does not", async () => {
+  test("finish() ends the run with its output; nodes in flight are abandoned, and no other node starts", async () => {
     const aborted = gate();
     const type = diamond(
       (w) => w.finish("enough"),
@@ -419,7 +421,7 @@ describe("flow control", () => {
     await expectSound(t);
   });
 
-  test("skip() goes on with what comes after it", async () => {
+  test("skip() continues with the successors", async () => {
     const type = diamond((w) => w.skip());
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -429,7 +431,7 @@ describe("flow control", () => {
     expect(ran).toContain("end");
   });
 
-  test("pause() pauses the run at it; resume runs it again", async () => {
+  test("pause() pauses the run at the node; resume runs the node again", async () => {
     const type = diamond((w) => {
       if (w.attempt === 1) w.pause("somebody look");
     });
@@ -452,7 +454,7 @@ describe("flow control", () => {
     expect(ran).not.toContain("end");
   });
 
-  test("reattempt() and suspend() come back to it while the others go on", async () => {
+  test("reattempt() and suspend() run the node again while the others proceed", async () => {
     const type = diamond(
       (w) => {
         if (w.attempt < 3) w.reattempt({ wait: "1h" });
@@ -494,7 +496,7 @@ describe("a resumable step beside tasks", () => {
     seen = [];
   });
 
-  test("is interrupted and continued while they go on", async () => {
+  test("is interrupted and continued while the tasks proceed", async () => {
     const t = await start(Mixed);
     const run = await t.pawl.start(Mixed);
     await t.settle();
@@ -511,7 +513,7 @@ describe("a resumable step beside tasks", () => {
     ]);
   });
 
-  test("goes on from its cursor wherever its worker dies", async () => {
+  test("continues from its cursor wherever its worker dies", async () => {
     const t = await start(Mixed);
     const repeats: number[] = [];
     const report = await t.crashTest(Mixed, undefined, {
@@ -526,13 +528,13 @@ describe("a resumable step beside tasks", () => {
   });
 });
 
-describe("from outside", () => {
+describe("commands from outside", () => {
   const broken = () => {
     let isBroken = true;
     return { body: () => (isBroken ? boom({} as Any) : undefined), mend: () => (isBroken = false) };
   };
 
-  test("reattempt(node) tries the failed one again and goes on", async () => {
+  test("reattempt(node) retries the failed node, and the run continues", async () => {
     const { body, mend } = broken();
     const type = diamond(body);
     const t = await start(type);
@@ -547,7 +549,7 @@ describe("from outside", () => {
     await expectSound(t);
   });
 
-  test("reattempt(node) brings one that waits for its time forward", async () => {
+  test("reattempt(node) runs a waiting node at once", async () => {
     const type = diamond([{ wait: "7 days" }, nothing]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -557,7 +559,7 @@ describe("from outside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("reattempt(node) is refused for one that has completed, has not been tried, or was built upon; nothing changes", async () => {
+  test("reattempt(node) is refused for a node that has completed, was never tried, or has a completed successor; nothing changes", async () => {
     const { body } = broken();
     const type = diamond([{ onException: "skip" }, body], boom);
     const t = await start(type);
@@ -578,7 +580,7 @@ describe("from outside", () => {
     await refused(run, () => run.reattempt("left"));
   });
 
-  test("reattempt(node) of one that was passed over is refused once something was built upon that", async () => {
+  test("reattempt(node) of a skipped node is refused once a successor has completed", async () => {
     const type = diamond((w) => w.skip(), boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -590,7 +592,7 @@ describe("from outside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("reattempt(node) is refused while it is executed", async () => {
+  test("reattempt(node) is refused while the node is being executed", async () => {
     const waiting = gate();
     const type = diamond(() => waiting.opened);
     const w = await world();
@@ -605,7 +607,7 @@ describe("from outside", () => {
     expect(ran.filter((name) => name === "left")).toHaveLength(1);
   });
 
-  test("skip() passes over the one at which the run is paused, and what comes after it goes on", async () => {
+  test("skip() skips the node at which the run is paused, and its successors run", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -617,7 +619,7 @@ describe("from outside", () => {
     expect(ran).toContain("far");
   });
 
-  test("resume({ output }) counts it as done with that output", async () => {
+  test("resume({ output }) completes the node with that output", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -630,7 +632,7 @@ describe("from outside", () => {
     expect((await run.nodes()).find(({ name }) => name === "left")?.ancestryHash).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test("resumeAt is for chains, and refused", async () => {
+  test("resumeAt is refused, because it is for chains", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -638,7 +640,7 @@ describe("from outside", () => {
     await refused(run, () => run.resumeAt("begin"));
   });
 
-  test("paused while two wait: both keep their times", async () => {
+  test("a run that is paused while two nodes wait keeps both times", async () => {
     const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -654,7 +656,7 @@ describe("from outside", () => {
   });
 });
 
-test("onCrash: pause holds the run at the one that must not run twice; the other is repeated", async () => {
+test("onCrash: pause pauses the run at the node that must not run twice; the other node is repeated", async () => {
   const type = diamond([{ onCrash: "pause" }, () => new Promise(() => {})], () => new Promise(() => {}));
   const mended = diamond([{ onCrash: "pause" }, nothing], nothing);
   const w = await world();

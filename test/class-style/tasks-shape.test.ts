@@ -1,4 +1,4 @@
-/** Steps and tasks of a class: what each comes after, and what is refused before anything runs. */
+/** Steps and tasks of a class: their predecessors, and the declarations that are refused before anything runs. */
 import {
   discoverWorkflows,
   GraphError,
@@ -13,7 +13,7 @@ import { describe, expect, test } from "vitest";
 
 type Declaring = typeof Workflow;
 
-/** A class that declares what the test says, in its order. */
+/** A class with the declarations of the test, in their order. */
 function declaring(declare: (it: Declaring) => void, Parent: Declaring = Workflow): WorkflowClass & Declaring {
   class Shaped extends Parent {
     static {
@@ -23,7 +23,7 @@ function declaring(declare: (it: Declaring) => void, Parent: Declaring = Workflo
   return Shaped as unknown as WorkflowClass & Declaring;
 }
 
-/** "charge < check, stock" for each node: it comes after those. */
+/** Lists each node with its predecessors, such as "charge < check, stock". */
 function shapeOf(type: WorkflowClass): string[] {
   const [definition] = discoverWorkflows({ type });
   return (definition?.declared?.nodes ?? []).map(({ name, after }) =>
@@ -44,7 +44,7 @@ function task(it: Declaring, name: string, options: StepDeclarationOptions<any> 
 }
 
 describe("a chain", () => {
-  test("is each step after the one before it, and stays a chain", () => {
+  test("has each step after the previous one, and stays a chain", () => {
     const type = declaring((it) => {
       for (const name of ["validate", "process", "complete"]) step(it, name);
     });
@@ -52,7 +52,7 @@ describe("a chain", () => {
     expect(kindOf(type)).toBe("chain");
   });
 
-  test("that only says what it would be anyway stays one, too", () => {
+  test("with explicit dependencies that match its order stays a chain", () => {
     const type = declaring((it) => {
       step(it, "a", { dependsOn: null });
       step(it, "b", { dependsOn: "a" });
@@ -63,7 +63,7 @@ describe("a chain", () => {
     expect(kindOf(type)).toBe("chain");
   });
 
-  test("stays whole around what is inserted later: the one before is found out when all are there", () => {
+  test("includes steps that are inserted later: predecessors are resolved when all steps are declared", () => {
     const type = declaring((it) => {
       step(it, "validate");
       step(it, "process");
@@ -82,7 +82,7 @@ describe("a chain", () => {
     ]);
   });
 
-  test("goes on behind a step that says itself what it comes after", () => {
+  test("continues after a step with its own dependsOn", () => {
     const type = declaring((it) => {
       step(it, "a");
       step(it, "b");
@@ -93,7 +93,7 @@ describe("a chain", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < a", "c < t", "d < c"]);
   });
 
-  test("an inserted step that says itself what it comes after is still who comes before the next", () => {
+  test("has an inserted step with its own dependsOn as the predecessor of the next step", () => {
     const type = declaring((it) => {
       step(it, "a");
       step(it, "c");
@@ -105,7 +105,7 @@ describe("a chain", () => {
 });
 
 describe("a task", () => {
-  test("comes after what it names, and after nothing if it names nothing", () => {
+  test("comes after the nodes it names, or after none", () => {
     const type = declaring((it) => {
       task(it, "free");
       task(it, "alone", { dependsOn: null });
@@ -118,7 +118,7 @@ describe("a task", () => {
     expect(kindOf(type)).toBe("graph");
   });
 
-  test("is nobody's place in the chain: the step after it comes after the step before it", () => {
+  test("has no place in the chain: the next step comes after the previous step", () => {
     const type = declaring((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
@@ -127,7 +127,7 @@ describe("a task", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < a"]);
   });
 
-  test("may name what is declared below it", () => {
+  test("may name a step that is declared below it", () => {
     const type = declaring((it) => {
       task(it, "t", { dependsOn: "b" });
       step(it, "a");
@@ -136,7 +136,7 @@ describe("a task", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < b"]);
   });
 
-  test("does not count when steps without a name are numbered", () => {
+  test("is not counted when steps without a name are numbered", () => {
     const type = declaring((it) => {
       it.step(() => {});
       task(it, "t", { dependsOn: "step_1" });
@@ -149,7 +149,7 @@ describe("a task", () => {
 });
 
 describe("alsoDependsOn", () => {
-  test("adds to the step before it, also when that is found out late", () => {
+  test("adds to the previous step, even when that step is inserted later", () => {
     const type = declaring((it) => {
       step(it, "charge");
       step(it, "ship", { alsoDependsOn: "fraud" });
@@ -159,7 +159,7 @@ describe("alsoDependsOn", () => {
     expect(shapeOf(type)).toEqual(["charge", "fraud", "receipt < charge", "ship < fraud, receipt"]);
   });
 
-  test("adds to dependsOn, and naming somebody twice is naming them once", () => {
+  test("adds to dependsOn, and duplicate names count once", () => {
     const type = declaring((it) => {
       step(it, "a");
       step(it, "b");
@@ -169,7 +169,7 @@ describe("alsoDependsOn", () => {
   });
 });
 
-test("a resumable step has its place, or says what it comes after, like any other", () => {
+test("a resumable step has its place in the chain, or its own dependencies, like any other step", () => {
   const type = declaring((it) => {
     step(it, "a");
     it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, nothing);
@@ -179,14 +179,14 @@ test("a resumable step has its place, or says what it comes after, like any othe
   expect(shapeOf(type)).toEqual(["a", "t", "loop < t", "again < loop, t"]);
 });
 
-describe("a family", () => {
+describe("inheritance", () => {
   const parent = () =>
     declaring((it) => {
       step(it, "validate");
       step(it, "charge");
     });
 
-  test("a child's tasks and steps stand beside its parent's, and the parent keeps its own", () => {
+  test("a subclass adds its tasks and steps to those of its parent, and the parent keeps its own", () => {
     const Parent = parent();
     const child = declaring((it) => {
       task(it, "fraud", { dependsOn: "validate" });
@@ -204,7 +204,7 @@ describe("a family", () => {
     expect([kindOf(child), kindOf(Parent)]).toEqual(["graph", "chain"]);
   });
 
-  test("a child's steps may come after its parent's tasks", () => {
+  test("a subclass's steps may depend on its parent's tasks", () => {
     const Parent = declaring((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
@@ -213,7 +213,7 @@ describe("a family", () => {
     expect(shapeOf(child)).toEqual(["a", "t < a", "b < t"]);
   });
 
-  test("a parent that names what only its children have is for its children", () => {
+  test("a parent that depends on a step which only its subclasses declare is usable through the subclasses only", () => {
     const Parent = declaring((it) => step(it, "a", { dependsOn: "t" }));
     expect(() => shapeOf(Parent)).toThrow(GraphError);
     expect(shapeOf(declaring((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
@@ -223,17 +223,17 @@ describe("a family", () => {
 describe("when the class is first used", () => {
   const refused: readonly [what: string, declare: (it: Declaring) => void, problem: RegExp][] = [
     [
-      "a task that comes after nobody there is",
+      "a task with an unknown dependency",
       (it) => task(it, "fraud", { dependsOn: "validat" }),
       /"fraud" of workflow Shaped depends on "validat", which does not exist/,
     ],
     [
-      "a step that does",
+      "a step with an unknown dependency",
       (it) => step(it, "ship", { alsoDependsOn: ["fraud"] }),
       /"ship" of workflow Shaped depends on "fraud", which does not exist/,
     ],
     [
-      "a circle of tasks",
+      "a cycle of tasks",
       (it) => {
         step(it, "validate");
         task(it, "a", { dependsOn: ["validate", "c"] });
@@ -243,26 +243,26 @@ describe("when the class is first used", () => {
       /circle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
     ],
     [
-      "a circle through the chain",
+      "a cycle through the chain",
       (it) => {
         step(it, "a", { alsoDependsOn: "b" });
         step(it, "b");
       },
       /circle: (a → b → a|b → a → b)\./,
     ],
-    ["a task that comes after itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
+    ["a task that depends on itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
   ];
 
-  test.each(refused)("%s is refused with a GraphError that names them", (_what, declare, problem) => {
+  test.each(refused)("%s is refused with a GraphError that names the nodes", (_what, declare, problem) => {
     const type = declaring(declare);
-    // Each time: nothing is half used.
+    // The class is refused each time, so a failed first use leaves no partial state.
     for (let time = 0; time < 2; time += 1) {
       expect(() => shapeOf(type)).toThrow(GraphError);
       expect(() => shapeOf(type)).toThrow(problem);
     }
   });
 
-  test("a name is one step or one task, not two", () => {
+  test("a name can be declared once, as a step or as a task", () => {
     const twice: ((it: Declaring) => void)[] = [
       (it) => [task(it, "a"), task(it, "a")],
       (it) => [step(it, "a"), task(it, "a")],
@@ -280,7 +280,7 @@ describe("when the class is first used", () => {
     expect(() => shapeOf(inherited)).toThrow(/two steps called "a"/);
   });
 
-  test("a task is no neighbour in the chain", () => {
+  test("beforeStep and afterStep cannot name a task", () => {
     const type = declaring((it) => {
       task(it, "t");
       step(it, "a", { afterStep: "t" });
@@ -288,13 +288,13 @@ describe("when the class is first used", () => {
     expect(() => shapeOf(type)).toThrow(StepNotDefinedError);
   });
 
-  test("a method that is not there is refused, and one that is hidden", () => {
+  test("a missing method is refused, and so is an inherited method of Workflow", () => {
     const untyped = (name: string) => declaring((it) => (it as any).task(name));
     expect(() => shapeOf(untyped("check"))).toThrow(StepNotDefinedError);
     expect(() => shapeOf(untyped("sleep"))).toThrow(StepNotDefinedError);
   });
 
-  test("a queue or priority of a single step is refused where steps run side by side", () => {
+  test("a queue or priority of a single step is refused in a class with tasks", () => {
     const withOne = (options: StepDeclarationOptions<any>) =>
       declaring((it) => {
         step(it, "a", options);
@@ -307,8 +307,8 @@ describe("when the class is first used", () => {
   });
 });
 
-describe("at once, where it is written", () => {
-  /** What JavaScript can write, whatever the compiler says. */
+describe("at declaration", () => {
+  /** Casts away the types, because JavaScript code can write any of this. */
   const anyhow = (write: (it: any) => void) => () => declaring((it) => write(it));
   const noop = () => {};
 
@@ -348,13 +348,13 @@ describe("at once, where it is written", () => {
     expect(anyhow(write)).toThrow(problem);
   });
 
-  test("a task of a class in use is refused", () => {
+  test("a new task of a class that is already in use is refused", () => {
     const type = declaring((it) => task(it, "a"));
     shapeOf(type);
     expect(() => type.task("b", nothing)).toThrow(/in use already; call task/);
   });
 
-  test("every right way to write a task", () => {
+  test("every valid way to declare a task", () => {
     class Ways extends Workflow {
       static {
         this.task("function", () => {});
@@ -383,7 +383,7 @@ describe("at once, where it is written", () => {
 /** Checked by `npm run check`, never called. */
 const onlyChecked = (_body: () => unknown) => {};
 
-test("what the compiler knows of tasks", () => {
+test("the compiler checks the declaration of tasks", () => {
   onlyChecked(() => {
     class Order extends Workflow<{ readonly name: string }> {
       static loadHero = (name: string) => ({ name });
@@ -397,15 +397,15 @@ test("what the compiler knows of tasks", () => {
     Order.task("check_fraud", { dependsOn: "validate", skipIf: "risky" });
     // @ts-expect-error: there is no such method
     Order.task("check_frod");
-    // @ts-expect-error: nor with options
+    // @ts-expect-error: no such method, even with options
     Order.task("check_frod", { dependsOn: "validate" });
     // @ts-expect-error: a number is not a method
     Order.task("limit");
-    // @ts-expect-error: what every workflow has is not a task of this one
+    // @ts-expect-error: a method of Workflow itself is not a task
     Order.task("sleep");
     Order.task("anything", (w) => w.hero.name);
     Order.task("anything", { dependsOn: ["a", "b"] }, (w) => w.hero.name);
-    // @ts-expect-error: nobody of that name
+    // @ts-expect-error: the class has no such member
     Order.task("anything", (w) => w.hero.nam);
     // @ts-expect-error: a task has a name
     Order.task({ dependsOn: "a" }, () => {});
@@ -417,7 +417,7 @@ test("what the compiler knows of tasks", () => {
     Order.task("anything", { dependson: "a" }, () => {});
     // @ts-expect-error: no such condition
     Order.task("anything", { skipIf: "risk" }, () => {});
-    // @ts-expect-error: nobody gives a task an iterator
+    // @ts-expect-error: a task gets no iterator
     Order.task("anything", (_w, _iter) => {});
     Order.task("by_name", { job: "CheckFraud", args: { id: 1 }, dependsOn: null });
     Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}), args: { id: 1 } });

@@ -1,4 +1,6 @@
-/** Tasks beside steps, in one run: what runs side by side, what waits for whom, and what is left when workers die. */
+/**
+ * Tasks beside steps in one run: which nodes run in parallel, which wait for others, and what remains when workers die.
+ */
 import { discoverWorkflows, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
@@ -7,7 +9,7 @@ import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-c
 import { databaseFor, type MortalWorker, start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-/** What has begun, in order; and whoever is told to stops there until the test lets it go. */
+/** Records which nodes have started, in order, and blocks the nodes that the test holds until it releases them. */
 class Stage {
   readonly begun: string[] = [];
   readonly done: string[] = [];
@@ -47,8 +49,8 @@ class OrderWorkflow extends Workflow {
     this.step("enrich_data", play("enrich_data"));
     // Tasks branch off from the chain.
     this.task("check_inventory", { dependsOn: "validate" }, play("check_inventory"));
-    this.task("check_fraud", { dependsOn: "validate" }); // the method below
-    // Still in the chain, with dependencies of its own.
+    this.task("check_fraud", { dependsOn: "validate" }); // This task is the method below.
+    // This step is still in the chain, with its own dependencies.
     this.step("ready_to_charge", { dependsOn: ["check_inventory", "check_fraud"] }, play("ready_to_charge"));
     this.step("charge_card", play("charge_card"));
     this.task("send_receipt", { dependsOn: "charge_card" }, play("send_receipt"));
@@ -78,7 +80,7 @@ const statesOf = async (run: AnyRun) =>
 const recordedSteps = async (run: AnyRun) =>
   (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
 
-/** Kills the worker and has another one take the run to its end. */
+/** Kills the worker and lets another one complete the run. */
 async function survivedBy(w: { worker(of: WorkflowClass[]): Promise<MortalWorker> }, worker: MortalWorker) {
   await worker.kill();
   const heir = await w.worker([OrderWorkflow]);
@@ -88,7 +90,7 @@ async function survivedBy(w: { worker(of: WorkflowClass[]): Promise<MortalWorker
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("what has all that it comes after runs side by side, and what has not does not begin", async () => {
+  test("nodes whose predecessors have completed run in parallel, and the others do not start", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
     stage.hold("validate", "enrich_data", "check_inventory", "check_fraud", "send_receipt", "update_analytics");
@@ -101,7 +103,8 @@ forEachStore((kind) => {
     await stage.hasBegun("enrich_data", "check_inventory", "check_fraud");
     expect(stage.begun).toHaveLength(4);
 
-    // The one that is done alone opens nothing; both together do, although the chain's own step is still at work.
+    // One completed predecessor is not enough; both together start the next nodes, although a step of the chain still
+    // runs.
     stage.letGo("check_fraud");
     await until(async () => (await recordedSteps(run)).includes("check_fraud"));
     expect(stage.begun).toHaveLength(4);
@@ -114,7 +117,7 @@ forEachStore((kind) => {
     expect(stage.begun).not.toContain("complete");
     stage.letGo("send_receipt");
     await stage.hasBegun("complete");
-    // The run is over when all is, not when the last of the chain is.
+    // The run ends when all nodes have ended, not when the last step of the chain has.
     await until(async () => (await recordedSteps(run)).includes("complete"));
     expect(await run.status()).toBe("running");
     stage.letGo("enrich_data");
@@ -125,7 +128,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("nodes() shows each with what it comes after and how far it is", async () => {
+  test("nodes() lists each node with its predecessors and its state", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
     stage.hold("check_fraud", "enrich_data");
@@ -156,7 +159,7 @@ forEachStore((kind) => {
     expect(Object.values(await statesOf(run))).toEqual(all.map(() => "completed"));
   });
 
-  test("a pause lets what runs finish, and begins nothing; resume goes on with the rest", async () => {
+  test("a pause lets running nodes finish, and starts nothing; resume continues with the rest", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
     stage.hold("check_inventory", "check_fraud");
@@ -179,7 +182,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("a worker's death repeats what was at work and not what was recorded", async () => {
+  test("a worker's death repeats the nodes in flight, and not the recorded ones", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
     stage.hold("check_fraud", "enrich_data");
@@ -197,7 +200,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("a canceled run begins nothing more, on any of its paths", async () => {
+  test("a canceled run starts nothing more on any of its paths", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
     stage.hold("check_fraud");
@@ -215,7 +218,7 @@ forEachStore((kind) => {
 });
 
 describe("wherever its worker dies", () => {
-  test("the run comes to the same end, each is recorded once, and in an order that its dependencies allow", async () => {
+  test("the run has the same result, each node is recorded once, and in an order that its dependencies allow", async () => {
     const t = await start(OrderWorkflow);
     const runs: Stage[] = [];
     const report = await t.crashTest(OrderWorkflow, undefined, {
@@ -242,7 +245,7 @@ describe("wherever its worker dies", () => {
   });
 });
 
-/** A class of up to ten steps and tasks, each with some of those before it as what it comes after. */
+/** A class of up to ten steps and tasks, each of which depends on some of those before it. */
 function randomClass(seed: string) {
   const random = seededRandom(seed);
   const names = Array.from({ length: 3 + Math.floor(random() * 8) }, (_, index) => `n${index}`);
@@ -268,7 +271,7 @@ function randomClass(seed: string) {
 }
 
 test.each(Array.from({ length: 12 }, (_, n) => `seed ${n}`))(
-  "random classes, crashed at random commits: none begins before what it comes after is done (%s)",
+  "random classes, crashed at random commits: no node starts before its predecessors have completed (%s)",
   async (seed) => {
     const { Random, names, dependencies } = randomClass(seed);
     const t = await start(Random);
@@ -290,7 +293,7 @@ test.each(Array.from({ length: 12 }, (_, n) => `seed ${n}`))(
   },
 );
 
-test("each execution is on record, once", async () => {
+test("each execution is recorded once", async () => {
   const t = await start(OrderWorkflow);
   const run = await t.pawl.start(OrderWorkflow);
   await t.speedrun(run);
